@@ -100,8 +100,8 @@ final class ResultWorker: ViewObserver {
 
     /// Runs a query off the calling executor. Nothing is delivered before ``endFetch(_:_:)``.
     func compute(_ query: StoreQuery, hasSections: Bool, in view: LayeredView) async throws -> LiveQuery {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try LiveQuery(query, hasSections: hasSections, in: view) }) }
+        try await withCompletion { completion in
+            queue.async { completion(Result { try LiveQuery(query, hasSections: hasSections, in: view) }) }
         }
     }
 

@@ -23,9 +23,9 @@ extension ContextExecutor {
         orThrow goneError: any Error = StoreError(.closed, "the context's executor did not run a job; the context is gone"),
         _ job: @escaping @Sendable (ManagedObjectContext) throws -> T
     ) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
-            let isEnqueued = enqueue { context in continuation.resume(with: Result { try job(context) }) }
-            if !isEnqueued { continuation.resume(throwing: goneError) }
+        try await withCompletion { completion in
+            let isEnqueued = enqueue { context in completion(Result { try job(context) }) }
+            if !isEnqueued { completion(.failure(goneError)) }
         }
     }
 

@@ -1,3 +1,4 @@
+internal import Platform
 import StoreInterface
 
 /// A child's changes on the way to its parent.
@@ -200,11 +201,9 @@ extension ManagedObjectContext {
 
     nonisolated(nonsending) func pushThrough(_ push: ChildChanges, _ durability: Durability) async throws -> ParentState {
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-        return try await withCheckedThrowingContinuation { continuation in
-            let isEnqueued = parent.enqueue { parent in
-                parent.takeThrough(push, durability: durability) { continuation.resume(with: $0) }
-            }
-            if !isEnqueued { continuation.resume(throwing: SaveError.parentGone(context: name)) }
+        return try await withCompletion { completion in
+            let isEnqueued = parent.enqueue { parent in parent.takeThrough(push, durability: durability, completion) }
+            if !isEnqueued { completion(.failure(SaveError.parentGone(context: name))) }
         }
     }
 

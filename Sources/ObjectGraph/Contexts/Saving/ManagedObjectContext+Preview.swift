@@ -1,3 +1,4 @@
+internal import Platform
 import StoreInterface
 
 /// Previews of saves (S065).
@@ -39,9 +40,9 @@ extension ManagedObjectContext {
     nonisolated(nonsending) private func preview(_ layers: [Layer], _ origin: SaveOrigin) async throws -> SavePreview {
         if isRoot { return layers.isEmpty ? SavePreview() : await setup.writer.preview(requestToTry(layers, origin)) }
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-        let (request, writer) = try await withCheckedThrowingContinuation { continuation in
-            let isEnqueued = parent.enqueue { $0.gather(layers, origin: origin) { continuation.resume(with: $0) } }
-            if !isEnqueued { continuation.resume(throwing: SaveError.parentGone(context: name)) }
+        let (request, writer) = try await withCompletion { completion in
+            let isEnqueued = parent.enqueue { $0.gather(layers, origin: origin, completion) }
+            if !isEnqueued { completion(.failure(SaveError.parentGone(context: name))) }
         }
         return request.layers.isEmpty ? SavePreview() : await writer.preview(request)
     }

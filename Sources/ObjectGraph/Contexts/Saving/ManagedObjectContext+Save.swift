@@ -1,3 +1,4 @@
+internal import Platform
 import StoreInterface
 
 /// Saving: prepare, hand over sealed layers, and become clean. The context's executor is free while the writer works.
@@ -122,9 +123,7 @@ extension ManagedObjectContext {
         let writer = setup.writer
         let origin = number
         if let route = layerStack.baseState.route { return try route.write(request, origin: origin, to: writer) }
-        return try await withCheckedThrowingContinuation { [request] continuation in
-            writer.submit(request, origin: origin) { continuation.resume(with: $0) }
-        }
+        return try await withCompletion { [request] in writer.submit(request, origin: origin, completion: $0) }
     }
 
     /// Returns the report of a save; nil if nothing is installed.

@@ -1,3 +1,4 @@
+internal import Platform
 import StoreInterface
 
 /// Batch operations: changes of many objects in the store, without creating objects in a context (S137).
@@ -168,9 +169,9 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         var request = request(options, make)
         request.trace = instruments.map { SaveTrace($0, origin: request.origin, durability: request.durability) }
-        return try await withCheckedThrowingContinuation { [request] continuation in
-            // No context is the origin, so all contexts are notified, and other coordinators on the file too.
-            writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }
+        // No context is the origin, so all contexts are notified, and other coordinators on the file too.
+        return try await withCompletion { [request] completion in
+            writer.submit(request, origin: .max) { completion($0.map(\.changes)) }
         }
     }
 

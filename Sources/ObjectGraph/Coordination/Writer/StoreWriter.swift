@@ -115,9 +115,7 @@ final class StoreWriter: Sendable {
 
     /// Waits until all earlier saves are on disk.
     func flush() async throws {
-        _ = try await withCheckedThrowingContinuation { continuation in
-            enqueue(SaveJob(request: nil, origin: 0, completion: { continuation.resume(with: $0) }))
-        }
+        _ = try await withCompletion { enqueue(SaveJob(request: nil, origin: 0, completion: $0)) }
     }
 
     /// Starts writing the deferred saves. The queue retains the writer until they are written.
@@ -142,9 +140,7 @@ final class StoreWriter: Sendable {
 
     /// Runs `body` on the writer's queue, between groups of saves.
     func onQueue<T: Sendable>(_ body: @escaping @Sendable (StoreWriter) throws -> T) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try body(self) }) }
-        }
+        try await withCompletion { completion in queue.async { completion(Result { try body(self) }) } }
     }
 
     /// Looks for saves of other processes without waiting. Calls made before the check starts share it.
