@@ -25,6 +25,7 @@ public enum StoreContract {
     public static let checks: [Check] = [
         WritingChecks.all, RelationChecks.all, SnapshotChecks.all, ValueChecks.all, LargeValueChecks.all, LeaseChecks.all,
         HistoryChecks.all, PredicateChecks.all, PredicateDepthChecks.all, IndexChecks.all, CompoundIndexChecks.all,
+        OrderedDataChecks.all,
         AggregateChecks.all, ExtremeArgumentChecks.all, RandomSaveChecks.all,
     ].flatMap { $0 }
 

@@ -76,7 +76,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     ///
     /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
     public func value(forKey key: Key) throws -> Value? {
-        try bytes(forKey: key).map { try decoded($0, text(of: key)) }
+        try bytes(forKey: key).map { try decoded($0, key) }
     }
 
     /// Returns the stored bytes of a value, also of one that does not decode; nil if there is none.
@@ -138,7 +138,10 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     private static var logger: Logger { Logger(label: "strata.collections") }
 
     func bytes(of key: Key) -> Data {
-        var bytes = prefix
+        var bytes: [UInt8] = []
+        // Most keys fit. Without this, the array is allocated twice.
+        bytes.reserveCapacity(prefix.count + 64)
+        bytes += prefix
         keys.append(key, &bytes)
         return Data(bytes)
     }
@@ -148,11 +151,20 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         return "\(key)"
     }
 
-    func decoded(_ bytes: Data, _ key: @autoclosure () -> String) throws -> Value {
+    /// Reads a key from its stored bytes.
+    func key(of bytes: ArraySlice<UInt8>) throws -> Key {
+        // A damaged file may have a key that is shorter than the prefix, although an index led to it.
+        guard let key = keys.read(bytes.dropFirst(prefix.count)) else {
+            throw CollectionError.unreadableKey(collection: name)
+        }
+        return key
+    }
+
+    func decoded(_ bytes: Data, _ key: Key) throws -> Value {
         do throws(UndecodableValue) {
             return try values.decode(bytes)
         } catch {
-            throw CollectionError.undecodable(collection: name, key: key(), field: error.field, reason: error.reason)
+            throw CollectionError.undecodable(collection: name, key: text(of: key), field: error.field, reason: error.reason)
         }
     }
 }

@@ -34,9 +34,10 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
 
     /// Returns the keys of the entries in their order, or in descending order. Reads no value, so it also lists values that do not decode.
     public func keys(_ direction: StoreSort.Direction = .ascending, limit: Int? = nil) throws -> [Key] {
-        try collection.context.keyedObjects(from: lower, to: upper, direction: direction, limit: limit).map { object in
-            try key(of: try collection.context.keyedKey(object))
-        }
+        var reader = reader(direction, limit: limit, batchSize: .max)
+        var keys: [Key] = []
+        while let bytes = try reader.nextKey() { keys.append(try collection.key(of: bytes)) }
+        return keys
     }
 
     /// Returns the entries in the order of the keys, or in descending order. For many entries, use ``forEach(_:_:)`` or ``cursor(_:)``.
@@ -45,7 +46,13 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     public func entries(
         _ direction: StoreSort.Direction = .ascending, limit: Int? = nil
     ) throws -> [(key: Key, value: Value)] {
-        try collection.context.keyedObjects(from: lower, to: upper, direction: direction, limit: limit).compactMap(entry)
+        var reader = reader(direction, limit: limit, batchSize: .max)
+        var entries: [(key: Key, value: Value)] = []
+        while let entry = try reader.next() {
+            let key = try collection.key(of: entry.key)
+            entries.append((key, try collection.decoded(entry.value, key)))
+        }
+        return entries
     }
 
     /// Calls `body` with each entry, reading some entries at a time.
@@ -53,39 +60,24 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     /// `body` may change the collection. Keys inserted ahead are visited.
     /// - Throws: The error of `body`; ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
     public func forEach(_ direction: StoreSort.Direction = .ascending, _ body: (Key, Value) throws -> Void) throws {
-        var cursor = cursor(direction)
-        while let (key, value) = try cursor.next() { try body(key, value) }
+        var reader = reader(direction)
+        while let entry = try reader.next() {
+            let key = try collection.key(of: entry.key)
+            try body(key, try collection.decoded(entry.value, key))
+        }
     }
 
     /// Returns a cursor over the entries, which reads some entries at a time.
     public func cursor(_ direction: StoreSort.Direction = .ascending) -> KeyedCursor<Key, Value> {
-        KeyedCursor(range: self, direction: direction)
+        KeyedCursor(collection: collection, reader: reader(direction))
     }
 
     /// Removes all entries. Returns their number.
     @discardableResult
-    public func removeAll() throws -> Int {
-        let objects = try collection.context.keyedObjects(from: lower, to: upper, direction: .ascending, limit: nil)
-        for object in objects { try collection.context.removeKeyed(object, try collection.context.keyedKey(object)) }
-        return objects.count
-    }
+    public func removeAll() throws -> Int { try collection.context.removeKeyed(from: lower, to: upper) }
 
-    // MARK: Entries
-
-    /// Returns the entry of an object, or nil if it does not exist any more.
-    func entry(_ object: ObjectKey) throws -> (key: Key, value: Value)? {
-        guard let stored = try collection.context.keyedEntry(object) else { return nil }
-        let key = try key(of: stored.key)
-        return (key, try collection.decoded(stored.value, collection.text(of: key)))
-    }
-
-    private func key(of bytes: Data) throws -> Key {
-        // A damaged file may have a key that is shorter than the prefix, although an index led to it.
-        let key = bytes.withUnsafeBytes { collection.keys.read([UInt8]($0).dropFirst(collection.prefix.count)) }
-        guard let key else {
-            throw CollectionError.unreadableKey(collection: collection.name)
-        }
-        return key
+    private func reader(_ direction: StoreSort.Direction, limit: Int? = nil, batchSize: Int = 64) -> KeyedReader {
+        KeyedReader(collection.context, from: lower, to: upper, direction: direction, limit: limit, batchSize: batchSize)
     }
 }
 
@@ -96,41 +88,17 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
 /// while let (name, draft) = try cursor.next(), draft.isNew { print(name) }
 /// ```
 public struct KeyedCursor<Key, Value: Codable & Sendable> {
-    private let collection: KeyedCollection<Key, Value>
-    private let direction: StoreSort.Direction
-    private var lower: [UInt8]
-    private var upper: [UInt8]
-    /// The next entries, in reverse.
-    private var batch: [ObjectKey] = []
-    private var batchSize = 64
-    private var isAtEnd = false
-
-    init(range: KeyedRange<Key, Value>, direction: StoreSort.Direction) {
-        collection = range.collection
-        self.direction = direction
-        lower = range.lower
-        upper = range.upper
-    }
+    let collection: KeyedCollection<Key, Value>
+    var reader: KeyedReader
 
     /// Returns the next entry, or nil at the end. After an error, the next call continues behind the entry.
     ///
     /// Shows the context's state at the time of the call. An entry that was removed meanwhile is left out.
     /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
     public mutating func next() throws -> (key: Key, value: Value)? {
-        let context = collection.context
-        while true {
-            if batch.isEmpty {
-                if isAtEnd { return nil }
-                batch = try context.keyedObjects(from: lower, to: upper, direction: direction, limit: batchSize).reversed()
-                isAtEnd = batch.count < batchSize
-                batchSize = min(batchSize * 4, 16384)
-                guard let last = batch.first else { return nil }
-                let bytes = [UInt8](try context.keyedKey(last))
-                if direction == .ascending { lower = bytes + [0] } else { upper = bytes }
-            }
-            guard let object = batch.popLast() else { continue }
-            if let entry = try KeyedRange(collection: collection, lower: lower, upper: upper).entry(object) { return entry }
-        }
+        guard let entry = try reader.next() else { return nil }
+        let key = try collection.key(of: entry.key)
+        return (key, try collection.decoded(entry.value, key))
     }
 }
 

@@ -9,7 +9,7 @@ import StoreInterface
 /// Reading and writing keyed values by their bytes. Each is an object of a hidden entity without an instance, so that saves, merges,
 /// conflicts and the history treat it like any object.
 extension ManagedObjectContext {
-    private var keyedEntity: Int? { traits.keyedValues }
+    var keyedEntity: Int? { traits.keyedValues }
 
     // MARK: Reading
 
@@ -31,7 +31,7 @@ extension ManagedObjectContext {
 
     private func storedEntry(_ object: ObjectKey) throws -> (key: Data, value: Data)? {
         guard let entity = keyedEntity else { return nil }
-        if layerStack.hasLayers {
+        if layerStack.hasLayers, layerStack.view.row(entity, object) != nil {
             return try exists(entity, object) ? (keyedKey(object), keyedValue(object)) : nil
         }
         let slot = PageAddress.slot(of: object)
@@ -43,6 +43,20 @@ extension ManagedObjectContext {
 
     /// Returns the value under a key, or nil.
     func keyedBytes(_ key: Data) throws -> Data? { try using { try keyedObject(key).map(keyedValue) } }
+
+    /// Whether the state that the context reads has no unsaved or deferred change of a keyed value, and does not change while it is the
+    /// same view. The store alone then answers every read.
+    var readsKeyedValuesFromStore: Bool {
+        guard layerStack.view.base.isFixed, let entity = keyedEntity else { return false }
+        return !layerStack.hasLayers || !layerStack.view.touches(entity: entity)
+    }
+
+    /// Returns the value of an object, or nil if it does not exist. Precondition: no layer changes it.
+    func storedKeyedValue(_ object: ObjectKey) throws -> Data? {
+        guard let entity = keyedEntity else { return nil }
+        return try layerStack.pages.page(entity, PageAddress.page(of: object), in: layerStack.view.base)?
+            .presentValue(PageAddress.slot(of: object), KeyedColumn.value)?.keyedBytes
+    }
 
     func keyedKey(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.key, of: object) }
     func keyedValue(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.value, of: object) }
@@ -67,27 +81,34 @@ extension ManagedObjectContext {
     ) throws -> [ObjectKey] {
         checkIsolation()
         try checkOpen()
-        guard let query = keyedQuery(lower, upper) else { return [] }
-        var ordered = query
-        ordered.sort = [StoreSort(column: KeyedColumn.key, direction: direction)]
-        ordered.limit = limit
-        return try layerStack.view.keys(ordered)
+        guard let query = keyedQuery(from: lower, to: upper, direction, limit: limit) else { return [] }
+        return try layerStack.view.keys(query.storeQuery)
+    }
+
+    /// Returns the objects whose keys are in a range, with the keys, in their order. Precondition: ``readsKeyedValuesFromStore``, asked
+    /// after `checkIsolation()`, which may move the context and therefore is not called here.
+    func storedKeys(
+        from lower: [UInt8], to upper: [UInt8], direction: StoreSort.Direction, limit: Int?
+    ) throws -> OrderedData {
+        try checkOpen()
+        guard let query = keyedQuery(from: lower, to: upper, direction, limit: limit) else { return OrderedData() }
+        return try layerStack.view.base.orderedData(query)
     }
 
     func keyedCount(_ lower: [UInt8], _ upper: [UInt8]) throws -> Int {
         checkIsolation()
         try checkOpen()
-        return try keyedQuery(lower, upper).map(layerStack.view.count) ?? 0
+        guard var query = keyedQuery(from: lower, to: upper, .ascending, limit: nil)?.storeQuery else { return 0 }
+        query.sort = []
+        return try layerStack.view.count(query)
     }
 
-    private func keyedQuery(_ lower: [UInt8], _ upper: [UInt8]) -> StoreQuery? {
+    private func keyedQuery(
+        from lower: [UInt8], to upper: [UInt8], _ direction: StoreSort.Direction, limit: Int?
+    ) -> OrderedDataQuery? {
         guard let entity = keyedEntity, lower.lexicographicallyPrecedes(upper) else { return nil }
-        return StoreQuery(
-            entity: entity,
-            predicate: .and([
-                .compare(KeyedColumn.key, .greaterOrEqual, to: .data(Data(lower))),
-                .compare(KeyedColumn.key, .less, to: .data(Data(upper))),
-            ]))
+        return OrderedDataQuery(
+            entity: entity, column: KeyedColumn.key, lower: lower, upper: upper, direction: direction, limit: limit)
     }
 
     // MARK: Writing
@@ -166,6 +187,20 @@ extension ManagedObjectContext {
         if let known = registry.object(entity, object) { return delete(known) }
         guard let row = putTombstone(entity, object), !row.isSet(KeyedColumn.key) else { return }
         row[KeyedColumn.key] = .data(key)
+    }
+
+    /// Removes the keys of a range. Returns their number.
+    func removeKeyed(from lower: [UInt8], to upper: [UInt8]) throws -> Int {
+        checkIsolation()
+        // All keys are read first: the removals change the state.
+        guard readsKeyedValuesFromStore else {
+            let objects = try keyedObjects(from: lower, to: upper, direction: .ascending, limit: nil)
+            for object in objects { try removeKeyed(object, keyedKey(object)) }
+            return objects.count
+        }
+        let found = try storedKeys(from: lower, to: upper, direction: .ascending, limit: nil)
+        for (position, object) in found.keys.enumerated() { try removeKeyed(object, Data(found.data(at: position))) }
+        return found.keys.count
     }
 
     // MARK: Types

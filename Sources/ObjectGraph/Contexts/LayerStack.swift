@@ -18,6 +18,8 @@ struct LayerStack {
     var baseState: BaseState
     /// All layers and the store's snapshot, newest first.
     private(set) var view: LayeredView
+    /// A counter that increases whenever the base or the list of layers changes. Changes in ``top`` do not increase it.
+    private(set) var viewRevision: UInt64 = 0
     /// Whether the view has layers besides ``top``.
     private var hasLayersBelow = false
     /// A counter that increases whenever a child created now would see a different state.
@@ -200,6 +202,7 @@ struct LayerStack {
     }
 
     private mutating func rebuildView() {
+        viewRevision += 1
         view = view(top, sealed, over: baseState)
         hasLayersBelow = view.layers.count > 1
     }

@@ -19,6 +19,25 @@ extension SQLiteSnapshot {
         }
     }
 
+    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData {
+        let (entity, column) = (query.entity, query.column)
+        guard let text = try text(of: query.storeQuery, selecting: "t0.id, t0.\(layout.columns[entity][column])") else {
+            return try readOrderedData(query)
+        }
+        return try read(text.sql) { statement in
+            statement.bind(text.arguments)
+            defer { statement.reset() }
+            var result = OrderedData()
+            while try statement.step() {
+                let key = ObjectKey(bitPattern: statement.integer(0))
+                if case .data(let data) = try decode(statement, at: 1, entity: entity, column: column, key: key) {
+                    data.withUnsafeBytes { result.append(key, data: $0) }
+                }
+            }
+            return result
+        }
+    }
+
     func explain(_ query: StoreQuery) throws -> String {
         guard let text = try text(of: query, selecting: "t0.id") else {
             if query.predicate.hasEvaluatedParts {

@@ -63,6 +63,11 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey]
     /// Returns the keys of the objects that have all of the values, column by column, ascending. The default asks ``keys(_:)``.
     func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey]
+    /// Returns the objects whose bytes in a column of data are in a range, in the order of the bytes, each with its bytes. Objects with
+    /// equal bytes are in the order of their keys, whatever the direction.
+    ///
+    /// For reading an index without the objects. The default asks ``keys(_:)`` and reads each object.
+    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData
     /// Returns the bytes of a string or of data, to be read part by part. Returns nil for null, for other types and for a
     /// missing object. The result keeps the snapshot alive. The default reads the value at once.
     func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)?

@@ -113,6 +113,8 @@ final class LazySnapshot: StoreSnapshot {
         try take().lookup(entity, columns: columns, values: values)
     }
 
+    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try take().orderedData(query) }
+
     func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
         try take().parts(entity, key: key, column: column)
     }

@@ -167,6 +167,8 @@ final class RevocableSnapshot: StoreSnapshot {
         try read { try $0.lookup(entity, columns: columns, values: values) }
     }
 
+    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try read { try $0.orderedData(query) } }
+
     /// The parts of a large value keep the store's snapshot themselves: a stream has to be ended before the container is closed.
     func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
         try read { try $0.parts(entity, key: key, column: column) }

@@ -1,0 +1,107 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Reads the entries of a range of keys as bytes, some at a time.
+///
+/// While no layer changes keyed values, the keys come from the store's index and only the values are read from pages. The reader finds out
+/// at each entry whether that is still the state of the context, because its caller may change the collection in between.
+struct KeyedReader {
+    private let context: ManagedObjectContext
+    private let direction: StoreSort.Direction
+    private var lower: [UInt8]
+    private var upper: [UInt8]
+    /// The maximum number of entries that are still to be read.
+    private var limit: Int
+    private var batch = Batch()
+    private var batchSize: Int
+    private var isAtEnd = false
+
+    /// An entry.
+    struct Entry {
+        var key: ArraySlice<UInt8>
+        var value: Data
+    }
+
+    /// Some objects in the order of their keys.
+    private struct Batch {
+        var objects: [ObjectKey] = []
+        /// The position of the next object.
+        var next = 0
+        /// The keys of the objects; nil if they must be read from the objects.
+        var keys: OrderedData?
+        /// The view in which ``keys`` were read.
+        var viewRevision: UInt64 = 0
+    }
+
+    init(
+        _ context: ManagedObjectContext, from lower: [UInt8], to upper: [UInt8], direction: StoreSort.Direction,
+        limit: Int? = nil,
+        batchSize: Int = 64
+    ) {
+        self.context = context
+        self.lower = lower
+        self.upper = upper
+        self.direction = direction
+        self.limit = limit ?? .max
+        self.batchSize = batchSize
+    }
+
+    /// Returns the next entry as the context shows it now, or nil at the end. Leaves out entries that were removed meanwhile.
+    mutating func next() throws -> Entry? {
+        while true {
+            if batch.next == batch.objects.count, try !readBatch() { return nil }
+            let position = batch.next
+            batch.next += 1
+            if let entry = try entry(position) { return entry }
+        }
+    }
+
+    /// Returns the next key, or nil at the end. Reads no value.
+    mutating func nextKey() throws -> ArraySlice<UInt8>? {
+        if batch.next == batch.objects.count, try !readBatch() { return nil }
+        defer { batch.next += 1 }
+        return try key(batch.next)
+    }
+
+    private func entry(_ position: Int) throws -> Entry? {
+        let object = batch.objects[position]
+        // This may move the context to a newer state.
+        context.checkIsolation()
+        if let keys = batch.keys, batch.viewRevision == context.layerStack.viewRevision, context.readsKeyedValuesFromStore {
+            guard let value = try context.using({ try context.storedKeyedValue(object) }) else { return nil }
+            return Entry(key: keys.data(at: position), value: value)
+        }
+        return try context.keyedEntry(object).map { Entry(key: ArraySlice($0.key), value: $0.value) }
+    }
+
+    private func key(_ position: Int) throws -> ArraySlice<UInt8> {
+        try batch.keys?.data(at: position) ?? ArraySlice(context.keyedKey(batch.objects[position]))
+    }
+
+    /// Reads the next objects. Returns false if there are none.
+    private mutating func readBatch() throws -> Bool {
+        let wanted = min(batchSize, limit)
+        guard !isAtEnd, wanted > 0 else { return false }
+        let limit = wanted == .max ? nil : wanted
+        context.checkIsolation()
+        if context.readsKeyedValuesFromStore {
+            let keys = try context.storedKeys(from: lower, to: upper, direction: direction, limit: limit)
+            batch = Batch(objects: keys.keys, keys: keys, viewRevision: context.layerStack.viewRevision)
+        } else {
+            batch = Batch(objects: try context.keyedObjects(from: lower, to: upper, direction: direction, limit: limit))
+        }
+        let count = batch.objects.count
+        isAtEnd = count < wanted
+        self.limit -= count
+        if batchSize < 16384 { batchSize *= 4 }
+        guard count > 0 else { return false }
+        let last = try key(count - 1)
+        if direction == .ascending { lower = Array(last) + [0] } else { upper = Array(last) }
+        return true
+    }
+}
