@@ -14,8 +14,8 @@ extension LMDBSnapshot {
 
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
         guard accepts(value, entity: entity, column: column) else { return [] }
-        let query = StoreQuery(entity: entity, predicate: .compare(column, .equal, to: value))
-        guard let index = self.index(entity, column) else { return try keys(query) }
+        func query() -> StoreQuery { StoreQuery(entity: entity, predicate: .compare(column, .equal, to: value)) }
+        guard let index = self.index(entity, column) else { return try keys(query()) }
         if index.isReference, let destination = value.referenceKey {
             return try values(of: destination, in: index.database)
         }
@@ -23,7 +23,7 @@ extension LMDBSnapshot {
         // Keys of other types are exact unless they were cut. Several floating-point values can share a key.
         guard !schema.sharesKeys, !index.isReference,
             let key = try? KeyCodec.encode(value, column: schema), !key.isCut, key.bytes.count < KeyCodec.maximumCount
-        else { return try keys(query) }
+        else { return try keys(query()) }
         return try store.mappingErrors {
             try transaction.withCursor(index.database) { cursor in
                 var keys: [ObjectKey] = []

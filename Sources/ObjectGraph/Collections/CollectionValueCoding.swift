@@ -8,14 +8,30 @@
 ///
 /// Data, strings, numbers, Booleans, dates and UUIDs are stored as their bytes. Other values are JSON with sorted keys.
 struct CollectionValueCoding<Value: Codable & Sendable> {
-    private let raw: (any RawCollectionValue.Type)?
+    /// The conversion of a type that is stored as its bytes; nil for other types.
+    private let raw: RawConversion?
 
-    init() { raw = Value.self as? any RawCollectionValue.Type }
+    private struct RawConversion {
+        var encode: (Value) -> Data
+        var decode: (Data) throws(WrongBytes) -> Value
+    }
+
+    init() {
+        if let type = Value.self as? any RawCollectionValue.Type { raw = Self.conversion(type) } else { raw = nil }
+    }
+
+    /// Chooses the conversion once, so that no value is cast.
+    private static func conversion<Raw: RawCollectionValue>(_: Raw.Type) -> RawConversion {
+        // Safe because `Raw` is the type `Value` itself.
+        RawConversion(
+            encode: { unsafeBitCast($0, to: Raw.self).collectionBytes },
+            decode: { bytes throws(WrongBytes) in unsafeBitCast(try Raw(collectionBytes: bytes), to: Value.self) })
+    }
 
     var typeName: String { "\(Value.self)" }
 
     func encode(_ value: Value) throws -> Data {
-        if let value = value as? any RawCollectionValue { return value.collectionBytes }
+        if let raw { return raw.encode(value) }
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
@@ -25,10 +41,11 @@ struct CollectionValueCoding<Value: Codable & Sendable> {
 
     func decode(_ bytes: Data) throws(UndecodableValue) -> Value {
         if let raw {
-            guard let value = raw.init(collectionBytes: bytes) as? Value else {
+            do throws(WrongBytes) {
+                return try raw.decode(bytes)
+            } catch {
                 throw UndecodableValue(field: nil, reason: "\(bytes.count) bytes are no \(typeName)")
             }
-            return value
         }
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
@@ -77,30 +94,32 @@ struct UndecodableValue: Error {
     }
 }
 
+/// The error for bytes that are not of a type.
+private struct WrongBytes: Error {}
+
 /// A value that a collection stores as its bytes.
 private protocol RawCollectionValue {
     var collectionBytes: Data { get }
-    /// Returns nil for bytes that are not of this type.
-    init?(collectionBytes: Data)
+    init(collectionBytes: Data) throws(WrongBytes)
 }
 
 extension Data: RawCollectionValue {
     fileprivate var collectionBytes: Data { self }
-    fileprivate init?(collectionBytes: Data) { self = collectionBytes }
+    fileprivate init(collectionBytes: Data) throws(WrongBytes) { self = collectionBytes }
 }
 
 extension String: RawCollectionValue {
     fileprivate var collectionBytes: Data { Data(utf8) }
-    fileprivate init?(collectionBytes: Data) {
-        guard let text = String(validating: collectionBytes, as: UTF8.self) else { return nil }
+    fileprivate init(collectionBytes: Data) throws(WrongBytes) {
+        guard let text = String(validating: collectionBytes, as: UTF8.self) else { throw WrongBytes() }
         self = text
     }
 }
 
 extension RawCollectionValue where Self: BitwiseCopyable {
     fileprivate var collectionBytes: Data { withUnsafeBytes(of: self) { Data($0) } }
-    fileprivate init?(collectionBytes: Data) {
-        guard collectionBytes.count == MemoryLayout<Self>.size else { return nil }
+    fileprivate init(collectionBytes: Data) throws(WrongBytes) {
+        guard collectionBytes.count == MemoryLayout<Self>.size else { throw WrongBytes() }
         self = collectionBytes.withUnsafeBytes { $0.loadUnaligned(as: Self.self) }
     }
 }
@@ -121,24 +140,23 @@ extension Double: RawCollectionValue {}
 
 extension Bool: RawCollectionValue {
     fileprivate var collectionBytes: Data { Data([self ? 1 : 0]) }
-    fileprivate init?(collectionBytes: Data) {
-        guard collectionBytes.count == 1, let byte = collectionBytes.first, byte <= 1 else { return nil }
+    fileprivate init(collectionBytes: Data) throws(WrongBytes) {
+        guard collectionBytes.count == 1, let byte = collectionBytes.first, byte <= 1 else { throw WrongBytes() }
         self = byte == 1
     }
 }
 
 extension Date: RawCollectionValue {
     fileprivate var collectionBytes: Data { timeIntervalSinceReferenceDate.collectionBytes }
-    fileprivate init?(collectionBytes: Data) {
-        guard let seconds = Double(collectionBytes: collectionBytes) else { return nil }
-        self.init(timeIntervalSinceReferenceDate: seconds)
+    fileprivate init(collectionBytes: Data) throws(WrongBytes) {
+        self.init(timeIntervalSinceReferenceDate: try Double(collectionBytes: collectionBytes))
     }
 }
 
 extension UUID: RawCollectionValue {
     fileprivate var collectionBytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
-    fileprivate init?(collectionBytes: Data) {
-        guard collectionBytes.count == 16 else { return nil }
+    fileprivate init(collectionBytes: Data) throws(WrongBytes) {
+        guard collectionBytes.count == 16 else { throw WrongBytes() }
         self.init(uuid: collectionBytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
     }
 }

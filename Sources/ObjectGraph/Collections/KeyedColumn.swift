@@ -45,8 +45,7 @@ extension LayeredView {
             for object in layer.candidates(entity: entity, column: KeyedColumn.key, value: wanted)
             where try exists(entity, object) && value(entity, key: object, column: KeyedColumn.key) == wanted { return object }
         }
-        let found = try base.lookup(entity, column: KeyedColumn.key, value: wanted)
-        let isAsSaved = layers.allSatisfy { $0.entity(entity) == nil }
-        return isAsSaved ? found.first : try found.first { try exists(entity, $0) }
+        // The objects that the base finds exist there, and the key of an object never changes, so that only a deletion hides one.
+        return try base.lookup(entity, column: KeyedColumn.key, value: wanted).first { existsInLayers(entity, $0) ?? true }
     }
 }

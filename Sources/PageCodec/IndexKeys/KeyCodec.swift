@@ -33,6 +33,8 @@ public enum KeyCodec {
     /// - Throws: ``PageError`` if the value's storage class is not the column's, or a number is out of range.
     public static func encode(_ value: Value, column: ColumnSchema) throws(PageError) -> IndexKey {
         var bytes: [UInt8] = []
+        // Most keys fit. Without this, two allocations grow the array.
+        bytes.reserveCapacity(64)
         let isCut = try append(value, column: column, to: &bytes)
         return IndexKey(bytes: bytes, isCut: isCut)
     }
