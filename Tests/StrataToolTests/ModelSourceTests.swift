@@ -156,4 +156,50 @@ import Testing
 
                 """)
     }
+
+    /// Catches: lists that are shown under the name of another link, or as the objects of hidden entities. The file does not tell to which
+    /// of several links between two entities an order belongs.
+    @Test(arguments: fileKinds) func `orders of several links between two entities are shown with their own members`(
+        _ kind: StoreKind
+    ) async throws {
+        func many(_ name: String, _ destination: String, _ inverse: String, isOrdered: Bool) -> PropertyDescription {
+            .relationship(
+                .init(name: name, destination: destination, inverse: inverse, cardinality: .toMany, isOrdered: isOrdered))
+        }
+        let name = PropertyDescription.attribute(.init(name: "name", type: .string))
+        let lists = ["none", "best", "empty", "all"]
+        let model = try Model([
+            EntityDescription(name: "Song", properties: [name] + lists.map { many("of \($0)", "Tape", $0, isOrdered: false) }),
+            EntityDescription(
+                name: "Tape", properties: [name] + lists.reversed().map { many($0, "Song", "of \($0)", isOrdered: $0 != "none") }
+            ),
+        ])
+        let folder = try ToolFolder()
+        try await folder.fill("out", kind, model) { context in
+            let songs = (0..<100).map { number in
+                let song = context.insert("Song")
+                song["name"] = .string("\(number)")
+                return song
+            }
+            for number in 0..<3 {
+                let tape = context.insert("Tape")
+                tape["name"] = .string("tape \(number)")
+                tape.setRelatedObjects("best", to: songs.prefix(30 - number).reversed())
+                tape.setRelatedObjects("all", to: songs.reversed())
+            }
+        }
+        let tapes = try await ToolRun("query", folder.path("out"), "Tape", "--json").list()
+        let songs = try await ToolRun("query", folder.path("out"), "Song", "--json").list()
+        let names = Dictionary(uniqueKeysWithValues: songs.map { ($0["$key"] as? Int ?? 0, $0["name"] as? String ?? "") })
+        for (number, tape) in tapes.enumerated() {
+            let found = try await ToolRun("get", folder.path("out"), "Tape", "\(tape["$key"] ?? "")", "--json").object()
+            #expect((found["best"] as? [Int])?.map { names[$0] } == (0..<30 - number).reversed().map { "\($0)" })
+            #expect((found["all"] as? [Int])?.map { names[$0] } == (0..<100).reversed().map { "\($0)" })
+        }
+        #expect(await ToolRun("query", folder.path("out"), "Tape", "empty.count = 0", "--count").output == "3\n")
+        #expect(await ToolRun("info", folder.path("out"), "--json").output.contains("order of Tape.best\",\"objects") == false)
+        #expect(
+            await ToolRun("model", folder.path("out")).output.contains(
+                "@Relationship(.ordered, inverse: \\Song.`of best`) var best"))
+    }
 }

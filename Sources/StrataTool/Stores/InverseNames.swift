@@ -9,6 +9,8 @@ import StoreInterface
 struct InverseNames {
     /// An ordered many-to-many relationship, from its hidden entity.
     private struct Order: Equatable {
+        /// The number of the hidden entity.
+        var entity: Int
         var name: String
         var owner: Int
         var member: Int
@@ -20,12 +22,19 @@ struct InverseNames {
     private var taken: [Set<String>]
     /// The orders for which no relationship has been found yet.
     private var orders: [Order] = []
+    /// The orders of the far ends of links.
+    private var farOrders: [Int: Order] = [:]
+    /// The numbers of the hidden entities by the names of ordered relationships, per description.
+    private var numbers: [[String: Int]] = []
 
     /// Returns a model of the same schema with inverses and orders, or the stored model if there is none.
-    static func model(over stored: Model) -> Model {
+    /// - Parameter pairs: The pairs of the store, which tell several links between two entities apart.
+    static func model(over stored: Model, pairs: OrderPairs? = nil) -> Model {
         var names = InverseNames(stored)
         guard !names.descriptions.isEmpty else { return stored }
+        names.findFarOrders(pairs)
         names.addInverses()
+        names.sortFarEnds()
         guard names.orders.isEmpty, let model = try? Model(names.descriptions, version: stored.version),
             model.storeSchema.withoutHints == stored.storeSchema.withoutHints
         else { return stored }
@@ -42,12 +51,13 @@ struct InverseNames {
             if let name = entity.orderedRelationship, let owner = entity.columns[0].destination,
                 let member = entity.columns[1].destination
             {
-                orders.append(Order(name: name, owner: owner, member: member))
+                orders.append(Order(entity: number, name: name, owner: owner, member: member))
             } else {
                 let positions = Set(entity.columns.indices.filter(entity.isPosition).map { entity.columns[$0].name })
                 descriptions[number].properties.removeAll { positions.contains($0.name) }
             }
         }
+        numbers = descriptions.map { _ in [:] }
         taken = descriptions.map { Set($0.properties.map { $0.name.lowercased() }) }
     }
 
@@ -61,11 +71,11 @@ struct InverseNames {
                 case .toOne(let column):
                     let isOrdered = schema.entities[number].position(in: column) != nil
                     add(name, to: far, inverse: relationship, of: entity, isOrdered: isOrdered)
-                case .toMany:
+                case .toMany(let relation):
                     takeOrder(of: relationship, entity)
                     // A link is named after the end that comes first in the model.
-                    guard far >= number else { continue }
-                    let order = takeOrder(ofFarEnd: relationship, entity, isOnly: isOnly)
+                    guard far >= number, case .link(let link, _, _) = relation else { continue }
+                    let order = farOrders[link]
                     add(order?.name ?? name, to: far, inverse: relationship, of: entity, isOrdered: order != nil)
                 }
             }
@@ -85,29 +95,52 @@ struct InverseNames {
 
     /// Marks a relationship over a link as ordered if it has a hidden entity.
     private mutating func takeOrder(of relationship: Relationship, _ entity: Entity) {
-        let order = Order(name: relationship.name, owner: entity.number, member: relationship.destination)
-        guard let found = orders.firstIndex(of: order) else { return }
-        orders.remove(at: found)
+        let found = orders.firstIndex {
+            $0.name == relationship.name && $0.owner == entity.number && $0.member == relationship.destination
+        }
+        guard let found else { return }
+        let order = orders.remove(at: found)
         let members = Set([entity.name] + stored.subentities.filter { $0.number == entity.number }.map(\.name))
         for (number, description) in descriptions.enumerated() where members.contains(description.name) {
             for (position, property) in description.properties.enumerated() where property.name == relationship.name {
                 guard case .relationship(var ordered) = property else { continue }
                 ordered.isOrdered = true
                 descriptions[number].properties[position] = .relationship(ordered)
+                numbers[number][ordered.name] = order.entity
             }
         }
     }
 
-    /// Returns the order of the far end of a link, which has a name in the file. If there are several links between the entities, none is
-    /// found.
-    private mutating func takeOrder(ofFarEnd relationship: Relationship, _ entity: Entity, isOnly: Bool) -> Order? {
-        let names = Set(stored.entities[relationship.destination].relationships.map(\.name))
-        guard isOnly || relationship.destination == entity.number,
-            let found = orders.firstIndex(where: {
-                $0.owner == relationship.destination && $0.member == entity.number && !names.contains($0.name)
-            })
-        else { return nil }
-        return orders.remove(at: found)
+    /// Puts the ordered far ends among the other ordered relationships, so that the hidden entities have the same numbers as in the file.
+    private mutating func sortFarEnds() {
+        for (link, order) in farOrders.sorted(by: { $0.value.entity < $1.value.entity }) {
+            let far = schema.links[link].destination
+            numbers[far][order.name] = order.entity
+            guard let place = descriptions[far].properties.lastIndex(where: { $0.name == order.name }) else { continue }
+            let property = descriptions[far].properties.remove(at: place)
+            let next = descriptions[far].properties.firstIndex { (numbers[far][$0.name] ?? 0) > order.entity }
+            descriptions[far].properties.insert(property, at: next ?? descriptions[far].properties.count)
+        }
+    }
+
+    /// Finds the links of the orders of far ends, which have a name in the file: the only link between the entities, or the one that has the
+    /// pairs of the order.
+    private mutating func findFarOrders(_ pairs: OrderPairs?) {
+        var open = orders.filter { order in !stored.entities[order.owner].relationships.contains { $0.name == order.name } }
+        // Links that are found reduce the choice for the orders before them.
+        for _ in 0..<2 {
+            open.removeAll { order in
+                let links = schema.links.indices.filter { link in
+                    schema.links[link].source == order.member && schema.links[link].destination == order.owner
+                        && farOrders[link] == nil
+                }
+                let found = links.count == 1 ? links[0] : pairs?.link(of: order.entity, among: links)
+                guard let found else { return false }
+                farOrders[found] = order
+                orders.removeAll { $0 == order }
+                return true
+            }
+        }
     }
 
     private static func plural(_ name: String) -> String {

@@ -92,8 +92,9 @@ struct OpenedStore: Sendable {
     private static func open(_ path: String, _ access: Access) async throws -> OpenedStore {
         let kind = try FileKind(ofFile: path)
         let stored = try await kind.storedModel(path)
-        let container = try await PersistentContainer(
-            model: InverseNames.model(over: stored), store: kind.description(path, access))
+        let description = kind.description(path, access)
+        let model = InverseNames.model(over: stored, pairs: OrderPairs(description, stored.storeSchema))
+        let container = try await PersistentContainer(model: model, store: description)
         return OpenedStore(path: path, kind: kind, container: container)
     }
 
