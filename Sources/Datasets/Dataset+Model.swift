@@ -18,13 +18,16 @@ extension Dataset {
         }
         for (number, table) in tables.enumerated() {
             for reference in table.references where !isOneToOne(reference, of: number) {
-                draft.add(reference.inverse, of: reference.end, to: (number, reference.owner), inverse: reference.name, .toMany)
+                draft.add(
+                    reference.inverse, of: reference.end, to: (number, reference.owner), inverse: reference.name, .toMany,
+                    isOrdered: reference.ranks != nil)
             }
         }
         for link in links {
             let (source, destination) = ((link.source, link.sourceMember), (link.destination, link.destinationMember))
-            draft.add(link.name, of: source, to: destination, inverse: link.inverse, .toMany)
-            draft.add(link.inverse, of: destination, to: source, inverse: link.name, .toMany)
+            draft.add(link.name, of: source, to: destination, inverse: link.inverse, .toMany, isOrdered: link.ranks != nil)
+            draft.add(
+                link.inverse, of: destination, to: source, inverse: link.name, .toMany, isOrdered: link.inverseRanks != nil)
         }
         return try Model(draft.descriptions.flatMap { $0.prefix(1) } + draft.descriptions.flatMap { $0.dropFirst() })
     }
@@ -66,11 +69,12 @@ private struct ModelDraft {
     }
 
     mutating func add(
-        _ name: String, of entity: EntityPosition, to destination: EntityPosition, inverse: String, _ cardinality: Cardinality
+        _ name: String, of entity: EntityPosition, to destination: EntityPosition, inverse: String, _ cardinality: Cardinality,
+        isOrdered: Bool = false
     ) {
         let relationship = RelationshipDescription(
             name: name, destination: descriptions[destination.table][destination.member].name, inverse: inverse,
-            cardinality: cardinality)
+            cardinality: cardinality, isOrdered: isOrdered)
         add(.relationship(relationship), to: entity)
     }
 }

@@ -117,6 +117,8 @@ public struct TableReference: Sendable {
     public var destination: Int
     /// For each row the referenced row, or ``nobody``.
     public var rows: [Int32]
+    /// For each row its number in the list of the row that it refers to, from 0; nil if the inverse is not ordered.
+    public var ranks: [Int32]?
     /// The entity that declares the relationship, as a position in ``Table/members``.
     public var owner = 0
     /// The entity that the relationship leads to, as a position in ``Table/members`` of the referenced table. It declares the inverse.
@@ -141,8 +143,12 @@ public struct Link: Sendable {
     public var source: Int
     /// The index of the destination table.
     public var destination: Int
-    /// The related rows.
+    /// The related rows, each pair once.
     public var pairs: [Pair]
+    /// For each pair the number of its destination in the list of its source, from 0; nil if the relationship is not ordered.
+    public var ranks: [Int32]?
+    /// For each pair the number of its source in the list of its destination, from 0; nil if the inverse is not ordered.
+    public var inverseRanks: [Int32]?
     /// The entity that declares the relationship, as a position in ``Table/members`` of the source table.
     public var sourceMember = 0
     /// The entity that declares the inverse, as a position in ``Table/members`` of the destination table.

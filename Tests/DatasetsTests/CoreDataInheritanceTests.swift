@@ -23,22 +23,24 @@ import Testing
         let owners = Dictionary(uniqueKeysWithValues: vehicle.attributes.map { ($0.name, $0.owners) })
         #expect(
             owners == [
-                "name": [0], "ownerOrder": [0], "doors": [1], "size": [1], "sizeOfTruck": [2], "load": [2], "color": [1, 2],
+                "name": [0], "doors": [1], "size": [1], "sizeOfTruck": [2], "load": [2], "color": [1, 2],
             ])
         #expect(vehicle.attribute(named: "color")?.values == ["red", "blue", .null, "green"])
         #expect(vehicle.attribute(named: "sizeOfTruck")?.values == [.null, "XL", .null, .null])
         #expect(vehicle.attribute(named: "doors")?.isOptional == false && vehicle.attribute(named: "load")?.isOptional == true)
         #expect(data.notes.contains { $0.contains("Truck.size is named sizeOfTruck") })
         #expect(vehicle.references.map(\.name) == ["owner", "engine"] && vehicle.references.map(\.owner) == [0, 3])
+        #expect(vehicle.references[0].ranks?.prefix(3) == [0, 1, 0] && vehicle.references[1].ranks == nil)
         let favorite = try #require(data.tables[1].references.first)
         #expect(favorite.name == "favorite" && favorite.destinationMember == 1 && favorite.inverse == "fans")
         let routes = try #require(data.links.first)
         #expect(routes.name == "routes" && routes.inverse == "trucks" && routes.sourceMember == 2)
         let model = try data.model()
         #expect(model.entity(named: "SportCar")?.superentityName == "Car" && model.entity(named: "Vehicle")?.isAbstract == true)
-        #expect(model.entity(named: "SportCar")?.attributes.map(\.name) == ["ownerOrder", "name", "doors", "size", "color"])
+        #expect(model.entity(named: "SportCar")?.attributes.map(\.name) == ["name", "doors", "size", "color"])
         #expect(model.entity(named: "Truck")?.relationship(named: "routes") != nil)
         #expect(model.entity(named: "Vehicle")?.relationship(named: "routes") == nil)
+        #expect(model.entity(named: "Person")?.relationship(named: "vehicles")?.isOrdered == true)
         #expect(model.entity(named: "Engine")?.relationships.map(\.name) == ["car"])
     }
 

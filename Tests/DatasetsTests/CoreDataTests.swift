@@ -48,11 +48,12 @@ import Testing
         #expect(author.attributes[1].values == [.double(0.5), .double(-86_400)])
         let uuid = try #require(UUID(uuidString: "00010203-0405-0607-0809-0A0B0C0D0E0F"))
         #expect(author.attributes[3].values == [.uuid(uuid), .null])
-        #expect(book.attributes.map(\.name) == ["pages", "authorOrder", "price", "title", "cover"])
+        #expect(book.attributes.map(\.name) == ["pages", "price", "title", "cover"])
         #expect(book.members == ["Book", "Comic"] && book.kinds == [0, 1, 0])
-        #expect(book.attributes[2].type == .double && book.attributes[4].type == .data)
+        #expect(book.attributes[1].type == .double && book.attributes[3].type == .data)
         // The index shows the reference to the author.
         #expect(book.references.map(\.name) == ["author"] && book.references[0].rows == [1, 1, -1])
+        #expect(book.references[0].ranks?.prefix(2) == [1, 0] && tag.references[0].ranks == nil)
         // The column with the number of the entity shows the reference to the book. Its primary key 2 is the second row.
         #expect(tag.references.map(\.name) == ["book"] && tag.references[0].rows == [1, -1])
         #expect(data.lostReferences == 1)
@@ -62,7 +63,9 @@ import Testing
             tags.pairs == [.init(source: 0, destination: 0), .init(source: 2, destination: 0), .init(source: 2, destination: 1)])
         let friends = try #require(data.links.first { $0.source == $0.destination })
         #expect(friends.pairs == [.init(source: 0, destination: 1)] && friends.name != friends.inverse)
-        #expect(data.notes.contains { $0.contains("without their order") })
+        #expect(tags.ranks == nil && tags.inverseRanks == [0, 1, 0] && friends.ranks == nil && friends.inverseRanks == nil)
+        #expect(data.notes.contains { $0.contains("Book.author refers to Author, in the order of Author.books") })
+        #expect(data.notes.contains { $0.contains("3 links between Book and Tag, in the order of Tag.books") })
         _ = try data.model()
     }
 

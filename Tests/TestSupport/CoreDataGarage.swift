@@ -30,7 +30,7 @@ public enum CoreDataGarage {
         model.add(
             "Person",
             [
-                .attribute("name", 700, isOptional: false), .toMany("vehicles", to: "Vehicle", inverse: "owner"),
+                .attribute("name", 700, isOptional: false), .toMany("vehicles", to: "Vehicle", inverse: "owner", isOrdered: true),
                 .toOne("favorite", to: "Car", inverse: "fans"),
             ])
         model.add("Engine", [.attribute("power", 300, isOptional: false), .toOne("car", to: "SportCar", inverse: "engine")])

@@ -7,7 +7,7 @@ public struct CoreDataModelCache {
         /// An attribute with Core Data's number of its type, such as 700 for strings.
         case attribute(String, Int, isOptional: Bool = true, isExternal: Bool = false)
         case toOne(String, to: String, inverse: String)
-        case toMany(String, to: String, inverse: String)
+        case toMany(String, to: String, inverse: String, isOrdered: Bool = false)
     }
 
     private struct Entity {
@@ -18,8 +18,10 @@ public struct CoreDataModelCache {
     }
 
     private var entities: [Entity] = []
+    /// Whether an ordered relationship has a member of the archive for it, as in old files. In newer ones it has a bit among its flags.
+    private let hasMemberForOrder: Bool
 
-    public init() {}
+    public init(hasMemberForOrder: Bool = false) { self.hasMemberForOrder = hasMemberForOrder }
 
     /// Adds an entity, after the one from which it inherits.
     public mutating func add(
@@ -67,9 +69,12 @@ public struct CoreDataModelCache {
                     members.append(("NSAttributeType", list.number(type)))
                     members.append(("NSFlagsKey", list.number(isExternal ? 4 : 0)))
                     if isOptional { members.append(("NSIsOptional", list.flag(true))) }
-                case .toOne(let name, let destination, let inverse), .toMany(let name, let destination, let inverse):
+                case .toOne(let name, let destination, let inverse), .toMany(let name, let destination, let inverse, _):
                     var most = 0
                     if case .toOne = property { most = 1 }
+                    if case .toMany(_, _, _, true) = property {
+                        members.append(hasMemberForOrder ? ("NSIsOrdered", list.flag(true)) : ("_P", list.number(0x4F3)))
+                    }
                     members.append(("NSPropertyName", reference(name)))
                     members.append(("NSMaxCount", list.number(most)))
                     members.append(("NSIsOptional", list.flag(true)))

@@ -7,9 +7,11 @@ struct CoreDataColumn {
     /// The entities that declare the property, as positions in the family. None inherits from another.
     var owners = [0]
 
-    /// Returns whether a column is not a property: keys, versions, and the entity numbers beside references (`Z4_BOOK`).
+    /// Begins the names of columns with the positions of objects in ordered relationships: `Z_FOK_BOOK` beside `ZBOOK`.
+    static let positionPrefix = "Z_FOK_"
+
+    /// Returns whether a column is not a property: keys, versions, positions, and the entity numbers beside references (`Z4_BOOK`).
     static func isInternal(_ column: String) -> Bool {
-        if column.hasPrefix("Z_FOK_") { return false }
         guard column.hasPrefix("Z"), !column.hasPrefix("Z_") else { return true }
         let rest = column.dropFirst().drop { $0.isASCII && $0.isNumber }
         return rest.hasPrefix("_") && rest.count < column.count - 1

@@ -30,16 +30,6 @@ extension CoreDataFile {
     private mutating func attribute(_ position: Int, _ root: CoreDataRoot) throws -> TableAttribute {
         let column = root.table.columns[position]
         let values = try withoutMarkers(position, root)
-        // The position of an object in an ordered relationship, beside the object's reference.
-        if column.name.hasPrefix("Z_FOK_") {
-            let relationship = String(column.name.dropFirst("Z_FOK_".count))
-            let reference = root.table.columns.firstIndex { $0.name == "Z" + relationship }.map { root.columns[$0] }
-            let name = (reference?.property?.name ?? relationship.lowercased()) + "Order"
-            var attribute = SQLiteFileReader.attribute(name, declared: column.declaredType, values: values)
-            attribute.owners = [commonOwner(reference?.owners ?? [0], kinds: root.kindsWithValues(position), in: root)]
-            attribute.isOptional = true
-            return attribute
-        }
         let known = root.columns[position]
         var type: Int?
         if case .attribute(let found)? = known.property?.kind { type = found }

@@ -12,6 +12,8 @@ struct CoreDataReference {
     /// The names of the relationship and its inverse in the model.
     var modelName: String?
     var modelInverse: String?
+    /// The positions in the lists of the destinations, if the file has them.
+    var positions: [Value]?
     var lost: Int
 }
 
@@ -66,7 +68,20 @@ extension CoreDataFile {
                 name: take(known.property?.name ?? column.name.dropFirst().lowercased(), of: owner, in: number),
                 modelName: known.property?.name, lost: lost)
             if case .toOne(_, let inverse)? = known.property?.kind { reference.modelInverse = inverse }
+            reference.positions = root.values(CoreDataColumn.positionPrefix + column.name.dropFirst())
             return reference
+        }
+    }
+
+    /// Notes the columns of positions that are beside no reference.
+    mutating func notePositionsOfNothing(in number: Int) {
+        let root = roots[number]
+        for column in root.table.columns where column.name.hasPrefix(CoreDataColumn.positionPrefix) {
+            let reference = "Z" + column.name.dropFirst(CoreDataColumn.positionPrefix.count)
+            let position = root.table.columns.firstIndex { $0.name == reference }
+            if position.flatMap({ destination(of: $0, in: root) }) != nil { continue }
+            result.notes.append(
+                "\(root.table.name).\(column.name) is left out: it has positions, but \(reference) is no relationship")
         }
     }
 
@@ -85,20 +100,28 @@ extension CoreDataFile {
                 name: reference.name, inverse: back?.name ?? take(inverse, of: destination.member, in: destination.family),
                 destination: destination.family, rows: reference.rows)
             (made.owner, made.destinationMember) = (reference.owner, destination.member)
+            var text = "\(entityName(number, reference.owner)).\(reference.name) refers to \(entityName(destination))"
+            let declared = reference.modelInverse.flatMap { declaration($0.uppercased(), of: destination) }?.property
+            if back == nil {
+                made.ranks = ranks(
+                    owners: reference.rows, members: Array(0..<Int32(reference.rows.count)), positions: reference.positions,
+                    declared: declared,
+                    of: "\(entityName(destination)).\(made.inverse)", note: &text)
+            }
             result.tables[number].references.append(made)
-            note("\(entityName(number, reference.owner)).\(reference.name) refers to \(entityName(destination))", reference.lost)
+            note(text, reference.lost)
         }
     }
 
     private func entityName(_ table: Int, _ member: Int) -> String { roots[table].family.members[member].name }
-    private func entityName(_ place: (family: Int, member: Int)) -> String { entityName(place.family, place.member) }
+    func entityName(_ place: (family: Int, member: Int)) -> String { entityName(place.family, place.member) }
 
-    private mutating func note(_ text: String, _ lost: Int) {
+    mutating func note(_ text: String, _ lost: Int) {
         result.lostReferences += lost
         result.notes.append(text + (lost == 0 ? "" : "; \(lost) references to nothing became null"))
     }
 
-    private func rows(_ keys: [Value], in table: Int, _ lost: inout Int) -> [Int32] {
+    func rows(_ keys: [Value], in table: Int, _ lost: inout Int) -> [Int32] {
         keys.map { key in
             if key.isNull { return TableReference.nobody }
             if let row = roots[table].rows[key] { return row }
@@ -108,61 +131,8 @@ extension CoreDataFile {
     }
 
     /// Returns the entity, or an ancestor of it to which the objects in all these rows belong.
-    private func member(_ place: (family: Int, member: Int), including rows: [Int32]) -> Int {
+    func member(_ place: (family: Int, member: Int), including rows: [Int32]) -> Int {
         roots[place.family].family.ancestor(of: place.member, including: roots[place.family].kinds(of: rows))
-    }
-
-    // MARK: Links
-
-    /// Adds a many-to-many relationship from its table: `Z_1TAGS` has the columns `Z_1NOTES` and `Z_4TAGS`, or `REFLEXIVE` for the
-    /// second one if both ends are of one entity. A column contains keys of the entity with the number in its name.
-    mutating func addLink(_ table: SQLiteTable) throws {
-        let columns = table.columns.enumerated().filter { !$1.name.hasPrefix("Z_FOK_") }
-        guard columns.count == 2, let owner = Self.end(table.name) else { return }
-        let ends = columns.map { Self.end($0.element.name) ?? owner }
-        let cells = try table.values(in: database)
-        guard var source = entities.place(of: ends[0].entity), var destination = entities.place(of: ends[1].entity) else {
-            let count = cells.first?.count ?? 0
-            if count > 0 { result.notes.append("\(table.name): \(count) links of unknown entities are left out") }
-            return
-        }
-        var lost = 0
-        let sources = rows(cells[columns[0].offset], in: source.family, &lost)
-        let destinations = rows(cells[columns[1].offset], in: destination.family, &lost)
-        let pairs = zip(sources, destinations).compactMap { source, destination in
-            source < 0 || destination < 0 ? nil : Link.Pair(source: source, destination: destination)
-        }
-        // The column with the keys of an entity is named after the relationship that leads to the entity.
-        let forward = declaration(ends[1].name, of: source)
-        let backward = declaration(ends[0].name, of: destination)
-        source.member = member((source.family, forward?.member ?? source.member), including: pairs.map(\.source))
-        destination.member = member(
-            (destination.family, backward?.member ?? destination.member), including: pairs.map(\.destination))
-        var link = Link(
-            name: take(forward?.property.name ?? ends[1].name.lowercased(), of: source.member, in: source.family),
-            inverse: take(backward?.property.name ?? ends[0].name.lowercased(), of: destination.member, in: destination.family),
-            source: source.family, destination: destination.family, pairs: pairs)
-        (link.sourceMember, link.destinationMember) = (source.member, destination.member)
-        result.links.append(link)
-        note(
-            "\(table.name): \(pairs.count) links between \(entityName(source)) and \(entityName(destination))"
-                + (table.columns.count > 2 ? ", without their order" : ""), lost)
-    }
-
-    /// Returns the declaration of a relationship by an entity, one that it inherits from, or one that inherits from it.
-    private func declaration(_ name: String, of place: (family: Int, member: Int)) -> CoreDataDeclaration? {
-        let root = roots[place.family]
-        let all = (root.declarations[name] ?? []).filter { !$0.property.isAttribute }
-        return all.first { root.family.inherits(place.member, from: $0.member) }
-            ?? all.first { root.family.inherits($0.member, from: place.member) } ?? all.first
-    }
-
-    /// Splits `Z_4TAGS` into the number of an entity and the name of a relationship.
-    private static func end(_ name: String) -> (entity: Int64, name: String)? {
-        guard name.hasPrefix("Z_") else { return nil }
-        let digits = name.dropFirst(2).prefix { $0.isASCII && $0.isNumber }
-        guard let entity = Int64(digits), digits.count + 2 < name.count else { return nil }
-        return (entity, String(name.dropFirst(2 + digits.count)))
     }
 }
 

@@ -73,7 +73,10 @@ struct CoreDataFile {
         let references = roots.indices.map { nameReferences($0) }
         // Before references, whose inverses have made-up names if there is no model.
         for table in tables where table.name.hasPrefix("Z_") { try addLink(table) }
-        for number in roots.indices { addReferences(references[number], number: number, all: references) }
+        for number in roots.indices {
+            addReferences(references[number], number: number, all: references)
+            notePositionsOfNothing(in: number)
+        }
         return result
     }
 

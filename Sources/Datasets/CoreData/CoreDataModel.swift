@@ -21,6 +21,8 @@ struct CoreDataModel {
         var kind: Kind
         /// Whether large values may be in separate files.
         var isExternal = false
+        /// Whether a to-many relationship keeps the order of its objects.
+        var isOrdered = false
 
         var isAttribute: Bool { if case .attribute = kind { true } else { false } }
     }
@@ -38,6 +40,8 @@ struct CoreDataModel {
 
     /// The bit among the flags of an attribute that allows external storage.
     private static let externalFlag = 4
+    /// The bit among the flags of a property that says that a relationship is ordered. Older archives have a member for it.
+    private static let orderedFlag = 0x400
     /// The largest model that is read, in bytes.
     private static let limit = 1 << 25
 
@@ -74,10 +78,13 @@ struct CoreDataModel {
             let destination = archive.text(members, "_NSDestinationEntityName")
         else { return nil }
         let inverse = archive.text(members, "_NSInverseRelationshipName")
-        return Property(
+        var property = Property(
             entity: entity, name: name, isOptional: isOptional,
             kind: most == 1
                 ? .toOne(destination: destination, inverse: inverse) : .toMany(destination: destination, inverse: inverse))
+        if case .bool(true)? = members["NSIsOrdered"] { property.isOrdered = true }
+        if case .integer(let flags)? = members["_P"], flags & Self.orderedFlag != 0 { property.isOrdered = true }
+        return property
     }
 
     /// Returns the model's name of an entity of the file, which may have been renamed since.

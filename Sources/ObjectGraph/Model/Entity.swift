@@ -132,7 +132,7 @@ public struct Relationship: Sendable, Hashable {
     /// The column of the positions, in the entity of the members; nil unless this relationship or its inverse is ordered.
     let position: Int?
     /// The number of the hidden entity with the positions of pairs; nil unless this is an ordered relationship over a link.
-    var order: Int?
+    package internal(set) var order: Int?
     /// The rules that the relationship must follow when it is saved.
     public internal(set) var rules: [PropertyRule] = []
     /// The number of the destination in its hierarchy; 0 for the head of one, and for an entity without inheritance.

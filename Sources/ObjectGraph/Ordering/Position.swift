@@ -150,6 +150,12 @@ struct Position: Sendable, Hashable, Comparable {
     }
 }
 
+extension Value {
+    /// Returns the value of a position's column for the member of a new list with a number, from 0. It has 2 to 10 bytes, and there are
+    /// positions before, after and between such positions.
+    package static func position(inNewList number: Int) -> Value { Position(numbers: [0, Int64(number)]).value }
+}
+
 extension Position: CustomStringConvertible {
     /// The numbers, for messages.
     var description: String { numbers.map { $0.map(String.init).joined(separator: ".") } ?? bytes.description }

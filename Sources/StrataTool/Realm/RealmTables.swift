@@ -190,23 +190,33 @@ struct RealmTables {
         for type in types.sorted() {
             var known: Set<Link.Pair> = []
             var pairs: [Link.Pair] = []
-            var count = 0
+            var ranks: [Int32] = []
+            var repeated = 0
             for (row, found) in targets.enumerated() {
+                var rank: Int32 = 0
                 for target in found where target.type == type {
-                    count += 1
                     let pair = Link.Pair(source: Int32(row), destination: target.row)
-                    if known.insert(pair).inserted { pairs.append(pair) }
+                    guard known.insert(pair).inserted else {
+                        repeated += 1
+                        continue
+                    }
+                    pairs.append(pair)
+                    ranks.append(rank)
+                    rank += 1
                 }
             }
-            result.links.append(
-                Link(
-                    name: take(self.name(name, to: type, of: types), in: table),
-                    inverse: names.take(PropertyNames.plural(ofTable: classes.classes[table].name), in: type), source: table,
-                    destination: type, pairs: pairs))
-            let lost = count > pairs.count ? ", \(count - pairs.count) of which occurred twice in a list" : ""
-            result.notes.append(
-                "\(classes.classes[table].name).\(name): \(count) links to \(classes.classes[type].name), without their order\(lost)"
-            )
+            var link = Link(
+                name: take(self.name(name, to: type, of: types), in: table),
+                inverse: names.take(PropertyNames.plural(ofTable: classes.classes[table].name), in: type), source: table,
+                destination: type, pairs: pairs)
+            link.ranks = ranks
+            result.links.append(link)
+            let property = "\(classes.classes[table].name).\(name)"
+            result.notes.append("\(property): \(pairs.count) links to \(classes.classes[type].name), in their order")
+            if repeated > 0 {
+                result.notes.append(
+                    "\(property): \(repeated) objects were in a list more than once. A list has each at its first place only")
+            }
         }
     }
 

@@ -8,6 +8,8 @@ final class DatasetSource: ObjectSource {
     private enum Content {
         case attribute(Int)
         case reference(Int)
+        /// The positions of the objects in the lists that a reference leads to.
+        case position(Int)
         /// The types of the objects of a hierarchy, by the position of their entity.
         case types([Int64])
     }
@@ -18,6 +20,8 @@ final class DatasetSource: ObjectSource {
     private let contents: [[Content]]
     /// The links of each entity by their numbers in the model, with the rows that each row is related to.
     private let links: [[(number: Int, rows: [Int32: [UInt64]])]]
+    /// The objects of hidden entities, which follow those of the tables.
+    private let orders: [LinkOrder]
     private var table = 0
     private var row = 0
 
@@ -30,11 +34,17 @@ final class DatasetSource: ObjectSource {
         self.model = model
         contents = zip(model.entities, dataset.tables).map { entity, table in
             let types = [0] + table.subentities.map { SubentitySchema.type(of: $0.name) }
-            return entity.columns.map { column in
+            let schema = model.storeSchema.entities[entity.number]
+            return entity.columns.enumerated().map { number, column in
                 if let attribute = table.attributes.firstIndex(where: { $0.name == column.name }) { return .attribute(attribute) }
-                return table.references.firstIndex { $0.name == column.name }.map { .reference($0) } ?? .types(types)
+                if let reference = table.references.firstIndex(where: { $0.name == column.name }) { return .reference(reference) }
+                let ordered = table.references.firstIndex { reference in
+                    schema.columns.firstIndex { $0.name == reference.name }.flatMap(schema.position) == number
+                }
+                return ordered.map { .position($0) } ?? .types(types)
             }
         }
+        orders = dataset.linkOrders(in: model)
         var links: [[(number: Int, rows: [Int32: [UInt64]])]] = dataset.tables.map { _ in [] }
         for link in dataset.links {
             let relationship = model.entities[link.source].relationship(named: link.name)
@@ -51,23 +61,38 @@ final class DatasetSource: ObjectSource {
         self.links = links
     }
 
-    var objectCount: Int? { dataset.objectCount }
+    var objectCount: Int? { orders.reduce(dataset.objectCount) { $0 + $1.count } }
     var notes: [String] { dataset.notes }
 
     func next() throws -> TransferObject? {
-        while table < dataset.tables.count, row >= dataset.tables[table].rowCount {
+        let tables = dataset.tables
+        while table < tables.count + orders.count,
+            row >= (table < tables.count ? tables[table].rowCount : orders[table - tables.count].count)
+        {
             table += 1
             row = 0
         }
-        guard table < dataset.tables.count else { return nil }
+        guard table < tables.count + orders.count else { return nil }
         defer { row += 1 }
-        let found = dataset.tables[table]
+        return table < tables.count ? object(tables[table]) : pair(orders[table - tables.count])
+    }
+
+    /// The object of a hidden entity with the position of a pair.
+    private func pair(_ order: LinkOrder) -> TransferObject {
+        let (owner, member, position) = order[row]
+        return TransferObject(
+            entity: order.entity, id: UInt64(row) + 1,
+            values: [.reference(UInt64(owner) + 1), .reference(UInt64(member) + 1), position])
+    }
+
+    private func object(_ found: Table) -> TransferObject {
         let values = contents[table].map { content -> Value in
             switch content {
             case .attribute(let number): return found.attributes[number].values[row]
             case .reference(let number):
                 let target = found.references[number].rows[row]
                 return target < 0 ? .null : .reference(UInt64(target) + 1)
+            case .position(let number): return found.references[number].position(ofRow: row)
             case .types(let types): return .int(found.kinds.isEmpty ? 0 : types[Int(found.kinds[row])])
             }
         }

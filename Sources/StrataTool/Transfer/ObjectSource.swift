@@ -37,4 +37,10 @@ struct TransferSummary: Sendable {
     var pairs = 0
 
     var objectCount: Int { objects.reduce(0, +) }
+
+    /// Returns the number of objects of each entity that programs see. The objects of hidden entities have the positions of pairs in ordered
+    /// relationships.
+    func counts(in model: Model) -> [(name: String, count: Int)] {
+        zip(model.storeSchema.entities, objects).filter { !$0.0.isOrder }.map { ($0.name, $1) }
+    }
 }

@@ -27,15 +27,16 @@ struct RepairCommand: AsyncParsableCommand {
         let source = try StoreSource(file, await kind.storedModel(file), leavingOut: damage)
         let sink = StoreSink(path: target, kind: kind == .sqlite ? .sqlite : .lmdb, existing: replacing.existing)
         let summary = try await sink.fill(from: source)
+        let objects = summary.counts(in: source.model).reduce(0) { $0 + $1.count }
         let lost = damage.lines + source.notes
         if output.json {
             Console.print(
                 JSON.object([
-                    "file": .string(target), "objects": .number(summary.objectCount), "lost": .array(lost.map { .string($0) }),
+                    "file": .string(target), "objects": .number(objects), "lost": .array(lost.map { .string($0) }),
                 ]).text)
         } else {
             for line in lost { Console.print(line) }
-            Console.print("\(target): \(summary.objectCount) objects" + (lost.isEmpty ? ", nothing is lost" : ""))
+            Console.print("\(target): \(objects) objects" + (lost.isEmpty ? ", nothing is lost" : ""))
         }
         if !lost.isEmpty { throw ToolError.printedFindings }
     }

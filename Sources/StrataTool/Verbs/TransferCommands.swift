@@ -176,30 +176,30 @@ enum StoreFiles {
 
 /// The result of an export or import, for people or programs.
 struct TransferReport {
-    private let summary: TransferSummary
-    private let model: Model
+    private let pairs: Int
+    private let counts: [(name: String, count: Int)]
     private let notes: [String]
     private let target: String
 
     init(_ summary: TransferSummary, source: any ObjectSource, target: String) {
-        self.summary = summary
-        model = source.model
+        pairs = summary.pairs
+        counts = summary.counts(in: source.model)
         notes = source.notes
         self.target = target
     }
 
     func show(asJSON: Bool) {
-        let counts = zip(model.entities, summary.objects)
+        let objects = counts.reduce(0) { $0 + $1.count }
         if asJSON {
-            let entities = counts.map { JSON.Member(name: $0.name, value: .number($1)) }
+            let entities = counts.map { JSON.Member(name: $0.name, value: .number($0.count)) }
             return Console.print(
                 JSON.object([
-                    "file": .string(target), "objects": .number(summary.objectCount), "pairs": .number(summary.pairs),
+                    "file": .string(target), "objects": .number(objects), "pairs": .number(pairs),
                     "entities": .object(entities), "notes": .array(notes.map { .string($0) }),
                 ]).text)
         }
         for note in notes { Console.print(note) }
         Console.print(
-            "\(target): \(summary.objectCount) objects of \(model.entities.count) entities, \(summary.pairs) related pairs")
+            "\(target): \(objects) objects of \(counts.count) entities, \(pairs) related pairs")
     }
 }
