@@ -30,6 +30,8 @@ struct LayerStack {
     var undoBoundary = 0
     /// Pages that the context has read from the snapshot.
     var pages = PageCache()
+    /// The list of related objects that was read last from the base of ``view``.
+    private var lastRelated: (relation: Relation, key: ObjectKey, members: [ObjectKey])?
     private var isFolding = false
     /// Whether the layers in flight are dropped if their save fails, because the context was reset meanwhile.
     private var dropsTaken = false
@@ -201,9 +203,28 @@ struct LayerStack {
         rebuildView()
     }
 
+    /// Returns whether two objects are related in the base of ``view``, without the layers. Reads the list of `key` only if another one was
+    /// read last, so that adding many objects to one list is O(log n) per object.
+    mutating func isRelatedInBase(_ relation: Relation, to key: ObjectKey, _ member: ObjectKey) throws -> Bool {
+        let members: [ObjectKey]
+        if let last = lastRelated, last.key == key, last.relation == relation, view.base.isFixed {
+            members = last.members
+        } else {
+            members = try view.base.related(relation, to: key)
+            lastRelated = (relation, key, members)
+        }
+        var (low, high) = (0, members.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if members[middle] < member { low = middle + 1 } else { high = middle }
+        }
+        return low < members.count && members[low] == member
+    }
+
     private mutating func rebuildView() {
         viewRevision += 1
         view = view(top, sealed, over: baseState)
+        lastRelated = nil
         hasLayersBelow = view.layers.count > 1
     }
 

@@ -222,7 +222,7 @@ extension ManagedObjectContext {
         // An object inserted in this context has no pairs in the base state.
         if layerStack.pendingKind(object.entity, object.key) == .insert { return false }
         let partner = source == object.key ? target : source
-        return trapOnStoreError { try view.base.related(relation, to: object.key) }.contains(partner)
+        return trapOnStoreError { try layerStack.isRelatedInBase(relation, to: object.key, partner) }
     }
 
     // MARK: Delete
