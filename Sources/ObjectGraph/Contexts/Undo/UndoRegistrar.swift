@@ -125,7 +125,8 @@ extension UndoHistory {
                     // Does not leave the main actor, on which the manager keeps and calls it.
                     nonisolated(unsafe) let action = action
                     MainActor.assumeIsolated {
-                        manager.registerUndo(withTarget: target) { _ in action() }
+                        // The manager does not retain its targets, and the history may be gone when the action runs.
+                        manager.registerUndo(withTarget: target) { _ in withExtendedLifetime(target) { action() } }
                         if let name { manager.setActionName(name) }
                     }
                 },
