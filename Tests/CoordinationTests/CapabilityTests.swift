@@ -24,6 +24,8 @@ import Testing
         try await save("durable", coordinator, .durable)
         try await save("deferred", coordinator, .deferred)
         try await coordinator.flush()
+        // The writer gives a claim back after it has completed the save.
+        try await coordinator.writer.onQueue { $0.finishFlush() }
         #expect((store.count(.claim) > 0) == external.contains(.externalSaves))
         #expect(store.heldClaims == 0)
         #expect(try await coordinator.titles() == ["deferred", "durable"])

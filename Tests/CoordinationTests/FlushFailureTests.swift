@@ -114,6 +114,7 @@ import Testing
         #expect(failures.map(\.origin.contextName) == ["bad"])
         #expect(try storedTitles() == ["a", "b", "c"])
         #expect(try store.history(after: 0, limit: 100)?.count == 3)
+        try await settle()
         #expect(store.heldClaims == 0)
         #expect(try store.verify().isEmpty)
     }
