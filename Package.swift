@@ -125,7 +125,7 @@ let package = Package(
         .testTarget(
             name: "ImportGeonamesTests", dependencies: ["import-geonames"],
             path: "Examples/ImportGeonames/Tests/ImportGeonamesTests"),
-        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreContract", "StoreInterface"]),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreContract", "StoreInterface", "TestSupport"]),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "StoreContract"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreContract", "StoreInterface", "TestSupport"]),
         .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface", "TestSupport"]),

@@ -14,12 +14,16 @@ import Dispatch
 /// On Linux, a file that is removed or replaced is recreated if necessary and watched from then on. The change is reported
 /// once, because writes may have been missed.
 ///
-/// `@unchecked Sendable` is right because Dispatch's sources may be used from any thread, and this one is only set up and
-/// cancelled.
+/// `@unchecked Sendable` is right because Dispatch's sources may be used from any thread, and the one on Apple's systems is only set up and
+/// cancelled; the file on Linux is under a lock.
 package final class FileWatcher: @unchecked Sendable {
     package enum Event: Sendable { case writes, attributes }
 
-    private let source: any DispatchSourceProtocol
+    #if canImport(Darwin)
+        private let source: any DispatchSourceProtocol
+    #else
+        private let file: WatchedFile
+    #endif
 
     /// Creates a watch, which ends with its last reference.
     /// - Parameters:
@@ -31,80 +35,101 @@ package final class FileWatcher: @unchecked Sendable {
     package init(
         path: String, for event: Event, restore: @escaping @Sendable () throws -> Void, _ body: @escaping @Sendable () -> Void
     ) throws(SystemError) {
-        let queue = DispatchQueue(label: "strata.signals")
         #if canImport(Darwin)
             let descriptor = try check(.watch, at: path) { open(path, O_EVTONLY | O_CLOEXEC) }
             source = DispatchSource.makeFileSystemObjectSource(
-                fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib, queue: queue)
+                fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib,
+                queue: DispatchQueue(label: "strata.signals"))
             source.setEventHandler { body() }
+            source.setCancelHandler { close(descriptor) }
+            source.activate()
         #else
-            let descriptor = try check(.watch, at: path) { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
-            let watched = Watched(descriptor, path)
-            do throws(SystemError) { try watched.add() } catch {
-                close(descriptor)
-                throw error
-            }
-            source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-            source.setEventHandler {
-                let events = watched.drain()
-                let wanted = UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB)
-                let isLost = events & UInt32(IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) != 0 && !watched.isCurrent
-                if isLost {
-                    try? restore()
-                    try? watched.add()
-                }
-                if isLost || events & wanted != 0 { body() }
-            }
+            file = WatchedFile(path, for: event, with: try Inotify.shared(for: path), restore: restore, body)
+            try file.begin()
         #endif
-        source.setCancelHandler { close(descriptor) }
-        source.activate()
     }
 
-    deinit { source.cancel() }
+    deinit {
+        #if canImport(Darwin)
+            source.cancel()
+        #else
+            file.end()
+        #endif
+    }
 }
 
 #if !canImport(Darwin)
-    /// The watched file. Used only on the watch's queue after setup.
-    private final class Watched: @unchecked Sendable {
-        private let descriptor: Int32
-        private let path: String
-        private var watch: Int32 = -1
-        private var identity: FileIdentity?
+    /// The file of one watch. It handles its events on a queue, one after another.
+    private final class WatchedFile: Inotify.Listener {
+        private struct State {
+            /// The number of the watch; -1 if there is none.
+            var watch: Int32 = -1
+            var identity: FileIdentity?
+            /// The kinds of events that the queue has not handled yet.
+            var pending: UInt32 = 0
+            var hasEnded = false
+        }
 
-        init(_ descriptor: Int32, _ path: String) {
-            self.descriptor = descriptor
+        private let path: String
+        private let wanted: UInt32
+        private let inotify: Inotify
+        private let restore: @Sendable () throws -> Void
+        private let body: @Sendable () -> Void
+        private let queue = DispatchQueue(label: "strata.signal")
+        private let state = Mutex(State())
+
+        init(
+            _ path: String, for event: FileWatcher.Event, with inotify: Inotify, restore: @escaping @Sendable () throws -> Void,
+            _ body: @escaping @Sendable () -> Void
+        ) {
             self.path = path
+            wanted = UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB)
+            self.inotify = inotify
+            self.restore = restore
+            self.body = body
+        }
+
+        /// Watches the file that currently has the name.
+        func begin() throws(SystemError) {
+            try state.withLock { state throws(SystemError) in
+                guard !state.hasEnded else { return }
+                if state.watch >= 0 { inotify.end(state.watch, self) }
+                (state.watch, state.identity) = (-1, nil)
+                state.watch = try inotify.watch(path, self)
+                state.identity = named
+            }
+        }
+
+        func end() {
+            state.withLock { state in
+                state.hasEnded = true
+                if state.watch >= 0 { inotify.end(state.watch, self) }
+                state.watch = -1
+            }
+        }
+
+        func receive(_ events: UInt32) {
+            let isFirst = state.withLock { state in
+                defer { state.pending |= events }
+                return state.pending == 0
+            }
+            if isFirst { queue.async { self.handle() } }
         }
 
         private var named: FileIdentity? { try? FileStatus(path).identity }
 
-        var isCurrent: Bool { identity != nil && named == identity }
-
-        /// Watches the file that currently has the name.
-        func add() throws(SystemError) {
-            if watch >= 0 { inotify_rm_watch(descriptor, watch) }
-            let events = IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW
-            (watch, identity) = (-1, nil)
-            watch = try check(.watch, at: path) { inotify_add_watch(descriptor, path, UInt32(events)) }
-            identity = named
-        }
-
-        /// Returns the kinds of all pending events. Repeated events are combined.
-        func drain() -> UInt32 {
-            var events: UInt32 = 0
-            withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
-                while true {
-                    let count = read(descriptor, buffer.baseAddress, buffer.count)
-                    guard count > 0 else { return }
-                    // Each event consists of the watch, its kind, a cookie, and the length of the name that follows.
-                    var start = 0
-                    while start + 16 <= count {
-                        events |= buffer.load(fromByteOffset: start + 4, as: UInt32.self)
-                        start += 16 + Int(buffer.load(fromByteOffset: start + 12, as: UInt32.self))
-                    }
-                }
+        private func handle() {
+            let (events, identity) = state.withLock { state in
+                defer { state.pending = 0 }
+                return (state.hasEnded ? 0 : state.pending, state.identity)
             }
-            return events
+            let isChanged = events & UInt32(IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) != 0
+            let isLost = isChanged && (identity == nil || named != identity)
+            if isLost {
+                try? restore()
+                try? begin()
+            }
+            if isLost || events & wanted != 0 { body() }
         }
     }
 #endif

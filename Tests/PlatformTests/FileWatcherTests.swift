@@ -1,0 +1,67 @@
+#if os(Linux)
+    import Foundation
+    import Platform
+    import StoreContract
+    import TestSupport
+    import Testing
+
+    /// Watches of files, which share one instance of inotify: by default, a user may have 128 in all processes together.
+    @Suite struct FileWatcherTests {
+        private static func append(_ file: URL) throws {
+            let handle = try FileHandle(forWritingTo: file)
+            try handle.seekToEnd()
+            try handle.write(contentsOf: Data([1]))
+            try handle.close()
+        }
+
+        private static func watch(_ file: URL, _ heard: Counter) throws -> FileWatcher {
+            try FileWatcher(path: file.path, for: .writes, restore: {}) { heard.count.withLock { $0 += 1 } }
+        }
+
+        private final class Counter: Sendable {
+            let count = Mutex(0)
+            var value: Int { count.withLock { $0 } }
+        }
+
+        /// Catches: an instance per watch, of which a program with many stores has too few, and an event that reaches another file's watch.
+        @Test func `S161: many files are watched with one instance, and each write reaches the watch of its file`() async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let files = (0..<300).map { folder.url.appendingPathComponent("\($0)") }
+            for file in files { try Data([0]).write(to: file) }
+            let counters = files.map { _ in Counter() }
+            let watchers = try zip(files, counters).map { try Self.watch($0, $1) }
+            let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == "anon_inode:inotify"
+            }
+            // Another instance may be about to end.
+            #expect(links.count <= 2)
+            for (number, file) in files.enumerated() where number % 3 == 0 { try Self.append(file) }
+            try await until("each write is heard") {
+                counters.enumerated().allSatisfy { $0.offset % 3 != 0 || $0.element.value > 0 }
+            }
+            for (number, counter) in counters.enumerated() where number % 3 != 0 { #expect(counter.value == 0) }
+            withExtendedLifetime(watchers) {}
+        }
+
+        /// Catches: a watch that ends together with another one of the same file, and one that is told after its end.
+        @Test func `S161: each of two watches of a file is told until its own end`() async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let file = folder.url.appendingPathComponent("file")
+            try Data([0]).write(to: file)
+            let (first, second) = (Counter(), Counter())
+            let stays = try Self.watch(file, first)
+            var ends: FileWatcher? = try Self.watch(file, second)
+            try Self.append(file)
+            try await until("both are told") { first.value > 0 && second.value > 0 }
+            _ = ends
+            ends = nil
+            let (before, ended) = (first.value, second.value)
+            try Self.append(file)
+            try await until("the other one is told") { first.value > before }
+            #expect(second.value == ended)
+            withExtendedLifetime(stays) {}
+        }
+    }
+#endif
