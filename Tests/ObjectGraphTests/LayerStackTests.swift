@@ -157,4 +157,32 @@ import Testing
         #expect(afterRollback == 0)
         #expect(stack.resetGeneration == 1)
     }
+
+    /// Catches: adding n objects to one list reads the list n times; a list that was read before the state moved, or that is another
+    /// object's, answers.
+    @Test func aListIsReadOnceToRelateManyObjectsToIt() throws {
+        func state(_ tracks: some Sequence<ObjectKey>, of label: ObjectKey) -> PlainSnapshot {
+            var state = PlainState(schema: RandomViews.schema)
+            for track in tracks {
+                state.objects[RandomViews.track][track] = .init(values: [.null, .int(0), .null, .null], version: 1)
+                state.links[0].insert(.init(source: track, destination: label))
+            }
+            return PlainSnapshot(state, generation: 1)
+        }
+        let first = state(stride(from: 1, to: 1_000, by: 2), of: 7)
+        var stack = LayerStack(.init(state: StoreState(base: first, sequence: .zero), inherited: []), RandomViews.schema)
+        for track: ObjectKey in 0...1_000 {
+            let isRelated = try stack.isRelatedInBase(RandomViews.tracksOfLabel, to: 7, track)
+            #expect(isRelated == (track % 2 == 1))
+        }
+        #expect(first.listsRead == 1)
+        let ofAnother = try stack.isRelatedInBase(RandomViews.tracksOfLabel, to: 8, 1)
+        #expect(!ofAnother && first.listsRead == 2)
+
+        let second = state([2, 4], of: 8)
+        stack.baseState = .init(state: StoreState(base: second, sequence: .zero), inherited: [])
+        stack.didMove(showsTheSame: false)
+        let afterwards = try stack.isRelatedInBase(RandomViews.tracksOfLabel, to: 8, 4)
+        #expect(afterwards && second.listsRead == 1)
+    }
 }

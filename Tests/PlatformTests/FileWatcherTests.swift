@@ -44,7 +44,7 @@
             withExtendedLifetime(watchers) {}
         }
 
-        /// Catches: a watch that ends together with another one of the same file, and one that is told after its end.
+        /// Catches: ending one watch also ends another watch of the same file; a watch is told of changes after its end.
         @Test func `S161: each of two watches of a file is told until its own end`() async throws {
             let folder = try TemporaryFolder()
             defer { withExtendedLifetime(folder) {} }

@@ -133,8 +133,8 @@ import Testing
 
         """
 
-    /// Catches: an order that is lost, reversed or of the other end, in an owner of any class, with an empty list, or in a list of its own
-    /// entity.
+    /// Catches: a list is imported without its order, in reverse, or in the order of its inverse. Owners are of each class of a hierarchy,
+    /// some lists are empty, and one relationship leads to its own entity.
     @Test(arguments: fileKinds) func `S046: random ordered relationships of a Core Data file keep their order`(_ kind: StoreKind)
         async throws
     {
@@ -221,7 +221,7 @@ import Testing
         #expect((info["entities"] as? [[String: Any]])?.map { $0["name"] as? String } == ["Album", "Item", "List"])
     }
 
-    /// Catches: work that grows with the square of a list's length, which would not end.
+    /// Catches: importing a list takes time in proportion to the square of its length. Such an import exceeds the test's time limit.
     @Test func `a Core Data file with lists of many members is imported`() async throws {
         let folder = try ToolFolder()
         let count = Rounds.of(10_000, long: 100_000)

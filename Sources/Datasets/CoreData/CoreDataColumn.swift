@@ -7,7 +7,7 @@ struct CoreDataColumn {
     /// The entities that declare the property, as positions in the family. None inherits from another.
     var owners = [0]
 
-    /// Begins the names of columns with the positions of objects in ordered relationships: `Z_FOK_BOOK` beside `ZBOOK`.
+    /// The prefix of columns that contain positions of objects in an ordered relationship: `Z_FOK_BOOK` beside `ZBOOK`.
     static let positionPrefix = "Z_FOK_"
 
     /// Returns whether a column is not a property: keys, versions, positions, and the entity numbers beside references (`Z4_BOOK`).

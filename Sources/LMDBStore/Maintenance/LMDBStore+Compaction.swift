@@ -1,5 +1,6 @@
 import Dispatch
 import LMDB
+internal import Platform
 import StoreInterface
 
 #if canImport(FoundationEssentials)
@@ -30,8 +31,8 @@ extension LMDBStore {
     ) async throws -> R {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                background.async { continuation.resume(with: Result { try body(self, cancellation) }) }
+            try await withCompletion { completion in
+                background.async { completion(Result { try body(self, cancellation) }) }
             }
         } onCancel: {
             cancellation.cancel()

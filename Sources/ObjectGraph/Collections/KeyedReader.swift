@@ -40,8 +40,7 @@ struct KeyedReader {
 
     init(
         _ context: ManagedObjectContext, from lower: [UInt8], to upper: [UInt8], direction: StoreSort.Direction,
-        limit: Int? = nil,
-        batchSize: Int = 64
+        limit: Int? = nil, batchSize: Int = 64
     ) {
         self.context = context
         self.lower = lower

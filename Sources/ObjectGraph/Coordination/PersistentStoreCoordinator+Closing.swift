@@ -101,9 +101,7 @@ extension StoreWriter {
     }
 
     func onDisk(_ body: @escaping @Sendable (StoreWriter) throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            disk.async { continuation.resume(with: Result { try body(self) }) }
-        }
+        try await withCompletion { completion in disk.async { completion(Result { try body(self) }) } }
     }
 }
 

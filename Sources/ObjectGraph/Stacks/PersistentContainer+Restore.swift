@@ -33,11 +33,7 @@ extension PersistentContainer {
         }
         let cancellation = Cancellation()
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                DispatchQueue.global().async {
-                    continuation.resume(with: Result { try file.restore(from: backup, cancellation: cancellation) })
-                }
-            }
+            try await DispatchQueue.blocking { try file.restore(from: backup, cancellation: cancellation) }
         } onCancel: {
             cancellation.cancel()
         }

@@ -162,8 +162,6 @@ struct PlannedMigration: Sendable {
 extension DispatchQueue {
     /// Runs blocking work on a background thread.
     static func blocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-        try await withCheckedThrowingContinuation { continuation in
-            global().async { continuation.resume(with: Result { try body() }) }
-        }
+        try await withCompletion { completion in global().async { completion(Result { try body() }) } }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import StoreInterface
 
 /// Objects in dictionaries. The tests compare views with them, and use them as a base that is simpler than any store.
@@ -63,6 +64,7 @@ struct PlainState: ObjectReader {
 final class PlainSnapshot: StoreSnapshot {
     let state: PlainState
     let generation: Generation
+    private let lists = Mutex(0)
 
     init(_ state: PlainState, generation: Generation) {
         self.state = state
@@ -70,9 +72,14 @@ final class PlainSnapshot: StoreSnapshot {
     }
 
     var schema: StoreSchema { state.schema }
+    /// How many lists of related objects were read.
+    var listsRead: Int { lists.withLock { $0 } }
     func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? { state.value(entity, key: key, column: column) }
     func version(_ entity: Int, _ key: ObjectKey) -> Generation? { state.version(entity, key) }
-    func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] { state.related(relation, to: key) }
+    func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
+        lists.withLock { $0 += 1 }
+        return state.related(relation, to: key)
+    }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { try state.keys(query) }
     func count(_ query: StoreQuery) throws -> Int { try state.keys(query).count }
     func explain(_ query: StoreQuery) -> String { "a scan of dictionaries" }

@@ -10,7 +10,7 @@ import Testing
 
     private static func key(_ number: Int) -> String { String("\(number + 1000)".dropFirst()) }
 
-    /// A cursor, and what it must still do.
+    /// A collection, the entries that it must show, and the keys that a running cursor has not returned yet.
     @MainActor private final class Walk {
         var random: SeededGenerator
         let container: PersistentContainer

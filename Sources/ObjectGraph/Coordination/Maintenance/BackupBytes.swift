@@ -57,9 +57,7 @@ private final class BackupPipe: Sendable {
     private func note(_ error: any Error) { failure.withLock { $0 = error } }
 
     func read() async throws -> [UInt8]? {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try self.readNow() }) }
-        }
+        try await withCompletion { completion in queue.async { completion(Result { try self.readNow() }) } }
     }
 
     private func readNow() throws -> [UInt8]? {

@@ -68,7 +68,7 @@ extension StoreWriter {
     }
 
     func finishMigration() async throws {
-        try await withCheckedThrowingContinuation { continuation in whenMigrated { continuation.resume(with: $0) } }
+        try await withCompletion { whenMigrated($0) }
     }
 
     /// Waits until the work is complete. Blocks; do not call it on the writer's queues.
