@@ -219,6 +219,29 @@ import Testing
         #expect((shown["items"] as? [Int])?.map { byKey[$0] } == ["z", "new", "x", "y", "last"])
         let info = try await ToolRun("info", folder.path("out"), "--json").object()
         #expect((info["entities"] as? [[String: Any]])?.map { $0["name"] as? String } == ["Album", "Item", "List"])
+        try await diffAndHistory(folder, kind, model)
+    }
+
+    /// Moves members of the lists `a` and `l` in a copy of the store `out`, and checks what `diff` and `history` print.
+    private func diffAndHistory(_ folder: ToolFolder, _ kind: StoreKind, _ model: Model) async throws {
+        #expect(await ToolRun("backup", folder.path("out"), folder.path("moved")).status == 0)
+        #expect(await ToolRun("diff", folder.path("out"), folder.path("moved")).lines == ["no differences"])
+        try await folder.fill("moved", kind, model) { context in
+            for (entity, name, relationship) in [("Album", "a", "discs"), ("List", "l", "items")] {
+                let owners = try context.fetch(EntityFetchRequest(entity))
+                let owner = try #require(owners.first { $0["name"] == .string(name) })
+                owner.setRelatedObjects(relationship, to: owner.relatedObjects(relationship).reversed())
+            }
+        }
+        let different = await ToolRun("diff", folder.path("out"), folder.path("moved"))
+        #expect(different.status == 1)
+        let objects = different.lines.map { $0.drop { !$0.isNumber }.drop { $0.isNumber } }
+        #expect(different.lines.map { String($0.prefix(7)) } == ["~ Album", "~ List "], "\(different.lines)")
+        #expect(
+            objects == Array(repeating: "  items: 5 objects → 5 objects in another order", count: 2),
+            "the file has no name for discs")
+        let saves = await ToolRun("history", folder.path("moved"), "--limit", "1").lines
+        #expect(saves.count == 1 && saves[0].hasSuffix(": update Item ×4, update List ×1"), "\(saves)")
     }
 
     /// Catches: importing a list takes time in proportion to the square of its length. Such an import exceeds the test's time limit.

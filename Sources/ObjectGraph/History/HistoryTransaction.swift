@@ -17,10 +17,12 @@ public struct HistoryTransaction: Sendable, Identifiable {
     public let changeSet: ChangeSet
     private let model: Model
     private let store: StoreIdentity
+    private let moves: MovedLists
 
-    init(_ changeSet: ChangeSet, model: Model, in store: any ObjectStore) {
+    init(_ changeSet: ChangeSet, model: Model, in store: any ObjectStore, _ moves: MovedLists = [:]) {
         self.changeSet = changeSet
         self.model = model
+        self.moves = moves
         self.store = store.identity
         token = HistoryToken(store, changeSet.generation)
     }
@@ -39,12 +41,15 @@ public struct HistoryTransaction: Sendable, Identifiable {
     public var processID: Int32 { changeSet.origin.processID }
 
     /// The changed objects, by entity, then by key. Computed at each access, in O(changed objects).
+    ///
+    /// Moving members of an ordered many-to-many relationship is an update of the object that has the list. It is left out if the moved
+    /// members have been removed from the list when the history is read.
     public var changes: [HistoryChange] {
         let links = linkChanges()
         let tombstones = Dictionary(
             changeSet.tombstones.map { (ObjectAddress(entity: $0.entity, key: $0.key), $0) }, uniquingKeysWith: { _, new in new })
         var found: [HistoryChange] = []
-        for entity in model.entities {
+        for entity in model.entities where !OrderEntity.contains(entity) {
             var rest = links[entity.number] ?? [:]
             for page in changeSet.change(of: entity.number)?.pages ?? [] {
                 for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
@@ -88,10 +93,10 @@ public struct HistoryTransaction: Sendable, Identifiable {
         return change
     }
 
-    /// Returns the many-to-many relationships whose pairs changed, by entity and key.
-    private func linkChanges() -> [Int: [ObjectKey: Set<String>]] {
-        guard !changeSet.links.isEmpty else { return [:] }
-        var found: [Int: [ObjectKey: Set<String>]] = [:]
+    /// Returns the many-to-many relationships whose pairs or order changed, by entity and key.
+    private func linkChanges() -> MovedLists {
+        guard !changeSet.links.isEmpty else { return moves }
+        var found = moves
         for entity in model.entities {
             for relationship in entity.relationships {
                 guard case .toMany(.link(let number, let direction, _)) = relationship.kind,

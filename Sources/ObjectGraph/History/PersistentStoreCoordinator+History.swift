@@ -30,7 +30,11 @@ extension PersistentStoreCoordinator {
             throw StoreError(.unsupported, "cannot read the history of \(name): its store keeps none. Use a store with a history")
         }
         var place = try request.after?.place(in: store)
-        let wanted = request.entities.map { names in Set(names.compactMap { model.entity(named: $0)?.number }) }
+        let orders = contextModel.orders
+        let wanted = request.entities.map { names in
+            let named = Set(names.compactMap { model.entity(named: $0)?.number })
+            return named.union(orders.filter { named.contains($0.ownerEntity) }.map(\.number))
+        }
         var found: [HistoryTransaction] = []
         let limit = request.limit ?? .max
         // Read in parts, so that a request with a limit does not read the whole of a long history.
@@ -38,9 +42,14 @@ extension PersistentStoreCoordinator {
             guard let part = try store.history(after: place, limit: Self.historyPart) else {
                 throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
             }
+            // Taken after the history was read, so that it has the lists of all these saves.
+            let newest = try orders.isEmpty || part.isEmpty ? nil : store.snapshot()
             for changes in part where found.count < limit && request.takes(changes.origin) {
                 guard let chosen = wanted.map({ changes.restricted(to: $0, contextModel) }) ?? changes else { continue }
-                found.append(HistoryTransaction(chosen, model: contextModel, in: store))
+                let moves = try newest.map { try contextModel.movedLists(chosen, in: $0) } ?? [:]
+                let transaction = HistoryTransaction(chosen, model: contextModel, in: store, moves)
+                // A request for some entities leaves out saves that have only moves of members removed since.
+                if wanted == nil || orders.isEmpty || !transaction.changes.isEmpty { found.append(transaction) }
             }
             guard part.count == Self.historyPart, let last = part.last else { break }
             place = last.generation

@@ -20,7 +20,7 @@ public struct Model: Sendable {
     /// The version of the model, which determines the newer of two different models.
     public var version: SchemaVersion { storeSchema.version }
     /// The hidden entities with the orders of many-to-many relationships, as contexts see them after ``entities``.
-    private let orders: [OrderEntity]
+    let orders: [OrderEntity]
     /// The hierarchy of each entity; empty if no entity inherits from another.
     let hierarchies: [Hierarchy?]
     /// Whether an entity inherits from another.

@@ -44,8 +44,9 @@ extension EntitySchema {
     }
 
     /// The name of the relationship whose order a hidden entity has, in the entity that it belongs to; nil for other entities.
+    /// It may contain dots, as properties of imported files do.
     public var orderedRelationship: String? {
-        isOrder ? name.split(separator: ".", omittingEmptySubsequences: false).last.map(String.init) : nil
+        isOrder ? name.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).last.map(String.init) : nil
     }
 
     /// Returns the column of the positions beside a reference; nil if its inverse is not ordered.

@@ -245,6 +245,50 @@ import Testing
         }
     }
 
+    /// Catches: the history lists the hidden objects with the positions, or has no change for a list whose order changed.
+    @Test(arguments: Combination.all)
+    func `S160: the history lists a changed order as an update of the object with the list`(_ combination: Combination)
+        async throws
+    {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Mixes.model(mixes: true))
+        let worker = await container.newBackgroundContext()
+        let first = try await Mixes.make("abcdef", in: worker)
+        let second = try await Mixes.make("xyz", in: worker)
+        let songs = try await worker.perform { context throws in
+            try context.existingObject(with: first).songs.reduce(into: [:]) { $0[$1.title] = $1.objectID }
+        }
+        func changes(_ entities: Set<String>? = nil) async throws -> [[ObjectID: Set<String>]] {
+            let start = try await container.coordinator.history().first?.token
+            let saves = try await container.coordinator.history(HistoryRequest(after: start, entities: entities))
+            return saves.map { save in
+                #expect(save.changes.allSatisfy { ["Mix", "Song"].contains($0.entityName) }, "\(save)")
+                return Dictionary(uniqueKeysWithValues: save.changes.map { ($0.objectID, $0.updatedProperties) })
+            }
+        }
+        let insertions = try await changes()
+        #expect(insertions.count == 1 && insertions[0][second] == [], "an inserted object has no list of properties")
+
+        try await Mixes.arrange(first, "fabcde", in: worker)
+        try await worker.save(through: .store)
+        #expect(try await changes().last == [first: ["songs"]])
+        try await Mixes.arrange(first, "fbcde", in: worker)
+        try await worker.save(through: .store)
+        let (a, f) = (try #require(songs["a"]), try #require(songs["f"]))
+        #expect(try await changes().last == [first: ["songs"], a: ["mixes"]])
+        try await Mixes.arrange(second, "xzyf", in: worker)
+        try await worker.save(through: .store)
+        #expect(try await changes().last == [second: ["songs"], f: ["mixes"]])
+        #expect(try await changes(["Mix"]) == [[second: []], [first: ["songs"]], [first: ["songs"]], [second: ["songs"]]])
+
+        // The moved member is removed from the list, so that its move has no list any more.
+        try await Mixes.arrange(first, "bcde", in: worker)
+        try await worker.save(through: .store)
+        #expect(try await changes()[1] == [:])
+        #expect(try await changes(["Mix"]).count == 4, "without the save of the move")
+        try await container.close()
+    }
+
     /// A long list costs no more writes than a short one.
     @Test(arguments: [true, false])
     func `S046: moving one of many members writes one row`(_ isPair: Bool) async throws {
