@@ -44,7 +44,7 @@
             withExtendedLifetime(watchers) {}
         }
 
-        /// Catches: ending one watch also ends another watch of the same file; a watch is told of changes after its end.
+        /// Catches: ending one watch also ends another watch of the same file, or a watch reports changes after its end.
         @Test func `S161: each of two watches of a file is told until its own end`() async throws {
             let folder = try TemporaryFolder()
             defer { withExtendedLifetime(folder) {} }

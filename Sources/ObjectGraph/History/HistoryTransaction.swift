@@ -17,12 +17,13 @@ public struct HistoryTransaction: Sendable, Identifiable {
     public let changeSet: ChangeSet
     private let model: Model
     private let store: StoreIdentity
-    private let moves: MovedLists
+    /// The lists whose order the save has changed.
+    private let reordered: ChangedLists
 
-    init(_ changeSet: ChangeSet, model: Model, in store: any ObjectStore, _ moves: MovedLists = [:]) {
+    init(_ changeSet: ChangeSet, model: Model, in store: any ObjectStore, reordered: ChangedLists = [:]) {
         self.changeSet = changeSet
         self.model = model
-        self.moves = moves
+        self.reordered = reordered
         self.store = store.identity
         token = HistoryToken(store, changeSet.generation)
     }
@@ -42,8 +43,8 @@ public struct HistoryTransaction: Sendable, Identifiable {
 
     /// The changed objects, by entity, then by key. Computed at each access, in O(changed objects).
     ///
-    /// Moving members of an ordered many-to-many relationship is an update of the object that has the list. It is left out if the moved
-    /// members have been removed from the list when the history is read.
+    /// If a save moves members of an ordered many-to-many relationship, the object that has the list is listed as updated. A move is not
+    /// listed if a later save has removed the member from the list.
     public var changes: [HistoryChange] {
         let links = linkChanges()
         let tombstones = Dictionary(
@@ -94,9 +95,9 @@ public struct HistoryTransaction: Sendable, Identifiable {
     }
 
     /// Returns the many-to-many relationships whose pairs or order changed, by entity and key.
-    private func linkChanges() -> MovedLists {
-        guard !changeSet.links.isEmpty else { return moves }
-        var found = moves
+    private func linkChanges() -> ChangedLists {
+        guard !changeSet.links.isEmpty else { return reordered }
+        var found = reordered
         for entity in model.entities {
             for relationship in entity.relationships {
                 guard case .toMany(.link(let number, let direction, _)) = relationship.kind,

@@ -15,7 +15,8 @@ extension PersistentStoreCoordinator {
     /// Returns the saves that a request selects, oldest first, from every context and process (S160).
     ///
     /// Only saves on disk are returned. To include deferred saves, call `flush()` first.
-    /// Runs on a background queue. O(saves after the token and their changed pages).
+    /// Runs on a background queue. O(saves after the token and their changed pages), and one read per
+    /// changed position in ordered many-to-many relationships.
     ///
     /// - Throws: ``HistoryError`` if the token belongs to another store or copy, or is older than the kept history; `StoreError`.
     public func history(_ request: HistoryRequest = HistoryRequest()) async throws -> [HistoryTransaction] {
@@ -42,13 +43,13 @@ extension PersistentStoreCoordinator {
             guard let part = try store.history(after: place, limit: Self.historyPart) else {
                 throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
             }
-            // Taken after the history was read, so that it has the lists of all these saves.
+            // A snapshot taken after reading the history contains all these saves.
             let newest = try orders.isEmpty || part.isEmpty ? nil : store.snapshot()
             for changes in part where found.count < limit && request.takes(changes.origin) {
                 guard let chosen = wanted.map({ changes.restricted(to: $0, contextModel) }) ?? changes else { continue }
-                let moves = try newest.map { try contextModel.movedLists(chosen, in: $0) } ?? [:]
-                let transaction = HistoryTransaction(chosen, model: contextModel, in: store, moves)
-                // A request for some entities leaves out saves that have only moves of members removed since.
+                let reordered = try newest.map { try contextModel.listsWithChangedOrder(chosen, in: $0) } ?? [:]
+                let transaction = HistoryTransaction(chosen, model: contextModel, in: store, reordered: reordered)
+                // If a save has only moves that are not listed, a request for certain entities does not return it.
                 if wanted == nil || orders.isEmpty || !transaction.changes.isEmpty { found.append(transaction) }
             }
             guard part.count == Self.historyPart, let last = part.last else { break }

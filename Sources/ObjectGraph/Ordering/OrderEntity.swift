@@ -6,9 +6,9 @@ import StoreInterface
 /// The link alone tells which objects are related. A member without an object here precedes the others, and an object here without a pair has
 /// no effect.
 struct OrderEntity: Sendable {
-    static let owner = 0
-    static let member = 1
-    static let position = 2
+    static let owner = EntitySchema.orderColumns.owner
+    static let member = EntitySchema.orderColumns.member
+    static let position = EntitySchema.orderColumns.position
 
     let number: Int
     let schema: EntitySchema

@@ -16,6 +16,9 @@ extension ColumnSchema {
 extension EntitySchema {
     private static let orderPrefix = "order of "
 
+    /// The columns of a hidden entity: the object that has the list, the member, and its position.
+    public static let orderColumns = (owner: 0, member: 1, position: 2)
+
     /// Returns the name of the hidden entity with the order of a relationship.
     package static func orderName(of relationship: String) -> String { orderPrefix + relationship }
 

@@ -111,7 +111,7 @@ struct HistoryPages: Sendable {
 
     private func text(_ save: HistoryTransaction, _ limit: Int) async -> Save {
         let differences = await feed.differences(ofSave: save.id)
-        // Hidden objects have the positions in ordered relationships.
+        // If the far end of an ordered relationship cannot be found, the model lists the hidden entity of its positions.
         let hidden = Set(store.model.storeSchema.entities.filter(\.isOrder).map(\.name))
         let shown = save.changes.filter { !hidden.contains($0.entityName) }
         let changes = shown.isEmpty ? save.changes : shown

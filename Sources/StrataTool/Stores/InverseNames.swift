@@ -48,8 +48,9 @@ struct InverseNames {
         let hidden = Set(schema.entities.filter(\.isOrder).map(\.name))
         descriptions.removeAll { hidden.contains($0.name) }
         for (number, entity) in schema.entities.enumerated() {
-            if let name = entity.orderedRelationship, let owner = entity.columns[0].destination,
-                let member = entity.columns[1].destination
+            let columns = EntitySchema.orderColumns
+            if let name = entity.orderedRelationship, let owner = entity.columns[columns.owner].destination,
+                let member = entity.columns[columns.member].destination
             {
                 orders.append(Order(entity: number, name: name, owner: owner, member: member))
             } else {

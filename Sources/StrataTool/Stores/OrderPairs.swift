@@ -25,10 +25,10 @@ struct OrderPairs {
 
     private func linksWithPairs(of order: Int, among links: [Int]) throws -> [Int] {
         let snapshot = try description.open(schema).snapshot()
-        let columns = schema.entities[order].columns
-        guard let ownerColumn = columns.firstIndex(where: { $0.name == "owner" }), let owners = columns[ownerColumn].destination,
-            let memberColumn = columns.firstIndex(where: { $0.name == "member" }),
-            let destination = columns[memberColumn].destination
+        let columns = EntitySchema.orderColumns
+        let entity = schema.entities[order]
+        guard let owners = entity.columns[columns.owner].destination,
+            let destination = entity.columns[columns.member].destination
         else { return [] }
         func members(_ link: Int, of owner: ObjectKey) throws -> [ObjectKey] {
             try snapshot.related(.link(link, .backward, destination: destination), to: owner)
@@ -44,13 +44,13 @@ struct OrderPairs {
             guard let page = try snapshot.page(order, number) else { continue }
             for slot in SlotIterator(page.presence) where left.count > 1 {
                 read += 1
-                guard let owner = try page.value(slot, ownerColumn).referenceKey,
-                    let member = try page.value(slot, memberColumn).referenceKey
+                guard let owner = try page.value(slot, columns.owner).referenceKey,
+                    let member = try page.value(slot, columns.member).referenceKey
                 else { continue }
                 try narrow { try members($0, of: owner).contains(member) }
                 if left.count == 1 { break }
                 // One list may contain another.
-                let count = try snapshot.related(.referrers(entity: order, column: ownerColumn), to: owner).count
+                let count = try snapshot.related(.referrers(entity: order, column: columns.owner), to: owner).count
                 try narrow { try members($0, of: owner).count == count }
             }
         }

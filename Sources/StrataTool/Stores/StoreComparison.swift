@@ -25,25 +25,33 @@ struct StoreComparison {
             return try snapshot.keys(StoreQuery(entity: entity.number))
         }
 
+        /// Returns an ordered relationship with the columns of its positions.
+        func list(_ relationship: Relationship, of entity: Entity) -> OrderedList? {
+            guard case .toMany(let relation) = relationship.kind else { return nil }
+            let entities = snapshot.schema.entities
+            if case .referrers(let source, let column) = relation {
+                return entities[source].position(in: column).map { OrderedList(relation: relation, members: (source, $0)) }
+            }
+            let columns = EntitySchema.orderColumns
+            let order = entities.firstIndex {
+                $0.orderedRelationship == relationship.name && $0.columns[columns.owner].destination == entity.number
+            }
+            return order.map { OrderedList(relation: relation, order: $0) }
+        }
+
         /// Returns the members of an ordered relationship in their order.
-        func list(_ relationship: Relationship, of entity: Entity, _ key: ObjectKey) throws -> [ObjectKey] {
-            guard case .toMany(let relation) = relationship.kind else { return [] }
-            let members = try snapshot.related(relation, to: key)
+        func members(_ list: OrderedList, of owner: ObjectKey) throws -> [ObjectKey] {
+            let members = try snapshot.related(list.relation, to: owner)
             var positions: [ObjectKey: Value] = [:]
-            if case .referrers(let entity, let column) = relation {
-                guard let position = snapshot.schema.entities[entity].position(in: column) else { return members }
-                for member in members { positions[member] = try snapshot.value(entity, key: member, column: position) }
-            } else {
-                let columns = (owner: 0, member: 1, position: 2)
-                let order = snapshot.schema.entities.firstIndex {
-                    $0.orderedRelationship == relationship.name && $0.columns[columns.owner].destination == entity.number
-                }
-                guard let order else { return members }
-                for place in try snapshot.related(.referrers(entity: order, column: columns.owner), to: key) {
-                    guard let member = try snapshot.value(order, key: place, column: columns.member)?.referenceKey else {
-                        continue
-                    }
-                    positions[member] = try snapshot.value(order, key: place, column: columns.position)
+            if let (entity, column) = list.members {
+                for member in members { positions[member] = try snapshot.value(entity, key: member, column: column) }
+            }
+            if let order = list.order {
+                let columns = EntitySchema.orderColumns
+                for pair in try snapshot.related(.referrers(entity: order, column: columns.owner), to: owner) {
+                    let member = try snapshot.value(order, key: pair, column: columns.member)?.referenceKey
+                    guard let member else { continue }
+                    positions[member] = try snapshot.value(order, key: pair, column: columns.position)
                 }
             }
             return members.sorted { a, b in
@@ -57,6 +65,15 @@ struct StoreComparison {
             let schema = snapshot.schema.entities[entity.number]
             return schema.columns.indices.filter { !schema.isPosition($0) }.map { schema.columns[$0].name }
         }
+    }
+
+    /// An ordered relationship, and where one store has its positions.
+    private struct OrderedList {
+        var relation: Relation
+        /// The entity of the members and its column of positions, if the members refer to the object that has the list.
+        var members: (entity: Int, column: Int)?
+        /// The hidden entity of the positions, if the relationship is many-to-many.
+        var order: Int?
     }
 
     init(_ old: String, _ new: String) async throws {
@@ -89,7 +106,7 @@ struct StoreComparison {
                     let properties =
                         try properties(before[i], first: first, second: second)
                         + links.compactMap { try $0.property(before[i], before: old, after: new) }
-                        + lists.compactMap { try reordering(of: before[i], $0) }
+                        + lists.compactMap { try $0.property(before[i], before: old, after: new) }
                     if !properties.isEmpty {
                         found.append(Difference(kind: .update, entity: name, key: before[i], properties: properties))
                     }
@@ -122,26 +139,32 @@ struct StoreComparison {
         }
     }
 
-    /// An ordered relationship in both stores.
-    private typealias ListPair = (old: (Relationship, of: Entity), new: (Relationship, of: Entity))
+    /// An ordered relationship that both stores have.
+    private struct ListPair {
+        var name: String
+        var old: OrderedList
+        var new: OrderedList
+
+        /// Returns the difference between the lists of an object if their common members are in another order.
+        func property(_ key: ObjectKey, before: Side, after: Side) throws -> Difference.Property? {
+            let one = try before.members(old, of: key)
+            let other = try after.members(new, of: key)
+            if one == other { return nil }
+            let (former, current) = (Set(one), Set(other))
+            if one.filter(current.contains) == other.filter(former.contains) { return nil }
+            return Difference.Property(
+                name: name, values: ("\(one.count) objects", "\(other.count) objects in another order"))
+        }
+    }
 
     private func orderedRelationships(_ first: Entity?, _ second: Entity?) -> [ListPair] {
         guard let first, let second else { return [] }
         return first.relationships.filter(\.isOrdered).compactMap { one in
-            let other = second.relationships.first { $0.isOrdered && $0.name == one.name }
-            return other.map { ((one, first), ($0, second)) }
+            guard let other = second.relationships.first(where: { $0.isOrdered && $0.name == one.name }),
+                let before = old.list(one, of: first), let after = new.list(other, of: second)
+            else { return nil }
+            return ListPair(name: one.name, old: before, new: after)
         }
-    }
-
-    /// Returns a list whose common members are in another order.
-    private func reordering(of key: ObjectKey, _ list: ListPair) throws -> Difference.Property? {
-        let before = try old.list(list.old.0, of: list.old.of, key)
-        let after = try new.list(list.new.0, of: list.new.of, key)
-        if before == after { return nil }
-        let (was, remains) = (Set(before), Set(after))
-        if before.filter(remains.contains) == after.filter(was.contains) { return nil }
-        return Difference.Property(
-            name: list.new.0.name, values: ("\(before.count) objects", "\(after.count) objects in another order"))
     }
 
     /// A link that both stores have, from the entity that is its source.
