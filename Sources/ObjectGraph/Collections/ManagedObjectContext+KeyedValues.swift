@@ -103,7 +103,7 @@ extension ManagedObjectContext {
         return try layerStack.view.count(query)
     }
 
-    private func keyedQuery(
+    func keyedQuery(
         from lower: [UInt8], to upper: [UInt8], _ direction: StoreSort.Direction, limit: Int?
     ) -> OrderedDataQuery? {
         guard let entity = keyedEntity, lower.lexicographicallyPrecedes(upper) else { return nil }

@@ -40,14 +40,7 @@ public final class FetchedResultsController<Element> {
     private var observers: [Int: (ResultUpdate) -> Void] = [:]
     /// The number of the last continuation or observer.
     private var lastNumber = 0
-    private let door: WeakBox
-
-    /// The worker's weak reference to the controller.
-    private final class WeakBox: @unchecked Sendable {
-        // `@unchecked Sendable` is safe because `controller` is set before the worker begins. Later it is used only on the context's
-        // executor, on which the controller is also released.
-        weak var controller: FetchedResultsController?
-    }
+    private let reference: WeakBox<FetchedResultsController>
 
     private init(
         _ query: StoreQuery, hasSections: Bool = false, context: ManagedObjectContext,
@@ -57,14 +50,14 @@ public final class FetchedResultsController<Element> {
         request = (query, hasSections)
         self.element = element
         minimumInterval = .milliseconds(16)
-        let door = WeakBox()
-        self.door = door
+        let reference = WeakBox<FetchedResultsController>()
+        self.reference = reference
         worker = ResultWorker(host: context.requiredHost, store: context.storeIdentity, interval: .milliseconds(16)) {
-            door.controller?.take($0, $1)
+            reference.owner?.take($0, $1)
         }
         snapshot = ResultSnapshot(
             LiveQuery(empty: query, hasSections: hasSections, in: context.layerStack.view), store: context.storeIdentity)
-        door.controller = self
+        reference.owner = self
     }
 
     deinit {
@@ -157,10 +150,10 @@ public final class FetchedResultsController<Element> {
     /// ``snapshot`` is set and ``onChange`` is called before. The observation also ends with the controller, which the token does not retain.
     public func observe(_ observer: @escaping (ResultUpdate) -> Void) -> ObservationToken {
         lastNumber += 1
-        let (number, end, door) = (lastNumber, ObservationEnd(), door)
+        let (number, end, reference) = (lastNumber, ObservationEnd(), reference)
         observers[number] = { if !end.isReached { observer($0) } }
         let host = WeakContext(host: context.host)
-        return ObservationToken(end) { host.host?.enqueue { _ in door.controller?.observers[number] = nil } }
+        return ObservationToken(end) { host.host?.enqueue { _ in reference.owner?.observers[number] = nil } }
     }
 
     // MARK: Delivery

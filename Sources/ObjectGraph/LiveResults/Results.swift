@@ -40,14 +40,15 @@ public final class Results<Element>: Observable {
         rowsPath = \Results.rows
         failurePath = \Results.failure
         controller.context.processChangesAutomatically()
-        controller.onChange = { [weak self] in self?.show($0.snapshot) }
+        controller.onChange = { [weak self] _ in self?.show() }
         controller.onFailure = { [weak self] in self?.fail($0) }
         controller.onRecovery = { [weak self] in self?.fail(nil) }
     }
 
-    private func show(_ next: ResultSnapshot) {
+    private func show() {
         fail(nil)
-        registrar.withMutation(of: self, keyPath: rowsPath) { rows = next }
+        // An observer that reads the collection while it is notified may have received a later update.
+        registrar.withMutation(of: self, keyPath: rowsPath) { rows = controller.snapshot }
     }
 
     private func fail(_ error: (any Error)?) {

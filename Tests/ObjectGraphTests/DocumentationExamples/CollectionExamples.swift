@@ -1,6 +1,7 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
+import Observation
 import StoreInterface
 
 /// The examples in the documentation comments of keyed collections, compiled. The architecture tests compare both.
@@ -55,6 +56,22 @@ import StoreInterface
         // Sources/ObjectGraph/Collections/KeyedRange.swift
         var cursor = drafts.all.cursor(.descending)
         while let (name, draft) = try cursor.next(), draft.isNew { print(name) }
+        // end
+    }
+
+    static func following(
+        _ drafts: KeyedCollection<String, Draft>, show: @escaping (Int) -> Void, scheduleRedraw: @escaping @Sendable () -> Void,
+        apply: (ResultDifference) -> Void
+    ) async throws {
+        // Sources/ObjectGraph/LiveResults/KeyedResults.swift
+        let spring = try KeyedResults(drafts.range(withPrefix: "2026-03"))
+        for (name, draft) in spring { print(name, draft?.title ?? "unreadable") }
+        withObservationTracking {
+            show(spring.count)
+        } onChange: {
+            scheduleRedraw()
+        }
+        for await difference in spring.differences { apply(difference) }
         // end
     }
 
