@@ -1,3 +1,4 @@
+import Foundation
 import StoreInterface
 import Testing
 
@@ -5,7 +6,11 @@ import Testing
 
 @Suite struct ManyStoresTests {
     /// If each store had the whole map, they would use up the address space.
-    @Test func hundredsOfStoresAreOpenAtOnce() throws {
+    @Test(
+        .enabled(
+            if: ProcessInfo.processInfo.environment["STRATA_THREAD_SANITIZER"] == nil,
+            "the thread sanitizer leaves too few addresses"))
+    func hundredsOfStoresAreOpenAtOnce() throws {
         let scratch = try Scratch()
         let stores = try (0..<150).map { number in
             try LMDBStore.open(scratch.folder.appending(path: "store \(number)"), schema: Samples.schema)
