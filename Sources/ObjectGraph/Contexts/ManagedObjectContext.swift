@@ -35,8 +35,14 @@ public final class ManagedObjectContext {
     ///
     /// A root context merges saves of other contexts, and a child merges saves of its parent. A root context merges the first save
     /// at once. Saves that follow within one frame at 120 Hz are merged together at the end of the frame.
+    ///
+    /// If a root context is set to true later, it merges the saves until then after the running job of its executor. A child merges from
+    /// the next save of its parent on.
     public var automaticallyMergesChanges: Bool {
-        didSet { follow() }
+        didSet {
+            follow()
+            if automaticallyMergesChanges, !oldValue { mergeEarlierSaves() }
+        }
     }
     /// A Boolean value that indicates whether the context also retains clean objects (S006). Setting it to false releases them.
     public var retainsRegisteredObjects = false {
@@ -114,6 +120,12 @@ public final class ManagedObjectContext {
         } else {
             setup.parent?.host?.enqueue { $0.addFollower(host) }
         }
+    }
+
+    /// Merges the saves that the context was not notified of. A context that reads a given state keeps it until the next save.
+    private func mergeEarlierSaves() {
+        guard isRoot, place.confinement == nil, !layerStack.baseState.isPinned else { return }
+        host?.enqueue { $0.storeDidChange() }
     }
 
     var requiredHost: any ContextExecutor {

@@ -64,6 +64,21 @@ import Testing
         #expect(Set(seen).count == 5, "every insert is told once")
     }
 
+    @Test(arguments: Combination.rooted)
+    func `S093: a context that begins to merge automatically also merges the saves until then`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let (reader, writer) = await (container.newBackgroundContext(), container.newBackgroundContext())
+        #expect(try await reader.perform { try $0.trackTitles() } == [])
+        await reader.perform { _ = $0.makeTrack("unsaved") }
+        try await writer.perform(andSave: .durable) { _ = $0.makeTrack("saved") }
+        #expect(try await reader.perform { try $0.trackTitles() } == ["unsaved"])
+        await reader.perform { $0.automaticallyMergesChanges = true }
+        #expect(try await reader.perform { try $0.trackTitles() } == ["saved", "unsaved"])
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S094_twoCoordinatorsOnOneFileSeeEachOthersSaves(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

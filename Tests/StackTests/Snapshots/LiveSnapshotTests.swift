@@ -57,7 +57,10 @@ import Testing
             let context = container.coordinator.newBackgroundContext(name: "reader", reading: kept)
             _ = try await context.perform { try $0.trackTitles() }
             _ = try await Self.fill(container)
-            #expect(try container.coordinator.snapshots().contains { $0.owners == ["export", "reader"] })
+            // On a busy machine the main context may still read the same state.
+            let owners = try container.coordinator.snapshots().map { Set($0.owners) }
+            #expect(owners.contains { $0.isSuperset(of: ["export", "reader"]) })
+            withExtendedLifetime((kept, context)) {}
         }
         // A context's executor may hold it a moment longer.
         try await until("the reader is gone") {
