@@ -138,7 +138,8 @@ test-tsan: setup ## run the tests under the thread sanitizer
 # Always without XCTest: its runner leaks, which would fail the run.
 test-asan: setup ## run the tests under the address sanitizer
 	@$(call say,"Tests under the address sanitizer")
-	@$(call run_tests,--sanitize=address --scratch-path .build-asan,$(NO_MACROS))
+	@$(call run_tests,--sanitize=address --scratch-path .build-asan,\
+	    $(NO_MACROS) LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.txt:print_suppressions=0)
 
 # Two --sanitize flags give one of the two; a crash with backtraces on hangs for minutes.
 fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
