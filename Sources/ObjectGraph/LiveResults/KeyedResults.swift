@@ -96,8 +96,8 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
 
     /// The differences from now on, in order and without gaps. The sequence ends when the collection is released or the iteration ends.
     ///
-    /// Positions are those before and after each update. The collection may be ahead of a difference that is received later. No entry moves,
-    /// because an entry keeps its key.
+    /// Positions are those before and after each update. When you receive a difference, the collection may show a later state already. No
+    /// entry moves, because an entry keeps its key.
     public var differences: AsyncStream<ResultDifference> {
         let (stream, continuation) = AsyncStream<ResultDifference>.makeStream()
         lastContinuation += 1
@@ -219,7 +219,7 @@ extension KeyedResults: RandomAccessCollection {
     }
 }
 
-/// Collects the views and changes of a context until the results take them, at the latest after the running job of its executor.
+/// Collects the views and changes of a context. The results take them when they are read, or after the running job of the executor.
 private final class KeyedResultsObserver: ViewObserver {
     /// The work for the results.
     enum Step {
@@ -231,12 +231,7 @@ private final class KeyedResultsObserver: ViewObserver {
         /// The context's executor. The reference is weak, because the context retains the observer.
         weak var host: (any ContextExecutor)?
         var live: LiveQuery?
-        /// The newest view to which the live query has not advanced.
-        var view: LayeredView?
-        /// All changes up to that view; nil if they are unknown.
-        var changes: [ChangeSet]? = []
-        /// The context's saves up to that view, which usually do not change the result.
-        var saved: [ChangeSet] = []
+        var arrived = ArrivedChanges()
         var closed: (any Error)?
         var isScheduled = false
     }
@@ -253,7 +248,7 @@ private final class KeyedResultsObserver: ViewObserver {
     func follow(_ live: LiveQuery) { state.withLock { $0.live = live } }
 
     /// Lets the next step compare whole results, after one that failed.
-    func forgetChanges() { state.withLock { $0.changes = nil } }
+    func forgetChanges() { state.withLock { $0.arrived.changes = nil } }
 
     /// Returns what has arrived; nil if nothing has.
     func take() -> Step? {
@@ -262,29 +257,21 @@ private final class KeyedResultsObserver: ViewObserver {
                 state.closed = nil
                 return .closed(error)
             }
-            guard let live = state.live, let view = state.view else { return nil }
-            defer { (state.view, state.changes, state.saved) = (nil, [], []) }
-            return .advanced(live, to: view, changes: state.changes, saved: state.saved)
+            guard let live = state.live, let view = state.arrived.view else { return nil }
+            defer { state.arrived = ArrivedChanges() }
+            return .advanced(live, to: view, changes: state.arrived.changes, saved: state.arrived.saved)
         }
     }
 
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
-        state.withLock { state in
-            state.view = view
-            if !saved.isEmpty { state.saved.append(saved) }
-            if let changes {
-                if !changes.isEmpty { state.changes?.append(changes) }
-            } else {
-                state.changes = nil
-            }
-        }
+        state.withLock { $0.arrived.add(view, changes: changes, saved: saved) }
         schedule()
     }
 
     func contextDidClose(_ error: any Error) {
         state.withLock { state in
             state.closed = error
-            (state.live, state.view) = (nil, nil)
+            (state.live, state.arrived.view) = (nil, nil)
         }
         schedule()
     }
@@ -292,10 +279,10 @@ private final class KeyedResultsObserver: ViewObserver {
     func releaseViews(_ ended: LayeredView) {
         let dropped = state.withLock { state in
             defer {
-                state.view = nil
+                state.arrived.view = nil
                 state.live?.detach(ended)
             }
-            return (state.view, state.live?.view)
+            return (state.arrived.view, state.live?.view)
         }
         withExtendedLifetime(dropped) {}
     }

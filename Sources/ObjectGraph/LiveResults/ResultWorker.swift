@@ -21,12 +21,8 @@ final class ResultWorker: ViewObserver {
         var live: LiveQuery?
         /// The number of fetches. Results for an earlier fetch are dropped.
         var fetch = 0
-        /// The newest view to which the live query has not advanced.
-        var view: LayeredView?
-        /// All changes up to that view; nil if they are unknown.
-        var changes: [ChangeSet]? = []
-        /// The context's saves up to that view, which usually do not change the result.
-        var saved: [ChangeSet] = []
+        /// The view and the changes to which the live query has not advanced.
+        var arrived = ArrivedChanges()
         /// Whether a computation is scheduled or running, or its delivery has not been received.
         var isBusy = false
         var isStopped = false
@@ -45,9 +41,7 @@ final class ResultWorker: ViewObserver {
         mutating func begin() {
             fetch += 1
             live = nil
-            view = nil
-            changes = []
-            saved = []
+            arrived = ArrivedChanges()
             running = nil
             computation += 1
         }
@@ -120,7 +114,7 @@ final class ResultWorker: ViewObserver {
             state.isStopped = true
             defer {
                 state.live = nil
-                state.view = nil
+                state.arrived.view = nil
                 state.shown = []
             }
             return state.live
@@ -139,12 +133,12 @@ final class ResultWorker: ViewObserver {
     /// Releases the views. The changes of a running computation are computed again with the next view.
     func releaseViews(_ ended: LayeredView) {
         let dropped = state.withLock { state in
-            let dropped = [state.view, state.running?.view, state.live?.view]
+            let dropped = [state.arrived.view, state.running?.view, state.live?.view]
             if let running = state.running {
-                state.changes = running.changes.flatMap { old in state.changes.map { old + $0 } }
-                state.saved = running.saved + state.saved
+                state.arrived.changes = running.changes.flatMap { old in state.arrived.changes.map { old + $0 } }
+                state.arrived.saved = running.saved + state.arrived.saved
             }
-            state.view = nil
+            state.arrived.view = nil
             state.running = nil
             state.computation += 1
             state.live?.detach(ended)
@@ -167,13 +161,7 @@ final class ResultWorker: ViewObserver {
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
         state.withLock { state in
             guard !state.isStopped else { return }
-            state.view = view
-            if !saved.isEmpty { state.saved.append(saved) }
-            if let changes {
-                if !changes.isEmpty { state.changes?.append(changes) }
-            } else {
-                state.changes = nil
-            }
+            state.arrived.add(view, changes: changes, saved: saved)
         }
         schedule()
     }
@@ -188,7 +176,7 @@ final class ResultWorker: ViewObserver {
 
     private func schedule() {
         let delay: Duration? = state.withLock { state in
-            guard !state.isBusy, !state.isStopped, state.view != nil, state.live != nil else { return nil }
+            guard !state.isBusy, !state.isStopped, state.arrived.view != nil, state.live != nil else { return nil }
             state.isBusy = true
             return max(.zero, state.delivered + state.interval - ContinuousClock.now)
         }
@@ -218,18 +206,16 @@ final class ResultWorker: ViewObserver {
         state.withLock { state in
             let running = state.running
             guard !state.isStopped, let live = state.live, isSettling || running == nil,
-                let view = state.view ?? running?.view
+                let view = state.arrived.view ?? running?.view
             else {
                 if !isSettling { state.isBusy = false }
                 return nil
             }
-            var changes = state.changes
+            var changes = state.arrived.changes
             if let running { changes = running.changes.flatMap { old in changes.map { old + $0 } } }
             let step = Step(
-                live: live, view: view, changes: changes, saved: (running?.saved ?? []) + state.saved, fetch: state.fetch)
-            state.view = nil
-            state.changes = []
-            state.saved = []
+                live: live, view: view, changes: changes, saved: (running?.saved ?? []) + state.arrived.saved, fetch: state.fetch)
+            state.arrived = ArrivedChanges()
             state.running = step
             state.computation += 1
             return (step, state.computation)
@@ -252,7 +238,7 @@ final class ResultWorker: ViewObserver {
                     return nil
                 }
                 // Forget the changes, so that the next computation compares with the last good view.
-                state.changes = nil
+                state.arrived.changes = nil
                 state.running = nil
                 state.hasFailed = true
                 state.delivered = .now
