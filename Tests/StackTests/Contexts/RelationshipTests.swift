@@ -371,4 +371,24 @@ import Testing
             #expect(try context.trackTitles().isEmpty)
         }
     }
+
+    @Test(arguments: Combination.all)
+    func `S041: a new object that is deleted again leaves relationships that have no inverse`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: Shelf.model)
+        let worker = await container.newBackgroundContext()
+        let list = await worker.perform { context in
+            let (list, kept, dropped) = (context.insert("Playlist"), context.insert("Track"), context.insert("Track"))
+            list.setRelatedObjects("items", to: [kept, dropped])
+            context.delete(dropped)
+            #expect(list.relatedObjects("items") == [kept])
+            return list.objectID
+        }
+        try await worker.save(through: .store)
+        let saved = await worker.perform { $0.object(with: list).relatedObjects("items").count }
+        #expect(saved == 1)
+        try await container.close()
+    }
 }

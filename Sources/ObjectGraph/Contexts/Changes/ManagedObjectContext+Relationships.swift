@@ -326,16 +326,18 @@ extension ManagedObjectContext {
     }
 
     /// Removes the pairs of an object that never left the top layer. No other layer contains pairs of it.
+    ///
+    /// They include pairs of relationships to the object that have no inverse.
     private func forgetLinks(of object: ManagedObject) {
-        for relationship in storedModel.entities[object.entity].relationships {
-            guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
-            let links = layerStack.top.links[link]
-            let partners = direction == .forward ? links.forward[object.key] : links.backward[object.key]
-            for partner in (partners ?? [:]).keys {
-                let (source, target) = direction == .forward ? (object.key, partner) : (partner, object.key)
-                layerStack.top.forgetLink(link, from: source, to: target)
+        for (number, link) in layerStack.top.links.enumerated() where link.backward[object.key]?.isEmpty == false {
+            let definition = storedModel.storeSchema.links[number]
+            guard definition.destination == object.entity else { continue }
+            for source in (link.backward[object.key] ?? [:]).keys {
+                tracker.log.noteLink(number, from: source, to: object.key)
+                tracker.log.note(definition.source, source)
             }
         }
+        layerStack.top.forgetLinks(of: object.entity, object.key, storedModel.storeSchema)
     }
 
     /// Releases an object that was inserted and deleted again. It stays registered, as deleted, while the program retains it.
