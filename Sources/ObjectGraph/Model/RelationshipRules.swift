@@ -38,8 +38,21 @@ final class RelationshipRules: Sendable {
         var mayDangle = false
     }
 
+    /// A to-many relationship without an inverse, as its destination finds the objects that contain it.
+    struct Container: Sendable {
+        /// The entity of the objects with the relationship, and its number there.
+        var entity: Int
+        var relationship: Int
+        /// The link of the pairs.
+        var link: Int
+        /// Leads from a destination to these objects.
+        var relation: Relation { .link(link, .backward, destination: entity) }
+    }
+
     /// The columns that refer to each entity, by that entity.
     let incoming: [[Incoming]]
+    /// The to-many relationships without an inverse whose pairs end with their destination, by that entity.
+    let containers: [[Container]]
     /// The relationships with rules that follow an object's own references, by entity.
     let outgoing: [[Outgoing]]
     /// The columns whose references must lead to existing objects, by entity.
@@ -66,6 +79,7 @@ final class RelationshipRules: Sendable {
             for relationship in entity.relationships { draft.add(relationship, of: entity, model) }
         }
         incoming = draft.incoming
+        containers = draft.containers
         outgoing = draft.outgoing
         references = draft.references
         dangling = draft.dangling
@@ -88,6 +102,7 @@ final class RelationshipRules: Sendable {
     /// The rules while they are being collected.
     private struct Draft {
         var incoming: [[Incoming]]
+        var containers: [[Container]]
         var outgoing: [[Outgoing]]
         var references: [ColumnSet]
         var dangling: [ColumnSet]
@@ -96,6 +111,7 @@ final class RelationshipRules: Sendable {
 
         init(_ model: Model) {
             incoming = model.entities.map { _ in [] }
+            containers = model.entities.map { _ in [] }
             outgoing = model.entities.map { _ in [] }
             references = model.entities.map { _ in ColumnSet() }
             dangling = references
@@ -112,6 +128,10 @@ final class RelationshipRules: Sendable {
             case .toMany(.link(let link, let direction, _)):
                 if direction == .forward { links[link].source = name } else { links[link].destination = name }
                 if rule == .noAction { links[link].mayDangle = true }
+                if relationship.inverse == nil, rule != .noAction {
+                    containers[relationship.destination].append(
+                        Container(entity: entity.number, relationship: relationship.number, link: link))
+                }
             case .toMany(.referrers):
                 return
             }

@@ -92,6 +92,11 @@ extension ManagedObjectContext {
             guard case .toMany = inverse.kind else { continue }
             for key in keys { willChange(relationship.destination, key: key, property: inverse.observed) }
         }
+        for container in traits.rules.containers[object.entity] {
+            for key in toManyKeys(object, container.relation) {
+                willChange(container.entity, key: key, property: .toMany(container.relationship))
+            }
+        }
         // A reference to a missing object reads as nil.
         guard storedModel.storeSchema.mayDangle else { return }
         for other in observed.all where other.state == .registered {

@@ -391,4 +391,59 @@ import Testing
         #expect(saved == 1)
         try await container.close()
     }
+
+    /// Catches: pairs in layers below the top one, which a child or a refused save leaves there.
+    @Test(arguments: Combination.all)
+    func `S041: a deleted object leaves relationships without an inverse, wherever its pairs are`(
+        _ combination: Combination
+    ) async throws {
+        for place in PlaceOfPair.allCases {
+            let bed = try TestBed(combination.store)
+            let container = try await bed.container(combination.stack, model: Shelf.model)
+            let worker = await container.newBackgroundContext()
+            let child = await worker.perform { $0.newBackgroundChild() }
+            let (list, dropped) = try await place.makeList(worker, child)
+            let context = place == .parentOfDeletingChild ? child : worker
+            await context.perform { context in
+                context.delete(context.object(with: dropped))
+                #expect(context.object(with: list).relatedObjects("items").count == 1, "\(place)")
+            }
+            try await context.save(through: .store)
+            let saved = await container.newBackgroundContext().perform { $0.object(with: list).relatedObjects("items").count }
+            #expect(saved == 1, "\(place)")
+            #expect(try container.coordinator.store.verify() == [], "\(place)")
+            try await container.close()
+        }
+    }
+
+    /// Where the pair of a playlist and a track is when the track is deleted.
+    private enum PlaceOfPair: CaseIterable {
+        case context, contextWithSavedTrack, parentOfDeletingChild, savedChild, refusedSave, store
+
+        /// Makes a playlist with two tracks. Returns it and one of the tracks.
+        func makeList(_ worker: BackgroundContext, _ child: BackgroundContext) async throws -> (ObjectID, ObjectID) {
+            let author = self == .savedChild ? child : worker
+            let (list, items) = await author.perform { context in
+                (context.insert("Playlist").objectID, [context.insert("Track").objectID, context.insert("Track").objectID])
+            }
+            if self == .contextWithSavedTrack {
+                await worker.perform { $0.object(with: list).setRelatedObjects("items", to: [$0.insert("Track")]) }
+                try await worker.save(through: .store)
+            }
+            await author.perform { context in
+                context.object(with: list).setRelatedObjects("items", to: items.map { context.object(with: $0) })
+            }
+            switch self {
+            case .context, .contextWithSavedTrack: break
+            case .parentOfDeletingChild: try await child.refreshFromParent()
+            case .savedChild: try await child.save()
+            case .refusedSave:
+                let review = await worker.perform { $0.insert("Review").objectID }
+                #expect(await failure { try await worker.save() } != nil, "a review needs an album")
+                await worker.perform { $0.delete($0.object(with: review)) }
+            case .store: try await worker.save(through: .store)
+            }
+            return (list, items[1])
+        }
+    }
 }

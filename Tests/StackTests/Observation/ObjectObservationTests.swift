@@ -45,6 +45,22 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `S146: deleting a member notifies the observers of a relationship without an inverse`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Shelf.model)
+        let main = container.mainContext
+        let (list, saved, new) = (main.insert("Playlist"), main.insert("Track"), main.insert("Track"))
+        list.setRelatedObjects("items", to: [saved])
+        try await main.save()
+        list.add(new, to: "items")
+        let watch = Watch { _ = list.relatedObjects("items") }
+        main.delete(saved)
+        #expect(watch.count == 1)
+        main.delete(new)
+        #expect(watch.count == 2)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `S146: the ends of a one-to-one relationship are notified when a partner changes`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()

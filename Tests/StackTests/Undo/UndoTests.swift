@@ -330,4 +330,33 @@ import Testing
         #expect(notices.last?.kind == .objectsDidChange)
         #expect(notices.last?.changes.updatedIDs(in: store).contains(id) == true)
     }
+
+    @Test(arguments: Combination.all)
+    func `S162: undoing a deletion restores the object to relationships without an inverse`(
+        _ combination: Combination
+    ) async throws {
+        for (isSavedBefore, isSavedAfter) in [(false, false), (true, false), (true, true)] {
+            let bed = try TestBed(combination.store)
+            let container = try await bed.container(combination.stack, model: Shelf.model)
+            let worker = await container.newBackgroundContext()
+            await worker.perform { $0.undoHistory = UndoHistory() }
+            let (list, track) = await worker.perform { context in
+                let (list, track) = (context.insert("Playlist"), context.insert("Track"))
+                list.setRelatedObjects("items", to: [context.insert("Track"), track])
+                return (list.objectID, track.objectID)
+            }
+            if isSavedBefore { try await worker.save(through: .store) }
+            await worker.perform { $0.delete($0.object(with: track)) }
+            if isSavedAfter { try await worker.save(through: .store) }
+            let restored = try await worker.perform { context in
+                try context.undoHistory?.undo()
+                return context.object(with: list).relatedObjects("items").map(\.objectID)
+            }
+            #expect(restored.contains(track) && restored.count == 2, "saved: \(isSavedBefore), \(isSavedAfter)")
+            try await worker.save(through: .store)
+            let saved = await container.newBackgroundContext().perform { $0.object(with: list).relatedObjects("items").count }
+            #expect(saved == 2, "saved: \(isSavedBefore), \(isSavedAfter)")
+            try await container.close()
+        }
+    }
 }

@@ -26,9 +26,12 @@ import Testing
             // Refused saves are repaired by more changes, or given up.
             for attempt in 0..<6 where !isSaved {
                 let steps = (0..<random.below(12) + 1).map { _ in ShelfStep(&random, repairs: attempt > 0) }
+                // A child shows what its parent has not saved. Its own save checks the rules of its own changes.
+                let isInChild = random.chance(30)
+                let author = isInChild ? await worker.perform { $0.newBackgroundChild() } : worker
                 let start = plain
                 let generator = random
-                let outcome = try await worker.perform { context in
+                let outcome = try await author.perform { context in
                     var (plain, random) = (start, generator)
                     for step in steps { try plain.apply(step, to: context, &random) }
                     let report = try context.validationReport(limit: .max)
@@ -36,6 +39,17 @@ import Testing
                 }
                 (plain, random) = (outcome.0, outcome.1)
                 #expect(outcome.2 == plain.broken, "round \(round), seed \(random.seed)")
+                if isInChild {
+                    let error = await failure { try await author.save() }
+                    let reported = Broken.all(in: error)
+                    #expect(
+                        error == nil || reported.map { Set($0).isSubset(of: plain.broken) } == true,
+                        "round \(round), seed \(random.seed): a child: \(String(describing: error)), expected \(plain.broken)")
+                    guard error == nil else {
+                        plain = start
+                        continue
+                    }
+                }
                 if random.chance(50) {
                     let preview = await worker.previewSave()
                     #expect(

@@ -252,8 +252,12 @@ extension ManagedObjectContext {
         }
         let relationships = storedModel.entities[object.entity].relationships
         let far = relationships.map { farEnd(object, $0) }
+        let containers = traits.rules.containers[object.entity].map { ($0, toManyKeys(object, $0.relation)) }
         object.isDeletedHere = true
         for (relationship, keys) in zip(relationships, far) { unlink(object, relationship: relationship, from: keys) }
+        for (container, keys) in containers {
+            for key in keys { unlink(container.link, from: key, to: object.key, far: container.entity, key) }
+        }
         for consequence in consequences {
             switch consequence {
             case .delete(let entity, let key, _): cascade.append(self.object(entity, key))
@@ -281,19 +285,27 @@ extension ManagedObjectContext {
     private func unlink(_ object: ManagedObject, relationship: Relationship, from keys: [ObjectKey]) {
         if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
         for key in keys {
-            tracker.log.note(relationship.destination, key)
-            guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
+            guard case .toMany(.link(let link, let direction, _)) = relationship.kind else {
+                tracker.log.note(relationship.destination, key)
+                continue
+            }
             let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
-            layerStack.top.setLink(link, from: source, to: target, linked: false)
-            tracker.log.noteLink(link, from: source, to: target)
+            unlink(link, from: source, to: target, far: relationship.destination, key)
         }
+    }
+
+    /// Removes a pair of a deleted object, and records that the object at its far end has changed.
+    private func unlink(_ link: Int, from source: ObjectKey, to target: ObjectKey, far entity: Int, _ key: ObjectKey) {
+        tracker.log.note(entity, key)
+        layerStack.top.setLink(link, from: source, to: target, linked: false)
+        tracker.log.noteLink(link, from: source, to: target)
     }
 
     /// Puts a tombstone in the top layer. An object that never left the top layer is removed without one (S041).
     private func markDeleted(_ object: ManagedObject) {
         guard let row = putTombstone(object.entity, object.key) else {
             // The object keeps its row, which contains its last values (S054).
-            forgetLinks(of: object)
+            layerStack.top.forgetLinks(of: object.entity, object.key, storedModel.storeSchema)
             forgetUnsaved(object)
             return
         }
@@ -323,21 +335,6 @@ extension ManagedObjectContext {
         row.kind = .delete
         layerStack.top.put(row, entity: entity, key: key)
         return row
-    }
-
-    /// Removes the pairs of an object that never left the top layer. No other layer contains pairs of it.
-    ///
-    /// They include pairs of relationships to the object that have no inverse.
-    private func forgetLinks(of object: ManagedObject) {
-        for (number, link) in layerStack.top.links.enumerated() where link.backward[object.key]?.isEmpty == false {
-            let definition = storedModel.storeSchema.links[number]
-            guard definition.destination == object.entity else { continue }
-            for source in (link.backward[object.key] ?? [:]).keys {
-                tracker.log.noteLink(number, from: source, to: object.key)
-                tracker.log.note(definition.source, source)
-            }
-        }
-        layerStack.top.forgetLinks(of: object.entity, object.key, storedModel.storeSchema)
     }
 
     /// Releases an object that was inserted and deleted again. It stays registered, as deleted, while the program retains it.
