@@ -355,7 +355,7 @@ import Testing
 
     @Test(arguments: Combination.all)
     func `S056: deleting in a child what is gone above leaves nothing`(_ combination: Combination) async throws {
-        for through in [false, true] {
+        for (through, refreshes) in [(false, false), (false, true), (true, false), (true, true)] {
             let bed = try TestBed(combination.store)
             let container = try await bed.container(combination.stack)
             let parent = await container.newBackgroundContext()
@@ -378,6 +378,7 @@ import Testing
                 context.delete(try context.existingObject(with: saved))
             }
             try await killer.save()
+            if refreshes { try await child.refreshFromParent() }
             let generation = try container.coordinator.snapshot().generation
             if through {
                 try await child.save(through: .store)
@@ -390,7 +391,9 @@ import Testing
             }
             try await container.coordinator.flush()
             let history = try #require(try container.coordinator.store.changes(after: generation))
-            #expect(history.allSatisfy { $0.entities.allSatisfy { $0.deletedKeys.isEmpty } && $0.links.isEmpty }, "\(through)")
+            #expect(
+                history.allSatisfy { $0.entities.allSatisfy { $0.deletedKeys.isEmpty } && $0.links.isEmpty },
+                "\(through), \(refreshes)")
             try await Self.check(container)
         }
     }

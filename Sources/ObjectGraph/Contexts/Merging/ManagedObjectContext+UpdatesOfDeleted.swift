@@ -7,8 +7,10 @@ struct UpdatesOfDeletedObjects: Sendable {
     private(set) var changed: [ObjectAddress: ColumnSet] = [:]
     /// The objects whose rows were completed while a save had taken changes of them, each with the columns that the save has not taken.
     private(set) var completions: [ObjectAddress: ColumnSet] = [:]
+    /// Whether a child deletes objects that were missing in its parent when it moved.
+    private(set) var hasDeletions = false
 
-    var isEmpty: Bool { changed.isEmpty }
+    var isEmpty: Bool { changed.isEmpty && !hasDeletions }
 
     fileprivate mutating func add(_ address: ObjectAddress, _ columns: ColumnSet) {
         changed[address, default: ColumnSet()].formUnion(columns)
@@ -23,6 +25,8 @@ struct UpdatesOfDeletedObjects: Sendable {
     fileprivate mutating func addCompletion(_ address: ObjectAddress, _ columns: ColumnSet) { completions[address] = columns }
 
     fileprivate mutating func remove(_ address: ObjectAddress) { changed[address] = nil }
+
+    fileprivate mutating func noteDeletion() { hasDeletions = true }
 
     mutating func forgetCompletions() { completions = [:] }
 }
@@ -49,44 +53,60 @@ extension ManagedObjectContext {
     /// Copies the remaining values of updated objects that are deleted in `new` into their rows, so that a merge policy can write them
     /// again.
     ///
-    /// O(pages with deletions), or O(updated objects) if the changes are unknown.
+    /// O(pages with deletions), or O(changed objects) if the changes are unknown.
     private func keepOrphans(movingTo new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
         let below =
             new.route?.base.map { LayeredView(base: $0) }
             ?? LayeredView(base: new.state.base, layers: new.inherited + new.state.deferred)
-        for place in changes.map(updatesOfDeleted) ?? allUpdates() {
-            for slot in SlotIterator(place.mask) {
-                let key = PageAddress.key(page: place.number, slot: slot)
-                guard layerStack.pendingKind(place.entity, key) == .update,
-                    trapOnStoreError({ try exists(place.entity, key) && !below.exists(place.entity, key) })
+        for page in changes.map(changesOfDeleted) ?? allChanges() {
+            for slot in SlotIterator(page.updated) {
+                let key = PageAddress.key(page: page.number, slot: slot)
+                guard layerStack.pendingKind(page.entity, key) == .update,
+                    trapOnStoreError({ try exists(page.entity, key) && !below.exists(page.entity, key) })
                 else { continue }
-                complete(place.entity, key)
+                complete(page.entity, key)
             }
+            // A root's writer leaves out such deletions itself.
+            guard !isRoot, !tracker.updatesOfDeleted.hasDeletions else { continue }
+            let isMissing = SlotIterator(page.deleted).contains { slot in
+                let key = PageAddress.key(page: page.number, slot: slot)
+                return layerStack.pendingKind(page.entity, key) == .delete
+                    && trapOnStoreError { try !below.exists(page.entity, key) }
+            }
+            if isMissing { tracker.updatesOfDeleted.noteDeletion() }
         }
     }
 
-    private struct UpdatedPage {
+    /// The unsaved updates and deletions of one page, by slot.
+    private struct ChangedPage {
         var entity: Int
         var number: UInt64
-        var mask: UInt64
+        var updated: UInt64
+        var deleted: UInt64
     }
 
-    private func updatesOfDeleted(_ changes: [ChangeSet]) -> [UpdatedPage] {
+    /// Returns the unsaved changes of objects that saves have deleted.
+    private func changesOfDeleted(_ changes: [ChangeSet]) -> [ChangedPage] {
         changes.flatMap(\.entities).flatMap { change in
             change.pages.compactMap { page in
                 guard page.deleted != 0 else { return nil }
-                let own = (layerStack.sealed + [layerStack.top]).reduce(0 as UInt64) { mask, layer in
-                    mask | (layer.entity(change.entity)?.page(page.number)?.updated ?? 0)
+                var own = ChangedPage(entity: change.entity, number: page.number, updated: 0, deleted: 0)
+                for layer in layerStack.sealed + [layerStack.top] {
+                    guard let known = layer.entity(change.entity)?.page(page.number) else { continue }
+                    own.updated |= known.updated & page.deleted
+                    own.deleted |= known.deleted & page.deleted
                 }
-                return UpdatedPage(entity: change.entity, number: page.number, mask: own & page.deleted)
+                return own
             }
         }
     }
 
-    private func allUpdates() -> [UpdatedPage] {
+    private func allChanges() -> [ChangedPage] {
         (layerStack.sealed + [layerStack.top]).flatMap { layer in
             (0..<layer.entityCount).flatMap { entity in
-                (layer.entity(entity)?.pages ?? [:]).map { UpdatedPage(entity: entity, number: $0, mask: $1.updated) }
+                (layer.entity(entity)?.pages ?? [:]).map {
+                    ChangedPage(entity: entity, number: $0, updated: $1.updated, deleted: $1.deleted)
+                }
             }
         }
     }
