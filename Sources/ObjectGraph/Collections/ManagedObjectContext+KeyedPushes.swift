@@ -1,7 +1,45 @@
 import StoreInterface
 
-/// Keys that a child and its parent, or two children, have inserted without knowing of each other.
+/// Keys that two contexts have inserted without knowing of each other.
 extension ManagedObjectContext {
+    /// Turns each unsaved entry whose key the base state has meanwhile into an update of the entry there, so that a key has one entry
+    /// (S192). One look-up per unsaved inserted key.
+    func settleInsertedKeys() {
+        guard let entity = traits.keyedValues else { return }
+        let own = layerStack.notInFlight
+        let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(own.count)))
+        func moved(_ layer: Layer) -> [LayeredView.MovedKey] {
+            trapOnStoreError { try below.movedKeys(of: layer, entity) }.filter { $0.row.kind == .insert }
+        }
+        guard own.contains(where: { !moved($0).isEmpty }) else { return }
+        unseal()
+        for change in moved(layerStack.top) {
+            if let name = change.collection {
+                layerStack.top.remove(entity: entity, key: change.from)
+                let theirs = trapOnStoreError { try below.value(entity, key: change.to, column: KeyedColumn.value) }
+                noteTypes(of: name, ours: change.row[KeyedColumn.value], theirs: theirs)
+                continue
+            }
+            show(nil, entity: entity, key: change.from)
+            show(layerStack.top.move(change, entity), entity: entity, key: change.to)
+        }
+    }
+
+    /// Makes the next save throw if another context has recorded other types of a collection.
+    private func noteTypes(of name: String, ours: Value, theirs: Value?) {
+        guard case .data(let ours) = ours, case .data(let theirs) = theirs, let types = CollectionTypes(bytes: ours)
+        else { return }
+        do { try types.check(theirs, name) } catch { tracker.keyed.refused[KeyedColumn.typesKey(name)] = error }
+    }
+
+    private func show(_ row: Row?, entity: Int, key: ObjectKey) {
+        tracker.log.note(entity, key)
+        guard let known = registry.object(entity, key) else { return }
+        known.row = row
+        known.isDeletedHere = row == nil
+        if row != nil { registry.retain(known) }
+    }
+
     /// Returns a child's changes with each key moved to the object that has the key in this context (S075).
     ///
     /// - Parameter pushed: Layers that are saved before this push, newest first.
@@ -23,6 +61,12 @@ extension LayeredView {
         var row: Row
         var from: ObjectKey
         var to: ObjectKey
+
+        /// The collection whose types the value records; nil for an entry.
+        var collection: String? {
+            guard case .data(let key) = row[KeyedColumn.key], key.first == 0 else { return nil }
+            return String(decoding: key.dropFirst(), as: UTF8.self)
+        }
     }
 
     /// Returns the changes of a layer whose key belongs to another object in this view: both sides have inserted the key, or it was removed

@@ -135,6 +135,70 @@ import Testing
         #expect(changes.last?.updatedProperties.contains("value") == true)
     }
 
+    /// The next step of a context that has inserted a key and merged another context's insertion of the key.
+    enum Then: CaseIterable { case save, remove, rollback, undo, undoAndRedo }
+
+    @Test(arguments: Combination.all, Then.allCases)
+    func `S192: a key that two contexts have inserted is one entry after a merge`(
+        _ combination: Combination, _ then: Then
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let ours = await container.makeBackgroundContext(name: "ours")
+        let theirs = await container.makeBackgroundContext(name: "theirs")
+        try await ours.perform { context in
+            context.undoHistory = UndoHistory()
+            try Self.set("ours", context)
+            try context.collection("names", of: String.self).setValue("other", forKey: "other")
+        }
+        try await theirs.perform { try Self.set("theirs", $0) }
+        try await theirs.save(through: .store)
+        if combination.stack == .siblings || combination.stack == .split {
+            await ours.perform { $0.refreshAllObjects() }
+        } else {
+            try await ours.refreshFromParent()
+        }
+        let (count, shown) = try await ours.perform { (try $0.collection("names", of: String.self).count, try Self.shown($0)) }
+        #expect(count == 2 && shown == ["key=ours", "other=other"])
+        var expected = ["key=ours", "other=other"]
+        try await ours.perform { context in
+            switch then {
+            case .save: break
+            case .remove: try Self.set(nil, context)
+            case .rollback: context.rollback()
+            case .undo, .undoAndRedo:
+                #expect(try context.undoHistory?.undo() == [])
+                #expect(try Self.shown(context) == [])
+                if then == .undoAndRedo { #expect(try context.undoHistory?.redo() == []) }
+            }
+        }
+        if then == .remove { expected = ["other=other"] }
+        if then == .rollback { expected = ["key=theirs"] }
+        if then == .undo { expected = [] }
+        #expect(try await ours.perform { try Self.shown($0) } == expected)
+        try await ours.save(through: .store)
+        #expect(try await ours.perform { try Self.shown($0) } == expected)
+        #expect(try await container.read { try Self.shown($0) } == expected)
+        #expect(try await container.coordinator.verify().isEmpty)
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S192: a save after a merge reports other types that another context has recorded`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let ours = await container.makeBackgroundContext(name: "ours")
+        try await ours.perform { try $0.collection("names", of: Double.self).setValue(1, forKey: "key") }
+        try await container.write { try Self.set("theirs", $0) }
+        await ours.perform { $0.refreshAllObjects() }
+        let error = await #expect(throws: CollectionError.self) { try await ours.save() }
+        #expect(error?.description.contains("Double") == true)
+        await ours.perform { $0.rollback() }
+        try await ours.perform(andSave: .durable) { try Self.set("ours", $0) }
+        #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
+    }
+
     /// Sets a key in another process.
     static func setElsewhere(_ path: String, _ kind: String) async throws {
         let url = URL(fileURLWithPath: path)

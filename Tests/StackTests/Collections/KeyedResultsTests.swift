@@ -93,14 +93,11 @@ import Testing
                 try await worker.save()
             }
             for (range, results) in zip(ranges, results) {
-                // Until the save, an unsaved entry and another context's saved entry may have one key. The collection shows the unsaved one.
-                let expected = try range.keys().map { "\($0)=\(numbers[$0].map(String.init) ?? "nil")" }
-                try #require(Self.text(results) == expected, "\(what)")
+                try #require(try Self.text(results) == Self.text(range), "\(what)")
                 try #require(try results.keys == range.keys(), "\(what)")
+                try #require(try Set(results.keys).count == range.count, "\(what)")
             }
-            let newest = try numbers.all.entries(.descending, limit: 4).map {
-                "\($0.key)=\(numbers[$0.key].map(String.init) ?? "nil")"
-            }
+            let newest = try numbers.all.entries(.descending, limit: 4).map { "\($0.key)=\($0.value)" }
             try #require(Self.text(limited) == newest, "\(what)")
         }
         numbers["end"] = 1

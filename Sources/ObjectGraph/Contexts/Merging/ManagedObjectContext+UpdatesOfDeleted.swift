@@ -45,7 +45,9 @@ extension ManagedObjectContext {
             new.route = route
         }
         setBaseState(new)
-        if hasUnsavedLayers { settlePairs(of: layerStack.notInFlight) }
+        guard hasUnsavedLayers else { return }
+        settlePairs(of: layerStack.notInFlight)
+        settleInsertedKeys()
     }
 
     var hasUnsavedLayers: Bool { !layerStack.top.isEmpty || !layerStack.sealed.isEmpty }

@@ -72,7 +72,8 @@ struct UndoPlan {
     private mutating func plan(_ address: ObjectAddress, _ change: UndoStep.ObjectChange) throws {
         let exists = try context.exists(address.entity, address.key)
         switch isRedo ? (change.before, change.after) : (change.after, change.before) {
-        case (let expected?, nil): if exists { planDeletion(address, expected) }
+        case (let expected?, nil):
+            if let address = try exists ? address : holder(address, expected) { planDeletion(address, expected) }
         case (nil, let wanted?): try planInsertion(address, wanted, exists: exists)
         case (let expected?, let wanted?): planUpdate(address, expected: expected, wanted: wanted, exists: exists)
         case (nil, nil): break
@@ -113,15 +114,19 @@ struct UndoPlan {
 
     private mutating func planInsertion(_ address: ObjectAddress, _ wanted: Row, exists: Bool) throws {
         if exists { return planValues(of: address, wanted) }
-        if address.entity == context.traits.keyedValues, case .data(let key) = wanted[KeyedColumn.key],
-            let holder = try view.keyedObject(address.entity, key), layer.row(address.entity, holder)?.kind != .delete
-        {
-            return planValues(of: ObjectAddress(entity: address.entity, key: holder), wanted)
-        }
+        if let holder = try holder(address, wanted) { return planValues(of: holder, wanted) }
         let row = wanted.copy(layer: layer.id)
         row.kind = .insert
         row.fill(with: context.storedModel.entities[address.entity].defaults)
         layer.put(row, entity: address.entity, key: address.key)
+    }
+
+    /// Returns the object that has the key of a keyed value now; nil if there is none, or if the object is no keyed value.
+    private func holder(_ address: ObjectAddress, _ row: Row) throws -> ObjectAddress? {
+        guard address.entity == context.traits.keyedValues, case .data(let key) = row[KeyedColumn.key],
+            let holder = try view.keyedObject(address.entity, key), layer.row(address.entity, holder)?.kind != .delete
+        else { return nil }
+        return ObjectAddress(entity: address.entity, key: holder)
     }
 
     /// Plans the values of an object that should have to be inserted, and exists already.

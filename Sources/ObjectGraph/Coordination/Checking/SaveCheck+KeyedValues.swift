@@ -9,7 +9,7 @@ extension SaveCheck {
         for change in try current.movedKeys(of: folded, entity) {
             movedKeys.insert(change.from)
             let row = writable().move(change, entity)
-            guard case .data(let key) = row[KeyedColumn.key], key.first == 0 else {
+            guard let collection = change.collection else {
                 try resolve(row, entity: entity, key: change.to, isInStore: true)
                 continue
             }
@@ -18,7 +18,7 @@ extension SaveCheck {
             guard case .data(let ours) = row[KeyedColumn.value], let types = CollectionTypes(bytes: ours),
                 case .data(let theirs) = try current.value(entity, key: change.to, column: KeyedColumn.value)
             else { continue }
-            try types.check(theirs, String(decoding: key.dropFirst(), as: UTF8.self))
+            try types.check(theirs, collection)
         }
     }
 
