@@ -207,7 +207,14 @@ struct ContextModel {
             let (before, theirs) = (own.base[object], store[object])
             let isConflict = theirs?.version != before?.version
             switch change {
-            case .insert(let values): next[object] = Stored(values: values, version: saves + 1)
+            case .insert(let values):
+                var written: Values? = values
+                // Two contexts have undone the object's deletion.
+                if let theirs, isConflict {
+                    if own.policy == .error { return .conflicts }
+                    if own.policy != .overwrite { written = own.resolved(object, values, theirs.values) }
+                }
+                if let written { next[object] = Stored(values: written, version: saves + 1) }
             case .delete:
                 guard theirs != nil else { continue }
                 if isConflict {
@@ -272,7 +279,7 @@ extension ContextModel.Context {
 
     /// Inserts an object, which an undo may do under the key of a deleted one.
     mutating func insert(_ object: Int, _ values: ContextModel.Values) {
-        if pending[object]?.kind == .delete, base[object] != nil {
+        if base[object] != nil, pending[object]?.kind != .insert {
             pending[object] = .update(values)
         } else {
             pending[object] = .insert(values)

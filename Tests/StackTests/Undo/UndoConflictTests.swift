@@ -221,4 +221,83 @@ import Testing
             #expect(try await container.read { try $0.trackTitles() } == ["b", "c", "edited"])
         }
     }
+
+    // MARK: Two contexts that restore one object
+
+    /// Found by the exploration: SQLite refused the save, because the object was inserted a second time.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S074: an object that a child and its parent restore is one object`(_ kind: StoreKind) async throws {
+        for through in [false, true] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let root = container.coordinator.newBackgroundContext()
+            let id = await root.perform { $0.makeTrack("first").objectID }
+            try await root.save()
+            await root.perform { $0.undoHistory = UndoHistory() }
+            let child = await root.perform { $0.newBackgroundChild() }
+            try await child.perform { context throws in
+                context.undoHistory = UndoHistory()
+                context.delete(try context.existingObject(with: id))
+            }
+            try await child.save()
+            try await root.perform { _ = try $0.undoHistory?.undo() }
+            try await child.perform { _ = try $0.undoHistory?.undo() }
+            try await child.perform { try $0.existingObject(with: id)["title"] = "second" }
+            if through {
+                try await child.save(through: .store)
+            } else {
+                try await child.save()
+                await root.perform { context in
+                    #expect(context.insertedObjects.isEmpty && context.updatedObjects.map(\.objectID) == [id])
+                }
+                try await root.save()
+            }
+            #expect(try await container.read { try $0.trackTitles() } == ["second"])
+            #expect(try await container.coordinator.history().last?.changes.map(\.kind) == [.update])
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
+            withExtendedLifetime(bed) {}
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S100: two roots that restore one object are in conflict about it`(_ kind: StoreKind) async throws {
+        let policies: [(MergePolicy, String?)] = [
+            (.error, nil), (.storeTrump, "first"), (.rollback, "first"), (.objectTrump, "second"), (.overwrite, "second"),
+        ]
+        for (policy, expected) in policies {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let root = container.coordinator.newBackgroundContext()
+            let id = await root.perform { $0.makeTrack("first").objectID }
+            try await root.save()
+            let before = try container.coordinator.snapshot()
+            try await root.perform { context throws in
+                context.mergePolicy = policy
+                context.transactionAuthor = "deleter"
+                context.undoHistory = UndoHistory()
+                context.delete(try context.existingObject(with: id))
+            }
+            try await root.save()
+            try await container.undoChanges(by: "deleter", since: before)
+            try await root.perform { context throws in
+                _ = try context.undoHistory?.undo()
+                try context.existingObject(with: id)["title"] = "second"
+            }
+            if let expected {
+                try await root.save()
+                #expect(try await container.read { try $0.trackTitles() } == [expected], "\(policy)")
+            } else {
+                let error = await #expect(throws: SaveError.self) { try await root.save() }
+                guard case .conflicts(let conflicts) = error else { return _ = Issue.record("\(error as Any)") }
+                #expect(conflicts.map(\.objectID) == [id])
+                await root.perform { $0.refreshAllObjects() }
+                try await root.save()
+                #expect(try await container.read { try $0.trackTitles() } == ["second"], "after a merge, ours counts")
+            }
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
+            withExtendedLifetime(bed) {}
+        }
+    }
 }

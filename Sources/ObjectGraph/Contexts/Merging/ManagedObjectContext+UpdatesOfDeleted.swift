@@ -1,16 +1,19 @@
 import StoreInterface
 
-/// The updated objects that are deleted in the base state, each with the columns that the context changed.
+/// The unsaved changes that need a check against the state below them: the updated objects that are deleted in the base state, each with
+/// the columns that the context changed, and deletions and insertions that may have been made there already.
 ///
-/// The other columns of such a row contain the values from before the deletion.
+/// The other columns of such an updated row contain the values from before the deletion.
 struct UpdatesOfDeletedObjects: Sendable {
     private(set) var changed: [ObjectAddress: ColumnSet] = [:]
     /// The objects whose rows were completed while a save had taken changes of them, each with the columns that the save has not taken.
     private(set) var completions: [ObjectAddress: ColumnSet] = [:]
     /// Whether a child deletes objects that were missing in its parent when it moved.
     private(set) var hasDeletions = false
+    /// The objects that an undo has inserted again. Another context may have done the same.
+    private(set) var restored: Set<ObjectAddress> = []
 
-    var isEmpty: Bool { changed.isEmpty && !hasDeletions }
+    var isEmpty: Bool { changed.isEmpty && !hasDeletions && restored.isEmpty }
 
     fileprivate mutating func add(_ address: ObjectAddress, _ columns: ColumnSet) {
         changed[address, default: ColumnSet()].formUnion(columns)
@@ -27,6 +30,8 @@ struct UpdatesOfDeletedObjects: Sendable {
     fileprivate mutating func remove(_ address: ObjectAddress) { changed[address] = nil }
 
     fileprivate mutating func noteDeletion() { hasDeletions = true }
+
+    mutating func noteRestored(_ objects: some Sequence<ObjectAddress>) { restored.formUnion(objects) }
 
     mutating func forgetCompletions() { completions = [:] }
 }
@@ -158,5 +163,17 @@ extension ManagedObjectContext {
         guard let object = registry.object(entity, key) else { return }
         object.row = row
         registry.retain(object)
+    }
+}
+
+extension Layer {
+    /// Replaces a row of this layer by one with the same values and another kind. Returns the new row.
+    @discardableResult
+    func replace(_ row: Row, by kind: RowKind, entity: Int, key: ObjectKey) -> Row {
+        let new = row.copy(layer: id)
+        new.kind = kind
+        remove(entity: entity, key: key)
+        put(new, entity: entity, key: key)
+        return new
     }
 }

@@ -282,6 +282,7 @@ extension ManagedObjectContext {
             }
             tracker.watched.formUnion(push.watched)
             tracker.changedWhileSuspended.formUnion(push.changedWhileSuspended)
+            tracker.updatesOfDeleted.noteRestored(push.orphans.restored)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
             tracker.log.noteUnsavedChange()
@@ -415,7 +416,10 @@ extension ManagedObjectContext {
             }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             request.watched.formUnion(pushes.flatMap(\.watched))
-            for push in pushes { request.changedWhileSuspended.formUnion(push.changedWhileSuspended) }
+            for push in pushes {
+                request.changedWhileSuspended.formUnion(push.changedWhileSuspended)
+                request.restored.formUnion(push.orphans.restored)
+            }
             request.trace = trace(of: request)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
@@ -445,6 +449,7 @@ extension ManagedObjectContext {
             push.state = stateToReach
             push.watched.formUnion(tracker.watched)
             push.changedWhileSuspended.formUnion(tracker.changedWhileSuspended)
+            push.orphans.noteRestored(tracker.updatesOfDeleted.restored)
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
@@ -454,7 +459,10 @@ extension ManagedObjectContext {
         push.layer.seal()
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
         push.watched.formUnion(pushes.flatMap(\.watched))
-        for other in pushes { push.changedWhileSuspended.formUnion(other.changedWhileSuspended) }
+        for other in pushes {
+            push.changedWhileSuspended.formUnion(other.changedWhileSuspended)
+            push.orphans.noteRestored(other.orphans.restored)
+        }
         push.origin = pushes[0].origin.orAuthor(transactionAuthor)
         return push
     }
@@ -499,7 +507,8 @@ extension ManagedObjectContext {
 
     /// Returns a child's changes without those of objects that were deleted or rolled back in this context (S056).
     ///
-    /// Objects that exist again receive only the columns that the child changed.
+    /// Objects that exist again receive only the columns that the child changed. An insertion of an object that exists here, because both
+    /// contexts have undone its deletion, becomes an update.
     func applicable(_ push: ChildChanges) -> ChildChanges {
         var kept: Layer?
         for change in push.changes.entities {
@@ -517,6 +526,14 @@ extension ManagedObjectContext {
             let own = row.copy(layer: layer.id)
             row.set.forEach { if !changed.contains($0) { own.clear($0) } }
             layer.put(own, entity: place.entity, key: place.key)
+            kept = layer
+        }
+        for place in push.orphans.restored {
+            guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .insert,
+                trapOnStoreError({ try exists(place.entity, place.key) })
+            else { continue }
+            let layer = kept ?? Layer(copying: push.layer)
+            layer.replace(row, by: .update, entity: place.entity, key: place.key)
             kept = layer
         }
         guard let kept else { return push }

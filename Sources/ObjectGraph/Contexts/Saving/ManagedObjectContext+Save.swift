@@ -136,7 +136,8 @@ extension ManagedObjectContext {
             layers: layers, base: layerStack.baseState.state, watched: tracker.watched, policy: mergePolicy,
             durability: durability,
             origin: origin, preserved: traits.preserved, rules: traits.rules, validation: traits.validation,
-            mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty, changedWhileSuspended: tracker.changedWhileSuspended)
+            mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
+            changedWhileSuspended: tracker.changedWhileSuspended)
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.

@@ -44,7 +44,10 @@ extension ManagedObjectContext {
             made = undoStep(of: Array(layerStack.sealed.dropFirst(count)), over: below, .max)
             // Collections may no longer have the record of their types.
             tracker.keyed.recorded = []
-            if let made { removeRedundantChanges(made) }
+            guard let made else { return }
+            removeRedundantChanges(made)
+            tracker.updatesOfDeleted.noteRestored(
+                made.objects.keys.filter { layerStack.pendingKind($0.entity, $0.key) == .insert })
         }
         guard let made else { return UndoStep() }
         return isRedo ? made : made.inverted

@@ -43,6 +43,7 @@ struct SaveCheck {
         forgetDerivedValues()
         if request.base.sequence != state.sequence || request.mayHaveOrphans || !request.changedWhileSuspended.isEmpty {
             try settleKeys()
+            try checkRestored()
             try checkVersions()
             try checkWatched()
             if case .custom(let resolve) = request.policy { conflicts = try settleContested(resolve) }
@@ -58,6 +59,19 @@ struct SaveCheck {
     }
 
     // MARK: Versions
+
+    /// Turns each insertion of an object that exists into an update: another context has undone its deletion too.
+    private mutating func checkRestored() throws {
+        for place in request.restored {
+            guard let row = folded.row(place.entity, place.key), row.kind == .insert,
+                let theirs = try state.view.version(place.entity, place.key)
+            else { continue }
+            let update = writable().replace(row, by: .update, entity: place.entity, key: place.key)
+            if try hasChanged(place.entity, key: place.key, base: request.base.view, theirs: theirs) {
+                try resolve(update, entity: place.entity, key: place.key, isInStore: true)
+            }
+        }
+    }
 
     private mutating func checkVersions() throws {
         let base = request.base.view

@@ -19,6 +19,8 @@ struct SaveRequest: Sendable {
     var validation: ValidationRules?
     /// Whether updated objects may be deleted in ``base`` already (S106).
     var mayHaveOrphans = false
+    /// The inserted objects that another context may have inserted too, because both have undone a deletion.
+    var restored: Set<ObjectAddress> = []
     /// The changed objects that other saves changed while the store was suspended, with the columns that those changed. They are in conflict,
     /// although ``base`` has their newest versions.
     var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]

@@ -105,6 +105,7 @@ extension ManagedObjectContext {
             let rest = isPresent ? push : applicable(push)
             for layer in layersAbove(layerStack.sealed, [rest.layer]) { materialise(layer) }
             taken.append(rest.changes)
+            tracker.updatesOfDeleted.noteRestored(push.orphans.restored)
         }
         postPendingChanges()
         return ChangeSet.union(taken)
