@@ -218,6 +218,7 @@ extension ManagedObjectContext {
             phase.settlesBaseLater = true
             setBaseState(moved)
             dropCompletions()
+            if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
             clean(written)
             return written
         }
