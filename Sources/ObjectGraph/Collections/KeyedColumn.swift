@@ -14,6 +14,12 @@ enum KeyedColumn {
     /// Returns the key of the record with the types of a collection. No collection has an empty name.
     static func typesKey(_ collection: String) -> Data { Data([0] + Array(collection.utf8)) }
 
+    /// Returns the collection whose types a row records; nil if the row is an entry.
+    static func collection(of row: Row) -> String? {
+        guard case .data(let bytes) = row[key], bytes.first == 0 else { return nil }
+        return String(decoding: bytes.dropFirst(), as: UTF8.self)
+    }
+
     /// Returns a key as people read it: `drafts["spring"]`, or the bytes in hexadecimal digits.
     static func text(_ bytes: Data) -> String {
         let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)

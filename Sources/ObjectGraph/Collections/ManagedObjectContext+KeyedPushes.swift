@@ -40,6 +40,21 @@ extension ManagedObjectContext {
         if row != nil { registry.retain(known) }
     }
 
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a child has recorded other types of a new collection than this
+    ///   context.
+    func checkTypes(in push: ChildChanges) throws {
+        guard let entity = traits.keyedValues, let changes = push.layer.entity(entity) else { return }
+        for number in changes.sortedPageNumbers {
+            guard let page = changes.page(number) else { continue }
+            for slot in SlotIterator(page.inserted) {
+                guard let row = page[slot], let name = KeyedColumn.collection(of: row),
+                    case .data(let bytes) = row[KeyedColumn.value], let types = CollectionTypes(bytes: bytes)
+                else { continue }
+                try checkCollection(name, types)
+            }
+        }
+    }
+
     /// Returns a child's changes with each key moved to the object that has the key in this context (S075).
     ///
     /// - Parameter pushed: Layers that are saved before this push, newest first.
@@ -63,10 +78,7 @@ extension LayeredView {
         var to: ObjectKey
 
         /// The collection whose types the value records; nil for an entry.
-        var collection: String? {
-            guard case .data(let key) = row[KeyedColumn.key], key.first == 0 else { return nil }
-            return String(decoding: key.dropFirst(), as: UTF8.self)
-        }
+        var collection: String? { KeyedColumn.collection(of: row) }
     }
 
     /// Returns the changes of a layer whose key belongs to another object in this view: both sides have inserted the key, or it was removed

@@ -199,6 +199,28 @@ import Testing
         #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
     }
 
+    @MainActor @Test(arguments: Combination.all)
+    func `S192: a child that has recorded other types than its parent cannot save`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        for through in [false, true] {
+            let child = main.newBackgroundChild()
+            try await child.perform { try $0.collection("names", of: Double.self).setValue(1, forKey: "key") }
+            try Self.set("main", main)
+            let error = await #expect(throws: CollectionError.self) {
+                if through { try await child.save(through: .store) } else { try await child.save() }
+            }
+            #expect(error?.description.contains("Double") == true)
+            #expect(try Self.shown(main) == ["key=main"])
+            #expect(await child.perform { $0.hasChanges }, "nothing is discarded")
+            main.rollback()
+        }
+        try Self.set("main", main)
+        try await container.saveMain()
+        #expect(try await container.read { try Self.shown($0) } == ["key=main"])
+    }
+
     /// Sets a key in another process.
     static func setElsewhere(_ path: String, _ kind: String) async throws {
         let url = URL(fileURLWithPath: path)

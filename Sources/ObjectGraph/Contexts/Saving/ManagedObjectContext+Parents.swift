@@ -499,11 +499,13 @@ extension ManagedObjectContext {
     }
 
     /// - Throws: `StoreError` `.closed` if this context is closed: it would drop the changes of objects that it no longer shows.
+    ///   ``SaveError/parentGone(context:)`` if it was reset since. The error of ``checkTypes(in:)``.
     func checkAccepts(_ push: ChildChanges) throws {
         try checkOpen()
         guard push.parentResetGeneration == layerStack.resetGeneration else {
             throw SaveError.parentGone(context: push.origin.contextName)
         }
+        try checkTypes(in: push)
     }
 
     /// Returns a child's changes without those of objects that were deleted or rolled back in this context (S056).
