@@ -3,9 +3,13 @@ import StoreInterface
 /// Keys that two contexts have inserted without knowing of each other.
 extension ManagedObjectContext {
     /// Turns each unsaved entry whose key the base state has meanwhile into an update of the entry there, so that a key has one entry
-    /// (S192). One look-up per unsaved inserted key.
-    func settleInsertedKeys() {
+    /// (S192). One look-up per unsaved inserted key, if a save has inserted keys.
+    ///
+    /// - Parameter changes: The saves that the base state has gained; nil if they are unknown.
+    func settleInsertedKeys(after changes: [ChangeSet]?) {
         guard let entity = traits.keyedValues else { return }
+        let hasInsertions = changes?.contains { $0.change(of: entity)?.pages.contains { $0.inserted != 0 } ?? false }
+        if hasInsertions == false { return }
         let own = layerStack.notInFlight
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(own.count)))
         func moved(_ layer: Layer) -> [LayeredView.MovedKey] {

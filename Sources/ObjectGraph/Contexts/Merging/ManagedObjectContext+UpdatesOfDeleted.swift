@@ -52,7 +52,7 @@ extension ManagedObjectContext {
         setBaseState(new)
         guard hasUnsavedLayers else { return }
         settlePairs(of: layerStack.notInFlight)
-        settleInsertedKeys()
+        settleInsertedKeys(after: changes)
     }
 
     var hasUnsavedLayers: Bool { !layerStack.top.isEmpty || !layerStack.sealed.isEmpty }
