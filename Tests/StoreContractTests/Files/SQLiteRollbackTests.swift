@@ -61,7 +61,8 @@ import Testing
         #expect(error?.code == .fileReplaced)
     }
 
-    @Test func `a restore to a new name waits while another process creates a store of that name`() async throws {
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/fd"), "the test looks at open files there"))
+    func `a restore to a new name waits while another process creates a store of that name`() async throws {
         let folder = try TemporaryFolder()
         let (backup, target) = (folder.url.appendingPathComponent("backup"), folder.url.appendingPathComponent("store"))
         let other = folder.url.appendingPathComponent("other")
@@ -76,10 +77,14 @@ import Testing
         let restoring = Task.detached {
             try MigratableSQLiteFile(target).restore(from: backup, cancellation: Cancellation())
         }
-        // The restore has made its copy, or waits for the lock already.
-        while try !FileManager.default.contentsOfDirectory(atPath: folder.url.path).contains(where: { $0.contains("partial") }) {
-            try await Task.sleep(for: .milliseconds(2))
+        // The restore has found no file, and waits for the lock: it has opened the file of the lock too.
+        let lockName = "\(folder.url.lastPathComponent)/.store.making"
+        func lockIsOpenTwice() throws -> Bool {
+            let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+            let paths = open.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+            return paths.count { $0.hasSuffix(lockName) } > 1
         }
+        while try !lockIsOpenTwice() { try await Task.sleep(for: .milliseconds(2)) }
         try FileManager.default.copyItem(at: other, to: target)
         // A reader of that process. It needs no lock to open the file.
         let reader = try SQLiteStore(url: target, schema: Sample.schema, readOnly: true)
