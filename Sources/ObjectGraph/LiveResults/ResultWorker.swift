@@ -280,12 +280,9 @@ final class ResultWorker: ViewObserver {
     /// Delivers everything that was computed, and computes what has arrived, on the context's executor. A computation that runs at the
     /// same time on the queue is repeated here, because waiting for the queue may mean waiting for other results.
     func settle() {
+        while let (step, number) = begin(isSettling: true), compute(step, number) != nil { deliverAll() }
+        // At the end, because a computation on the queue may have ended just before there was nothing left to begin.
         deliverAll()
-        while let (step, number) = begin(isSettling: true) {
-            let isComputed = compute(step, number) != nil
-            deliverAll()
-            if !isComputed { return }
-        }
     }
 
     /// Calls `deliver` with each result that the context's executor has not received yet, in order.
