@@ -2,7 +2,8 @@
 import CompilerPluginSupport
 import PackageDescription
 
-// Targets are in the order of the layers, lowest first. Each imports only targets that are listed above it.
+// Targets are in the order of the layers, lowest first; those with macros are at the end, because they can be left out. Each
+// imports only targets of lower layers.
 
 // Benchmarks, fuzzing and sanitizers set STRATA_NO_MACROS=1. Without macros, swift-syntax need not be compiled.
 let withMacros = Context.environment["STRATA_NO_MACROS"] == nil
@@ -17,7 +18,7 @@ let package = Package(
     products: [
         .library(name: "ObjectGraph", targets: ["ObjectGraph", "LMDBStore", "MemoryStore"]),
         .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
-        .library(name: "StoreInterface", targets: ["StoreInterface"]),
+        .library(name: "StoreInterface", targets: ["StoreInterface", "StoreModel", "StoreFiles"]),
         .library(name: "StoreContract", targets: ["StoreContract"]),
         .library(name: "PageCodec", targets: ["PageCodec"]),
         .library(name: "Datasets", targets: ["Datasets"]),
@@ -50,48 +51,54 @@ let package = Package(
         // Layer 1: the only importer of CLMDB.
         .target(name: "LMDB", dependencies: ["CLMDB", "Platform"]),
 
-        // Layer 2: the types that the layers exchange, and the protocols of a store.
-        .target(name: "StoreInterface", dependencies: ["Platform"]),
+        // Layer 2: the types that the layers exchange: ids, values, schemas, queries, rows, change sets. No input or output.
+        .target(name: "StoreModel", dependencies: ["Platform"]),
+        // Layer 2: the files of stores: how they are created, named, replaced, locked and watched.
+        .target(name: "StoreFiles", dependencies: ["StoreModel", "Platform"]),
+        // Layer 2: the protocols of a store.
+        .target(name: "StoreInterface", dependencies: ["StoreModel", "StoreFiles"]),
 
         // Layer 3: conversion of bytes to records and back; the only importer of CZstd.
-        .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd", "Platform"]),
+        .target(name: "PageCodec", dependencies: ["StoreInterface", "StoreModel", "CZstd", "Platform"]),
 
         // Layer 3: the suite that every store passes, for authors of other stores.
-        .target(name: "StoreContract", dependencies: ["StoreInterface"]),
+        .target(name: "StoreContract", dependencies: ["StoreInterface", "StoreModel"]),
 
         // Layer 4: stores; SQLiteStore is the only importer of CSQLite.
         .target(
             name: "MemoryStore",
             dependencies: [
-                "StoreInterface", "Platform", .product(name: "HashTreeCollections", package: "swift-collections"),
+                "StoreInterface", "StoreModel", "Platform", .product(name: "HashTreeCollections", package: "swift-collections"),
             ]),
-        .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB", "Platform"]),
-        .target(name: "SQLiteStore", dependencies: ["StoreInterface", "CSQLite", "Platform"]),
+        .target(
+            name: "LMDBStore", dependencies: ["PageCodec", "StoreFiles", "StoreInterface", "StoreModel", "LMDB", "Platform"]),
+        .target(name: "SQLiteStore", dependencies: ["StoreFiles", "StoreInterface", "StoreModel", "CSQLite", "Platform"]),
 
         // Layer 5: objects and contexts.
         .target(
             name: "ObjectGraph",
             dependencies: [
-                "StoreInterface", "Platform", .product(name: "Logging", package: "swift-log"),
+                "StoreInterface", "StoreModel", "Platform", .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
 
         // Layer 6: data of other programs as tables, for imports and benchmarks: SQLite files, Core Data stores, CSV folders.
-        .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
+        .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel"]),
 
         // Layer 7: the page in a browser that `strata studio` serves. Like any program, it can use the public API only.
         .target(
             name: "StrataStudio",
             dependencies: [
-                "ObjectGraph", "StoreInterface", .product(name: "NIOCore", package: "swift-nio"),
+                "ObjectGraph", "StoreInterface", "StoreModel", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
             ], packageAccess: false),
-        // Layer 7: the verbs of the command line tool. Like any program, they can use the public API only.
+        // Layer 8: the verbs of the command line tool. Like any program, they can use the public API only.
         .target(
             name: "StrataTool",
             dependencies: [
-                "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface", "StrataStudio",
+                "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreFiles", "StoreInterface", "StoreModel",
+                "StrataStudio",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], packageAccess: false),
         // The program `strata`. Its module is named otherwise than the product: `strata` and `Strata` would be one file name on macOS.
@@ -101,12 +108,14 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreContract", "StoreInterface", "Platform",
+                "ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreContract", "StoreInterface", "StoreModel",
+                "Platform",
             ],
             path: "Tests/TestSupport"),
         // The example of a store by another author. It also has a separate manifest. Here it is compiled for the contract's tests.
         .target(
-            name: "DictionaryStore", dependencies: ["StoreInterface"], path: "Examples/DictionaryStore/Sources/DictionaryStore"),
+            name: "DictionaryStore", dependencies: ["StoreInterface", "StoreModel"],
+            path: "Examples/DictionaryStore/Sources/DictionaryStore"),
         .testTarget(
             name: "DictionaryStoreTests", dependencies: ["DictionaryStore", "StoreContract", "ObjectGraph"],
             path: "Examples/DictionaryStore/Tests/DictionaryStoreTests"),
@@ -120,23 +129,27 @@ let package = Package(
             path: "Examples/EditSheet/Tests/EditSheetTests"),
         // The example of a large import, which also has a separate manifest. Like any program, examples can use the public API only.
         .executableTarget(
-            name: "import-geonames", dependencies: ["ObjectGraph", "LMDBStore", "StoreInterface"],
+            name: "import-geonames", dependencies: ["ObjectGraph", "LMDBStore", "StoreInterface", "StoreModel"],
             path: "Examples/ImportGeonames/Sources/import-geonames", packageAccess: false),
         .testTarget(
             name: "ImportGeonamesTests", dependencies: ["import-geonames"],
             path: "Examples/ImportGeonames/Tests/ImportGeonamesTests"),
-        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreContract", "StoreInterface", "TestSupport"]),
+        .testTarget(
+            name: "PlatformTests",
+            dependencies: ["Platform", "StoreContract", "StoreFiles", "StoreInterface", "StoreModel", "TestSupport"]),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "StoreContract"]),
-        .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreContract", "StoreInterface", "TestSupport"]),
-        .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface", "TestSupport"]),
+        .testTarget(
+            name: "StoreModelTests",
+            dependencies: ["StoreContract", "StoreFiles", "StoreInterface", "StoreModel", "TestSupport"]),
+        .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface", "StoreModel", "TestSupport"]),
         .testTarget(
             name: "LMDBStoreTests",
-            dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreContract", "StoreInterface", "TestSupport"],
+            dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreContract", "StoreInterface", "StoreModel", "TestSupport"],
             exclude: ["Fixtures"]),
         .testTarget(
             name: "StoreContractTests",
             dependencies: [
-                "StoreContract", "MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Platform",
+                "StoreContract", "MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "StoreModel", "Platform",
             ]),
         .testTarget(
             name: "ObjectGraphTests",
@@ -158,24 +171,27 @@ let package = Package(
             name: "CrashTests",
             dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(
-            name: "DatasetsTests", dependencies: ["Datasets", "ObjectGraph", "SQLiteStore", "StoreInterface", "TestSupport"]),
+            name: "DatasetsTests",
+            dependencies: ["Datasets", "ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel", "TestSupport"]),
         .testTarget(
             name: "StrataToolTests",
             dependencies: [
                 "strata-tool", "StrataTool", "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface",
+                "StoreModel",
                 "TestSupport",
             ]),
         .testTarget(
             name: "StrataStudioTests",
             dependencies: [
-                "StrataStudio", "StrataTool", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface", "TestSupport",
+                "StrataStudio", "StrataTool", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface", "StoreModel",
+                "TestSupport",
             ]),
         .testTarget(name: "ArchitectureTests", exclude: ["Fixtures"]),
 
         // Simulated power cuts and kills: processes that crash, run by the Makefile.
         .executableTarget(
             name: "crash-runs",
-            dependencies: ["LMDBStore", "SQLiteStore", "ObjectGraph", "StoreInterface", "TestSupport"],
+            dependencies: ["LMDBStore", "SQLiteStore", "ObjectGraph", "StoreInterface", "StoreModel", "TestSupport"],
             path: "Tests/CrashRuns", exclude: ["recorder.c"]),
     ],
     swiftLanguageModes: [.v6]
@@ -197,12 +213,14 @@ if withMacros {
             ]),
         .target(
             name: "Strata",
-            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StrataMacros"]),
+            dependencies: [
+                "ObjectGraph", "LMDBStore", "MemoryStore", "StoreFiles", "StoreInterface", "StoreModel", "StrataMacros",
+            ]),
         // Layer 7: SwiftData's names.
         .target(
             name: "StrataSwiftData",
             dependencies: [
-                "ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "Platform", "StrataMacros",
+                "ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StoreModel", "Platform", "StrataMacros",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(

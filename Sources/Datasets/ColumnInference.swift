@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Finds the narrowest type that can represent every value of a column.
 ///

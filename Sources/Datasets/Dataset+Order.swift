@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 extension TableReference {
     /// Returns the value of the column with the positions of rows in the lists of the rows that they refer to; null for a row that is in no

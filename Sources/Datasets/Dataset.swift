@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Data to import, independent of any store: tables of typed columns, references between rows, and pairs of rows.
 public struct Dataset: Sendable {

@@ -2,7 +2,9 @@ import Dispatch
 import LMDB
 import PageCodec
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// One state of a memory store. Queries read every object: this is the reference, not a fast engine.
 ///

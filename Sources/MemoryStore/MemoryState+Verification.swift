@@ -1,5 +1,6 @@
 import HashTreeCollections
 import StoreInterface
+import StoreModel
 
 extension MemoryState {
     /// Returns the faults of versions, indexes, links and the history, one sentence each. O(objects).

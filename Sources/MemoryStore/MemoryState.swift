@@ -1,5 +1,6 @@
 import HashTreeCollections
 import StoreInterface
+import StoreModel
 
 /// One object in memory.
 struct MemoryRecord {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A transaction on a copy of the state, which becomes the store's state when the body succeeds.
 final class MemoryTransaction: StoreTransaction {

@@ -1,6 +1,8 @@
 import Foundation
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// A store in an SQLite file, written as an experienced user of SQLite would write it: a write-ahead log, prepared
 /// statements, one transaction per save, one table per entity, and indexes on references and indexed attributes.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A store does not do what a check of ``StoreContract`` demands.
 public struct ContractViolation: Error, Sendable, CustomStringConvertible {

@@ -5,6 +5,7 @@
 #endif
 
 import StoreInterface
+import StoreModel
 
 /// The suite that every store passes, for authors of other stores.
 ///

@@ -3,3 +3,5 @@
 @_exported import MemoryStore
 @_exported import ObjectGraph
 @_exported import StoreInterface
+@_exported import StoreModel
+@_exported import class StoreFiles.LargeDataWriter

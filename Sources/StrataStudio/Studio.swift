@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A local web page for one store: its schema, tables, objects, history, snapshots and file.
 ///

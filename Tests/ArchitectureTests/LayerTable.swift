@@ -12,21 +12,27 @@ enum LayerTable {
     static let modules: [Module] = [
         Module(name: "Platform", below: [], outside: cLibraries.union(["CPlatform"])),
         Module(name: "LMDB", below: ["Platform"], outside: ["CLMDB"]),
-        Module(name: "StoreInterface", below: ["Platform"]),
-        Module(name: "PageCodec", below: ["StoreInterface", "Platform"], outside: ["CZstd"]),
-        Module(name: "StoreContract", below: ["StoreInterface"]),
-        Module(name: "MemoryStore", below: ["StoreInterface", "Platform"], outside: ["HashTreeCollections"]),
-        Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB", "Platform"]),
-        Module(name: "SQLiteStore", below: ["StoreInterface", "Platform"], outside: ["CSQLite"]),
+        Module(name: "StoreModel", below: ["Platform"]),
+        Module(name: "StoreFiles", below: ["StoreModel", "Platform"]),
+        Module(name: "StoreInterface", below: ["StoreModel", "StoreFiles"]),
+        Module(name: "PageCodec", below: ["StoreInterface", "StoreModel", "Platform"], outside: ["CZstd"]),
+        Module(name: "StoreContract", below: ["StoreInterface", "StoreModel"]),
+        Module(name: "MemoryStore", below: ["StoreInterface", "StoreModel", "Platform"], outside: ["HashTreeCollections"]),
+        Module(name: "LMDBStore", below: ["PageCodec", "StoreFiles", "StoreInterface", "StoreModel", "LMDB", "Platform"]),
+        Module(name: "SQLiteStore", below: ["StoreFiles", "StoreInterface", "StoreModel", "Platform"], outside: ["CSQLite"]),
         Module(
-            name: "ObjectGraph", below: ["StoreInterface", "Platform"],
+            name: "ObjectGraph", below: ["StoreInterface", "StoreModel", "Platform"],
             outside: ["Logging", "CoreMetrics", "Tracing", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
-        Module(name: "Datasets", below: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
+        Module(name: "Datasets", below: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel"]),
         Module(
-            name: "StrataStudio", below: ["ObjectGraph", "StoreInterface"], outside: ["NIOCore", "NIOPosix", "NIOHTTP1"]),
+            name: "StrataStudio", below: ["ObjectGraph", "StoreInterface", "StoreModel"],
+            outside: ["NIOCore", "NIOPosix", "NIOHTTP1"]),
         Module(
             name: "StrataTool",
-            below: ["Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface", "StrataStudio"],
+            below: [
+                "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreFiles", "StoreInterface", "StoreModel",
+                "StrataStudio",
+            ],
             outside: ["ArgumentParser"]),
         Module(name: "strata-tool", below: ["StrataTool"]),
         Module(
@@ -35,9 +41,10 @@ enum LayerTable {
                 "SwiftCompilerPlugin", "SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion",
                 "SwiftSyntaxMacros",
             ]),
-        Module(name: "Strata", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface"]),
+        Module(name: "Strata", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreFiles", "StoreInterface", "StoreModel"]),
         Module(
-            name: "StrataSwiftData", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "Platform"],
+            name: "StrataSwiftData",
+            below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StoreModel", "Platform"],
             outside: ["Logging"]),
     ]
 

@@ -1,6 +1,7 @@
 import MemoryStore
 import Platform
 import StoreInterface
+import StoreModel
 import TestSupport
 
 @testable import ObjectGraph

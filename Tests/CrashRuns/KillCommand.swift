@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// `crash-runs kill`: kills workers that save, one or two at a time on one file. The file is compared with their

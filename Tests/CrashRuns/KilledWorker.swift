@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// Saves as one writer, from the file's present state on, until the process is killed. Every save also increments a counter

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The model of a ``Library`` in three versions: the second is reached by a lightweight migration, the third by a staged one.
 enum LibraryModel: Int, CaseIterable {

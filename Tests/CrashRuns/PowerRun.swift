@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// One recorded run of a workload, and the power cuts simulated from it.

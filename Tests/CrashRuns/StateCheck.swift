@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// Opens the store that a crash has left, compares it with the acknowledgements, and continues with it.

@@ -3,6 +3,7 @@ import Foundation
 import LMDBStore
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

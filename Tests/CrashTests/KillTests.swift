@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 import LMDBStore
 import Testing

@@ -4,6 +4,7 @@ import ObjectGraph
 import Platform
 import SQLiteStore
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import Testing
 @testable import Datasets
 @testable import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// One set of tables, read from SQLite with its foreign keys and from CSV files without any.
 @Suite struct SameDataTests {

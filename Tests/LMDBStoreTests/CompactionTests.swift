@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import PageCodec
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import LMDB
 import StoreContract
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Testing
 
 /// Descriptions that do not fit together are refused when the model is created. The error names entity and property.

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Testing
 
 /// Descriptions become entities with numbers, columns and relations.

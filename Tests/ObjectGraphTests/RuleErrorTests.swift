@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Testing
 
 /// Rules that do not fit their property, or that nothing can follow, are refused when the model is created (S061).

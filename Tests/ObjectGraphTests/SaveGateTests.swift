@@ -1,5 +1,6 @@
 import MemoryStore
 import StoreInterface
+import StoreModel
 import Testing
 
 @testable import ObjectGraph

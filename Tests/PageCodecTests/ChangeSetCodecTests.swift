@@ -1,5 +1,6 @@
 @_spi(Fuzzing) import PageCodec
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import PageCodec
 import StoreInterface
+import StoreModel
 import Testing
 
 /// The byte layout of small records (free keys, incarnations, copy marks), and their behavior when damaged.

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 import Testing
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// The expected content of a page. Tests compare the codec with it.

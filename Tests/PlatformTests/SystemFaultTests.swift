@@ -1,7 +1,9 @@
 import Foundation
 import Platform
 import StoreContract
+import StoreFiles
 import StoreInterface
+import StoreModel
 import Testing
 
 /// Failures of the operating system, injected by path.

@@ -1,6 +1,7 @@
 import Foundation
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 /// Every check of the contract on every store. A failure prints the check, the obligation and the seed.

@@ -1,6 +1,7 @@
 import Foundation
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 /// Behaviour of the stores of this package beyond the contract.

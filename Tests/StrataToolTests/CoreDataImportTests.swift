@@ -2,6 +2,7 @@ import Datasets
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Synchronization
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@ import LMDBStore
 import ObjectGraph
 import SQLiteStore
 import StoreInterface
+import StoreModel
 import StrataTool
 import Synchronization
 import TestSupport

@@ -1,6 +1,7 @@
 import ObjectGraph
 import Platform
 import StoreInterface
+import StoreModel
 
 /// Collects notices from any executor.
 public final class Counter: Sendable {

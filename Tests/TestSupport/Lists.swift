@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A model with inheritance, ordered relationships and derived attributes: collections of items.
 public enum Lists {

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The model of the stack tests: a small music library, defined at run time.
 ///

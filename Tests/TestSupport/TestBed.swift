@@ -5,6 +5,7 @@ import ObjectGraph
 import SQLiteStore
 import StoreContract
 import StoreInterface
+import StoreModel
 
 /// A store under test.
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The properties that are in a column of a Core Data table.
 struct CoreDataColumn {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The entities of a Core Data file by their numbers there, and how they inherit from each other.
 struct CoreDataEntities {

@@ -1,5 +1,6 @@
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// The table of a many-to-many relationship: `Z_1TAGS` has the columns `Z_1NOTES` and `Z_4TAGS`, or `REFLEXIVE` for the second one if both ends
 /// are of one entity. A column contains keys of the entity with the number in its name, and is named after the relationship that leads to

@@ -1,5 +1,6 @@
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// A column that is a to-one relationship.
 struct CoreDataReference {

@@ -1,5 +1,6 @@
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A check of one entity's large values against the pages that refer to them.
 struct LargeValueCheck {

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A value that was too much for its transaction.
 struct LateValue: Sendable {

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A large value that is in the file, completely or in part, before its save. It has a row of `meta`, from the transaction of
 /// its first chunk until the save removes the row.

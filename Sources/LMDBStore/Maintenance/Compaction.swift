@@ -2,6 +2,7 @@ import LMDB
 import PageCodec
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// One run over all pages, which packs them in batches. Reading, compressing and checking take long and run outside the write
 /// transaction. The transaction only writes the prepared pages that have not changed meanwhile.

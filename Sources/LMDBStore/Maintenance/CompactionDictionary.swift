@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// The choice of a dictionary for packing an entity's pages: an existing dictionary, or a newly trained one.
 struct CompactionDictionary {

@@ -2,6 +2,7 @@ import Dispatch
 import LMDB
 internal import Platform
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

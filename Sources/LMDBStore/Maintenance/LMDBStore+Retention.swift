@@ -1,5 +1,6 @@
 import LMDB
 import StoreInterface
+import StoreModel
 
 extension LMDBStore {
     /// Computes the retention from LMDB's list of free pages, whose keys are the commits that freed the pages.

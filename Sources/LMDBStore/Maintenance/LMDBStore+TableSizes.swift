@@ -1,5 +1,6 @@
 import LMDB
 import StoreInterface
+import StoreModel
 
 extension LMDBStore {
     /// Returns the size of each table in the newest state: the pages of its tree. O(tables).

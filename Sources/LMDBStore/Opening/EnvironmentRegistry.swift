@@ -1,6 +1,7 @@
 import LMDB
 internal import Platform
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,6 +1,8 @@
 import LMDB
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// The checks of a file before LMDB, which trusts every byte, may map it.
 enum FileCheck {

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 extension FileIdentity {
     /// Returns the identity of a file, or nil if there is no file.

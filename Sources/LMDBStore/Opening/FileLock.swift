@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// A lock on the data file (`flock`), which the kernel releases when the process ends. LMDB's own locks are on the lock file.
 ///

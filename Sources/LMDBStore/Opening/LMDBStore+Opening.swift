@@ -1,7 +1,9 @@
 import LMDB
 import PageCodec
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,6 +1,7 @@
 import LMDB
 internal import Platform
 import StoreInterface
+import StoreModel
 
 extension LMDBStore {
     /// Closes the file, and with it LMDB's lock file, until the next call. Waits up to five seconds for snapshots that are still

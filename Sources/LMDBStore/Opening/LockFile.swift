@@ -1,5 +1,7 @@
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// An exclusive lock on LMDB's lock file: no other process has the file open, and processes that open it wait.
 ///

@@ -1,6 +1,8 @@
 import LMDB
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Opens a file with its lock file. A process that writes under another lock file would overwrite the saves of other
 /// processes.

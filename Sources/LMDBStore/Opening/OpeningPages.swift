@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A reader of the objects of a file while it is being opened, before there is a store.
 struct OpeningPages {

@@ -1,6 +1,8 @@
 import LMDB
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// The right to save, shared between the processes that use one file. A process that acknowledges saves before they are in
 /// the file prevents other processes from committing until they are (S067).

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension StoreError {
     /// Creates an error from LMDB's error about a file, with a code that callers can handle.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The bounds that the parts of an `and` set for each column, in the forms that an index can use.
 struct ColumnBounds {

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension LMDBSnapshot {
     /// Computes the groups over the columns of pages, without creating objects or gathering keys. Without group-by columns,

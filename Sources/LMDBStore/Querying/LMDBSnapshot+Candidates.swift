@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension LMDBSnapshot {
     /// Objects of one page that satisfy a condition. The page is valid only in the body that it is passed to.

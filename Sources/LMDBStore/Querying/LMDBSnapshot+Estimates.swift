@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// Estimates for tables and indexes without scanning them: LMDB's own counts, and a few keys.
 extension LMDBSnapshot {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension LMDBSnapshot {
     /// Returns a description of what ``keys(_:)`` does. Costs as much as finding the candidates, without reading pages.

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// Sorting by walking an index in its order: no sort is needed, and a limit ends the walk.
 extension LMDBSnapshot {

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension LMDBSnapshot {
     /// Reads an index alone. If the column has none, or if a key may have been cut, the objects are read.

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension LMDBSnapshot {
     func keys(_ query: StoreQuery) throws -> [ObjectKey] {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The source of a query's candidates.
 indirect enum QueryPlan {

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A planner that looks for the sources of candidates in a condition and estimates each of them.
 struct QueryPlanner {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A ``SortedSelection`` for a sort by one numeric column. Values become words with the same order, so that no reference is
 /// counted and only three words per object are copied.

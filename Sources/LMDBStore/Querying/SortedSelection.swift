@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// The first objects in a sort's order, up to a limit. Keeps at most about twice as many objects as the limit.
 struct SortedSelection {

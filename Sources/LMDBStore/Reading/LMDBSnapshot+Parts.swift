@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension LMDBSnapshot {
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {

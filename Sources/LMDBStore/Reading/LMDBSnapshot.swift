@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// One state of the file: a read transaction, shared by all references to the snapshot.
 ///

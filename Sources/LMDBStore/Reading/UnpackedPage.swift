@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// The unpacked bytes of a packed page, in memory that is freed with the last reference.
 final class UnpackedPage: Sendable {

@@ -1,6 +1,7 @@
 import PageCodec
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The common identity of equal packed pages: snapshots between which a page did not change share one unpacked page.
 struct PageIdentity: Hashable {

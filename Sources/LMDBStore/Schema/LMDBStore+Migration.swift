@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension LMDBStore {
     /// The number of pages of an index that one small transaction builds, and the number of keys that it deletes.

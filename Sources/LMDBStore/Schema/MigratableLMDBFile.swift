@@ -1,6 +1,8 @@
 import LMDB
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

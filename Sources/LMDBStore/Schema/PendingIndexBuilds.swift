@@ -1,6 +1,7 @@
 import LMDB
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The work that a migration has deferred: indexes to build over existing objects, and sub-databases to empty.
 ///

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// Encoding and decoding of a file's schema versions, for fuzzing: the work of opening a file before it reads an object.
 @_spi(Fuzzing) public enum SchemaBytes {

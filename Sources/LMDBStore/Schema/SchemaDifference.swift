@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A description of the difference between two schemas.
 enum SchemaDifference {

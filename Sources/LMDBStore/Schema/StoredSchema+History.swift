@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension [StoredSchema] {
     /// Translates a row of the history to the positions of the current schema. Leaves out parts that were removed since.

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// One version of a file's schema: its description, and the numbers of its parts in the file.
 ///

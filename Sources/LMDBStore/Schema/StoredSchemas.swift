@@ -1,5 +1,6 @@
 import LMDB
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A check for two objects with the same values in columns that must be unique, before a migration writes anything.
 ///

@@ -1,6 +1,8 @@
 import Dispatch
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// A pipe through which LMDB's copy to a descriptor passes, so that the copy can be changed and cancelled.
 enum ByteStream {

@@ -2,6 +2,7 @@ import LMDB
 import PageCodec
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The dictionaries of packed pages. The table `dictionaries` has them by entity and number. Dictionaries already used are
 /// kept ready.

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A count of the data in a file that a changed model drops, before the change is written (S165).
 ///

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// The row `check` of `meta`, written with every commit: the number of the commit, and a checksum of all other rows. It
 /// detects damage to identity, format, schemas and generation, and a commit that is read as another commit. Files of format 1

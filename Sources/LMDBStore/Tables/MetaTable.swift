@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

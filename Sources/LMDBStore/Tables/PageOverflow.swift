@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// The rests of packed pages that are too long to share a leaf of LMDB with other pages. The first part of such a page fills
 /// half a leaf in the page table. The rest is short and shares leaves with other rests in the table `tails`. In one piece, it

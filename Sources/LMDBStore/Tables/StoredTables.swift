@@ -1,5 +1,6 @@
 import LMDB
 import StoreInterface
+import StoreModel
 
 /// The names of the sub-databases that a schema needs, for comparing two versions of a schema.
 struct StoredTables {

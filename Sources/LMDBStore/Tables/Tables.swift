@@ -1,5 +1,6 @@
 import LMDB
 import StoreInterface
+import StoreModel
 
 /// The sub-databases of a store, opened once. `Docs/Internals/FileFormat.md` lists their names and contents.
 struct Tables: Sendable {

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A check that the history has one row per save, without gaps, up to the newest save.
 enum HistoryCheck {

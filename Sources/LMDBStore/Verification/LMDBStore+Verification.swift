@@ -1,5 +1,6 @@
 import LMDB
 import StoreInterface
+import StoreModel
 
 extension LMDBStore {
     /// Checks one snapshot: every page in full, every index against the objects in both directions, references and links, and

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A check of one snapshot, which gathers the faults.
 struct Verifier {

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A writer of the rows of one layer and entity: pages in ascending order, then each index in the order of its keys.
 struct EntityWriter {

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// The entries that one layer removes from one index and adds to it. They are gathered first and then written in the order of
 /// the keys, so that the writes walk the tree once.

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 extension LMDBStore {
     /// Returns the change sets after a generation, from one snapshot. O(change sets).

@@ -1,6 +1,7 @@
 import LMDB
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Running a write transaction, and repeating it after repairable failures.
 extension LMDBStore {

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// Leases of keys: the rows `next page E` and `free keys E` of `meta`.
 extension LMDBTransaction {

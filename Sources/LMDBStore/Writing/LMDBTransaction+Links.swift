@@ -1,5 +1,6 @@
 import LMDB
 import StoreInterface
+import StoreModel
 
 extension LMDBTransaction {
     /// Writes the pairs that the layer added and removed, then removes the pairs of deleted objects. An added pair with a

@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// Checks of the room for a layer, before anything is written.
 extension LMDBTransaction {

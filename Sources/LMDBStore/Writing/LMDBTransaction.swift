@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// The single write transaction of a store. Used on one thread, only inside ``LMDBStore/write(_:_:)``.
 final class LMDBTransaction: StoreTransaction {

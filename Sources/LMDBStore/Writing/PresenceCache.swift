@@ -1,6 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 
 /// A cache of the existing objects, read page by page after the pages of a layer are written. 16 bytes per page.
 struct PresenceCache {

@@ -1,5 +1,6 @@
 import Logging
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

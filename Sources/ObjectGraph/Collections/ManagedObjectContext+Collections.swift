@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Opening keyed collections.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Keys that two contexts have inserted without knowing of each other.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The values that a new context needs, in a form that can be sent to the executor of that context.
 struct ContextConfiguration: @unchecked Sendable {

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The surroundings of a context, fixed when it is created.
 struct ContextEnvironment {

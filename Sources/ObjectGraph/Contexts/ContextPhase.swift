@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The activity of a context besides its changes: saving, merging, not yet merged saves, and closing.
 struct ContextPhase {

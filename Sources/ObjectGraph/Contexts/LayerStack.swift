@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The layers that a context reads: its own unsaved changes over a base state.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Closing (``PersistentContainer/close()``): the context releases the store and keeps its unsaved changes.
 extension ManagedObjectContext {

@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// A workspace in which a program fetches, changes and saves objects.
 ///

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Closing: see ``PersistentContainer/close()``.
 extension PersistentStoreCoordinator {

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Coordinates the root contexts of one store: it knows the newest state, accepts saves, and notifies contexts of each other's saves.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// How the requests and saves of one context reach its parent and the store, for stacks whose children do not share the layers of
 /// their parents.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The computation of a derived attribute. Each save computes the values, and the store keeps them (S200).
 ///

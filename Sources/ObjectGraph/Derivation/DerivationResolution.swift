@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Resolves the names in derivations to numbers, and checks that the values fit their attributes.
 struct DerivationResolution {

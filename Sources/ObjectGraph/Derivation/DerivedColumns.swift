@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The derived columns of a schema whose values each save keeps.
 final class DerivedColumns: Sendable {

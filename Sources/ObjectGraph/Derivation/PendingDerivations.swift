@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Computes the derived values that a file does not have yet, before the file is opened with a model that has them.
 ///

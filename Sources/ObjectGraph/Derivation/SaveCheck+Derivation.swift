@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Computes derived values inside the writer's transaction, against the state that the save follows (S200).
 ///

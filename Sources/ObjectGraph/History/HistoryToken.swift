@@ -4,6 +4,7 @@
     import Foundation
 #endif
 import StoreInterface
+import StoreModel
 
 /// A position in a store's history: after one save, before the next. Store it, for example in a file, to continue reading from there
 /// (S160).

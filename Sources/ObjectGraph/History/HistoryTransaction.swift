@@ -4,6 +4,7 @@
     import Foundation
 #endif
 import StoreInterface
+import StoreModel
 
 /// One save in the history: its author, its time, and the changed objects (S160).
 ///

@@ -5,6 +5,7 @@
 #endif
 import Dispatch
 import StoreInterface
+import StoreModel
 
 extension PersistentStoreCoordinator {
     /// The position after the newest save on disk. Deferred saves that are not yet flushed come after it.

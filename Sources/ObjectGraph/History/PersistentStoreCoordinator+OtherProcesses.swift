@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension PersistentStoreCoordinator {
     /// Starts to observe saves of other processes (S161). Contexts with `automaticallyMergesChanges` merge them like saves of this

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension PersistentStoreCoordinator {
     /// Calls a closure after each save that contexts can see: of each context, batch, and process that the coordinator follows.

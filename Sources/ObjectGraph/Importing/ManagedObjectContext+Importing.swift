@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Inserting Swift values, such as decoded JSON, as objects (S139).
 ///

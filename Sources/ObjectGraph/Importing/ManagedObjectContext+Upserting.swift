@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Finding or inserting an object by a unique value (S139).
 extension ManagedObjectContext {

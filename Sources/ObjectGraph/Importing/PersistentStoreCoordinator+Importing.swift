@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Imports of rows in the store, without creating objects (S137).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Finds the objects whose membership in a result, or whose content, may differ between two views.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The newest view of a context and the changes that led to it, until a ``LiveQuery`` advances to the view.
 struct ArrivedChanges: Sendable {

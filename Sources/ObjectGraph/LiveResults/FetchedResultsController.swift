@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A live result: the result of a request that follows its context and reports changes by position.
 ///

@@ -1,6 +1,7 @@
 import Observation
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The entries of a range of keys, as a collection that follows its context (S192).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A query's result that can be advanced to newer views. It is a value owned by a worker and needs no context.
 struct LiveQuery: Sendable {

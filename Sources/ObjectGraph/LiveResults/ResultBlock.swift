@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Some thousand consecutive objects of a ``ResultList``. It is `Sendable` because it is immutable; it is never empty.
 final class ResultBlock: Sendable {

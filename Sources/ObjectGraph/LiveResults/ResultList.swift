@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The objects of a live result in order. It is immutable, and successive versions share the parts that do not differ.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The difference between two snapshots of a live result with sections.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The ids of a live result at one moment, in order. A value that any thread may keep and read.
 ///

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Keeps a ``LiveQuery`` up to date on a queue of its own, so that the context's executor only hands over views and receives updates.
 ///

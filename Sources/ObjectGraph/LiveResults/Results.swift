@@ -1,5 +1,6 @@
 import Observation
 import StoreInterface
+import StoreModel
 
 /// The objects of a request, as a collection that follows its context.
 ///

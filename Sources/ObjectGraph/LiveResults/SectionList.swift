@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The sections of a live result: runs of objects with the same value of the first sort, in the order of the result.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension AttributeDescription {
     /// Creates the description of a model's property. The property's type determines how it is stored and whether it is optional.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// An entity of a model, with all names resolved to numbers.
 public final class Entity: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The effect of deleting an object on the destinations of a relationship.
 public enum DeleteRule: String, Sendable, Hashable {

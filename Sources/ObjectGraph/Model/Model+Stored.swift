@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 extension Model {
     /// Creates the model that is stored in a file, for programs that open files of other programs.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A consistent set of entities, with which a container is opened.
 ///

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The storage of a model's property. It is empty, because the values are in the model's ``ManagedObject``.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Resolves descriptions to entities with numbers and checks that they are consistent.
 struct ModelResolution {

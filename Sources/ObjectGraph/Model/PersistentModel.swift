@@ -1,5 +1,6 @@
 import Observation
 import StoreInterface
+import StoreModel
 
 /// A class whose objects are stored. The `@Model` macro generates the conformance.
 ///

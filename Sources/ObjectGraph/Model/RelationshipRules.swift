@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The relationships of a model in store numbers: the delete rules, and the columns that are the two ends of a pair.
 ///

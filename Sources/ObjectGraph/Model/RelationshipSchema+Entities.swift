@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension RelationshipSchema {
     /// Returns the relationships of all entities, in order.

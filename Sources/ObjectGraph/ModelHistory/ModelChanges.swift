@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// The changes that opening a file with a model would make, found without changing the file (S202).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Finds the changes that opening a file with a model would make.
 struct ModelComparison {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The entity data that an object needs before it is inserted into a context. Created once per model type.
 public struct DetachedEntity: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 import Synchronization
 
 /// The relationships of an object that is not yet in a context. They refer to objects, because detached objects have no keys.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The content of objects as text, for messages, logs and debuggers (S172).
 ///

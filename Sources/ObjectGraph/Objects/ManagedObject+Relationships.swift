@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Typed access by number, for the accessors that the `@Model` macro generates. Relationship numbers are positions among the
 /// relationships.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Access by number, for the accessors that the `@Model` macro generates. Numbers are positions in declaration order.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A record in a context: its identity, its unsaved values, and access to its stored values.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The objects of one context by entity and key, one instance per record (S001), arranged by page.
 ///

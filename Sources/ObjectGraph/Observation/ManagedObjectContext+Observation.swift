@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Notifying the observers of objects (S146). Without observed objects, each change costs one branch.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The objects of one context that have observers, and the group of changes that is being made to them.
 final class ObservedObjects {

@@ -1,5 +1,6 @@
 import Observation
 import StoreInterface
+import StoreModel
 
 /// A property of an object, as observers identify it.
 enum ObservedProperty: Hashable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The members of an ordered relationship with their positions, and the smallest change that gives them another order.
 struct Arrangement {

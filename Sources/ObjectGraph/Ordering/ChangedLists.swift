@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The many-to-many relationships whose pairs or order a save has changed, by the entity and the key of the object that has the list.
 typealias ChangedLists = [Int: [ObjectKey: Set<String>]]

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Reading ordered many-to-many relationships.
 extension LayeredView {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Reading ordered relationships.
 extension LayeredView {

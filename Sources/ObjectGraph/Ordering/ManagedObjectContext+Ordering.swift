@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Ordered relationships (S046). The position of a member is a column of the member, beside its reference to the object that has the
 /// list, so that it is saved, merged, undone and recorded like any attribute.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Ordered many-to-many relationships (S046). Each pair has a position beside it, in an object of a hidden entity.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The hidden entity with the order of a many-to-many relationship: one object per pair, with the object that has the list, the member and
 /// the position. A relationship that is ordered at both ends has two.

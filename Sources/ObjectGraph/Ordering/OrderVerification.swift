@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Checks the positions of ordered relationships in a store.
 struct OrderVerification {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// One step of a migration, from one version of a model to the next.
 public struct MigrationStage: Sendable {

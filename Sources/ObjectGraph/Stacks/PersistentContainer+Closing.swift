@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 extension PersistentContainer {
     /// Writes deferred saves and closes the store. When this returns, the file can be deleted, replaced, or opened again.

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 extension PersistentContainer {
     /// The steps of opening a container's store: migration, then opening with one or two coordinators.

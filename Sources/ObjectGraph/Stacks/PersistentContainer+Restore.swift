@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

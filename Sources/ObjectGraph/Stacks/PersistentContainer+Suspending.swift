@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension PersistentContainer {
     /// Writes deferred saves, ends all reads and releases every lock, so that the system may freeze the process (S167).

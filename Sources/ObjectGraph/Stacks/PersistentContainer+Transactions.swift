@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Reading and writing in one call, each in a fresh context.
 extension PersistentContainer {

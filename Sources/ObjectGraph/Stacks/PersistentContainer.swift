@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// A model, a store and a stack of contexts: the starting point of a program.
 ///

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Runs the stages of a plan on a copy of a file, then replaces the file with the copy.
 struct PlannedMigration: Sendable {

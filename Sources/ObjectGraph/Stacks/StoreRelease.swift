@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Waits until a store is closed. The last reference to it may be released on the writer's queue.
 final class StoreRelease {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension StoreSchema {
     /// Returns the schema without the properties that an older schema stores in an incompatible form.

@@ -1,6 +1,7 @@
 import CoreMetrics
 internal import Platform
 import StoreInterface
+import StoreModel
 import Tracing
 
 /// The spans and metrics of a coordinator. A coordinator without any has none.

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 import Tracing
 
 /// The report of one save to the store: how long it waited, was checked, and was written.

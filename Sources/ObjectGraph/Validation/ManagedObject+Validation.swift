@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Validation of one object at any time, for forms and before a save.
 extension ManagedObject {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Validation before a save (S060, S061).
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A rule that the value of a property must follow when it is saved (S061).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// An error of validation: the value of a property breaks a rule of the property (S061).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The errors of a validation, each with the id of its object.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The stored objects that break rules of their properties.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The rules of all properties of a model, in store numbers.
 final class ValidationRules: Sendable {

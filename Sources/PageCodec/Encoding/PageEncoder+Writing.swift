@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension PageEncoder {
     /// Returns the bytes of the new page; empty if no object is left.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// An encoder that gathers the cells of changed rows column by column. It then writes a page from these cells and the old
 /// page.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The position of a value in a page.
 public struct LargeValueSlot: Sendable, Hashable {

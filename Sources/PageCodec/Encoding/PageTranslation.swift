@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The source of a newer schema's column in the pages of an older schema.
 public enum ColumnSource: Sendable, Hashable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A comparison of a column with a constant. It is a class, so that using it for each page does not count references to its
 /// parts.

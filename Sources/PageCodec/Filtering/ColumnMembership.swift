@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The condition that a column's value is in a set.
 final class ColumnMembership: Sendable {

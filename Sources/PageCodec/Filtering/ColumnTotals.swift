@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension ObjectPage {
     /// Returns the number of objects of a mask with a value in a column. O(1), except for pages of an older schema.

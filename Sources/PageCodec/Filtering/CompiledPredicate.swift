@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A condition prepared for pages. It is created once per scan and returns a mask per page.
 ///

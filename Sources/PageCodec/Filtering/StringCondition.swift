@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A condition that matches a string column with a pattern, by bytes.
 final class StringCondition: Sendable {

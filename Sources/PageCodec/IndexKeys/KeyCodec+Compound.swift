@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension KeyCodec {
     /// Appends the key of several values, in the order of an index's columns. The keys' order as bytes is the order of the

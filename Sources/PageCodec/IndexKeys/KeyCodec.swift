@@ -4,6 +4,7 @@
     import Foundation
 #endif
 import StoreInterface
+import StoreModel
 
 /// The bytes of an index key.
 public struct IndexKey: Sendable, Hashable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The record that a page stores instead of an out-of-line string or data value, which is stored in chunks.
 public struct LargeValueRecord: Sendable, Hashable {

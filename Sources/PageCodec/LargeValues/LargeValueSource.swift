@@ -4,6 +4,7 @@
     import Foundation
 #endif
 import StoreInterface
+import StoreModel
 
 /// A source of out-of-line values: a transaction of a store.
 public protocol LargeValueSource: AnyObject {

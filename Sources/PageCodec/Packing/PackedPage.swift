@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A page compressed with zstd, as stored in a file. Its occupied slots are known without unpacking it.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A packer of raw pages, one after another, with one dictionary. Not `Sendable`: it has up to some MB of working memory.
 public final class PagePacker {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension ObjectPage {
     /// Checks the start of a page.

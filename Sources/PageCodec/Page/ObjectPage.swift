@@ -4,6 +4,7 @@
     import Foundation
 #endif
 import StoreInterface
+import StoreModel
 
 /// The objects of one page, read in place.
 ///

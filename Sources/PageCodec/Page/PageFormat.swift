@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Offsets and numbers of the object page. `Docs/Internals/FileFormat.md` describes their meaning. All numbers are
 /// little-endian.

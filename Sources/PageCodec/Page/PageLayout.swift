@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The codec's description of one entity. It is created once and shared by all threads.
 public final class PageLayout: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The parts of a change set that version 2 added: its origin, columns by object, and tombstones.
 extension ChangeSetCodec {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The encoding of change sets in the history. `Docs/Internals/FileFormat.md` has the table.
 public enum ChangeSetCodec {

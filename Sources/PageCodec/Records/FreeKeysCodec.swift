@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The encoding of the rows `free keys E` of `meta`: the bounds of each range, 8 bytes each, then a checksum of 8 bytes. The
 /// upper bound is exclusive.

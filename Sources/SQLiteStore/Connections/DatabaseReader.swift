@@ -1,5 +1,7 @@
 import Foundation
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Reads the tables of any SQLite database, for imports. One thread uses it.
 package struct DatabaseReader {

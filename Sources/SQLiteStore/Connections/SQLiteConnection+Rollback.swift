@@ -1,5 +1,6 @@
 internal import CSQLite
 import StoreInterface
+import StoreModel
 
 extension SQLiteConnection {
     /// Ends a transaction that failed. The caller holds the lock.

@@ -1,7 +1,9 @@
 internal import CSQLite
 import Foundation
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// One connection to a file, with its cache of prepared statements.
 ///

@@ -1,5 +1,7 @@
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// A pool of connections for snapshots. Each living snapshot has its own connection. A few idle connections are kept with
 /// their prepared statements.

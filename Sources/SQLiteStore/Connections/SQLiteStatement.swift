@@ -2,6 +2,7 @@ import Foundation
 internal import CSQLite
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// A prepared statement that its connection caches. Used only under the connection's lock.
 ///

@@ -1,6 +1,8 @@
 import Foundation
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Limits the size of the write-ahead log.
 ///

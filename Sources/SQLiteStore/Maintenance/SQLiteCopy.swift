@@ -1,6 +1,8 @@
 import Foundation
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Copies a database with SQLite's backup API, checks the copy, and marks it as a copy.
 enum SQLiteCopy {

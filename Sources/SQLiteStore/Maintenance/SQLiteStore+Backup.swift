@@ -1,5 +1,7 @@
 import Foundation
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 extension SQLiteStore {
     /// Copies the store with SQLite's backup API, in one read transaction of a separate connection.

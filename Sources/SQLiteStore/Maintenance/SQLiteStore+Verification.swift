@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension SQLiteStore {
     /// Checks pages and indexes with SQLite's own check. Then checks references and links to missing objects, one-to-one

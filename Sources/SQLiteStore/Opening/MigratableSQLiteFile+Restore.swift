@@ -1,6 +1,8 @@
 import Foundation
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 extension MigratableSQLiteFile {
     /// Copies the backup to a temporary file beside the target, marks the copy, and renames it to the target.

@@ -1,6 +1,8 @@
 import Foundation
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// The SQLite file of a staged migration (S164).
 struct MigratableSQLiteFile: MigratableFile {

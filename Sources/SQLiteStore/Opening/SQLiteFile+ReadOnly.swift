@@ -1,6 +1,8 @@
 import Foundation
 internal import Platform
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Opens files read-only (S166).
 extension SQLiteFile {

@@ -1,5 +1,7 @@
 import Foundation
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Creates the files of stores, and checks that a file belongs to a store.
 enum SQLiteFile {

@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import StoreModel
 
 /// The incarnations of a file, which its row `incarnations` of `strata_meta` records, and the mark of a copy. The first
 /// opening of a marked copy for writing begins a new incarnation.

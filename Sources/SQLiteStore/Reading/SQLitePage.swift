@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The objects of one page, with a cache of rows. The first object that is read is selected by its id. When a second object
 /// is read, one range query reads all objects of the page.

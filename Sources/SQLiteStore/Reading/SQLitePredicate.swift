@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Translates a predicate into an SQL condition that is true exactly where ``StorePredicate/matches(_:key:in:)`` is.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension SQLiteSnapshot {
     /// Selects the objects and columns in SQL, and computes the aggregates in Swift. SQLite has no unsigned numbers, no NaN

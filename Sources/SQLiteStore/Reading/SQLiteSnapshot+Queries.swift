@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension SQLiteSnapshot {
     func keys(_ query: StoreQuery) throws -> [ObjectKey] {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A reader of the store over one connection.
 ///

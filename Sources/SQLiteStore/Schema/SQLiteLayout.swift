@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The names of tables and columns, and the SQL of frequent statements. Created once per store.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Counts the data in a file that a changed model drops, before the file is migrated (S165).
 struct SQLiteLossCount {

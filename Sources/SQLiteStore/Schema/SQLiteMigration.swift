@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import StoreModel
 
 /// Migrates a file to a changed schema, in the transaction that opens it (S163).
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import StoreModel
 
 /// The history, a table of change sets in JSON with one row per save.
 extension SQLiteStore {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The rows of `strata_meta` with the free keys per entity: `first-end` of each range, in decimal numbers. A row's name is
 /// the prefix, followed by the entity's position.

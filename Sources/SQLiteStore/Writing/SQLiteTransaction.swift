@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import StoreModel
 
 /// A running write transaction on the writer's connection. The store holds the connection's lock.
 final class SQLiteTransaction: StoreTransaction {

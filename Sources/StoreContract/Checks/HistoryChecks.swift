@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The records of saves, and the deletion of the oldest ones.
 enum HistoryChecks {

@@ -5,6 +5,7 @@
 #endif
 
 import StoreInterface
+import StoreModel
 
 /// Values that a store may keep out of line. Callers see no difference.
 enum LargeValueChecks {

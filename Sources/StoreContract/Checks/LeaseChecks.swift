@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// Data that outlives a store object, or that two objects of one store share.
 enum LeaseChecks {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Many random saves, applied to a store and to dictionaries, and compared in all that a snapshot can be asked.
 enum RandomSaveChecks {

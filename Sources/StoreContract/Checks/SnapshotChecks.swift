@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// The state that a snapshot keeps while the store changes.
 enum SnapshotChecks {

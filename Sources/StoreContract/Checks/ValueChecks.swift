@@ -5,6 +5,7 @@
 #endif
 
 import StoreInterface
+import StoreModel
 
 /// Values of each type, at the ends of their ranges.
 enum ValueChecks {

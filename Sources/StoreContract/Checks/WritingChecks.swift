@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The effect of a transaction, as a snapshot shows it.
 enum WritingChecks {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The data that a store must hold after the saves of a check, in dictionaries: the reference that stores are compared with.
 struct PlainModel: ObjectReader {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Objects with few distinct values, so that conditions match some of them, and with values that are difficult to store.
 enum Population {

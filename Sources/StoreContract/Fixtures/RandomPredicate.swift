@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Random conditions on items.
 enum RandomPredicate {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The model of the checks.
 package enum Sample {

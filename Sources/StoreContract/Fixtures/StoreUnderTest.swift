@@ -7,6 +7,7 @@ import Dispatch
 #endif
 
 import StoreInterface
+import StoreModel
 
 /// One open store of the sample model, and short ways to write to it.
 package struct StoreUnderTest {

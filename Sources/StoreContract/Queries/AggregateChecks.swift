@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Groups and aggregates against a plain loop, on random objects, conditions and groups.
 enum AggregateChecks {

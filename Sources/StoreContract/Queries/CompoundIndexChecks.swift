@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Look-ups by several columns at once.
 enum CompoundIndexChecks {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Arguments at the ends of their ranges, which must not trap.
 enum ExtremeArgumentChecks {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Conditions and sorts that an index can serve, against a model without indexes.
 enum IndexChecks {

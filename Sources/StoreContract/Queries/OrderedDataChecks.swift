@@ -4,6 +4,7 @@
     import Foundation
 #endif
 import StoreInterface
+import StoreModel
 
 /// Reading a column of data in the order of its bytes.
 enum OrderedDataChecks {

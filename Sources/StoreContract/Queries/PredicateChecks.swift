@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Conditions and sorts against the reference, on random objects.
 enum PredicateChecks {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The limit of nesting, which a store checks before it reads anything.
 enum PredicateDepthChecks {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Relationships from both ends.
 enum RelationChecks {

@@ -1,6 +1,7 @@
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Synchronization
 
 /// One edit: an object, or a new one, in a child context.

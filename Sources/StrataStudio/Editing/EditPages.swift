@@ -1,6 +1,7 @@
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Synchronization
 
 /// Changes of objects: each edit has a child context, in which the changes are tried before they are saved.

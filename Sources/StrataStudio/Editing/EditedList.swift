@@ -1,6 +1,7 @@
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A to-many relationship in a form.
 struct EditableList: Encodable, Sendable {

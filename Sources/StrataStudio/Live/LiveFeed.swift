@@ -2,6 +2,7 @@ import Foundation
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Tells open pages about saves of all processes, and remembers the values that the saves changed.
 ///

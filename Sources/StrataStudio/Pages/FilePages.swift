@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The file of a store: its size, its tables, and the states of it that are in use.
 struct FilePages: Sendable {

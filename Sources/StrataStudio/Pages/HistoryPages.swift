@@ -2,6 +2,7 @@ import Foundation
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The saves of a store, newest first.
 struct HistoryPages: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 import Synchronization
 
 /// Values that are kept for a page between its requests: a few at most, each until it was not used for a while.

@@ -1,6 +1,7 @@
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// One object with its values, the objects that it is related to, and the saves that changed it.
 struct ObjectPages: Sendable {

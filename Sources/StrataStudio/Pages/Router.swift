@@ -2,6 +2,7 @@ import Foundation
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Answers requests that are allowed: by a file of the page, or by JSON.
 struct Router: Sendable {

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The entities of a store with their properties.
 struct SchemaPage: Encodable, Sendable {

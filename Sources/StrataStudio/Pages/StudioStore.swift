@@ -1,6 +1,7 @@
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The store of a page, and how its values are written.
 struct StudioStore: Sendable {

@@ -1,6 +1,7 @@
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Tables of an entity's objects. All pages of a view show one state, which is kept between the requests.
 struct TablePages: Sendable {

@@ -2,6 +2,7 @@ import LMDBStore
 import Logging
 import MemoryStore
 import StoreInterface
+import StoreModel
 
 /// Where and how a container stores its models.
 ///

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 #if !canImport(Darwin)
     extension String.StandardComparator {

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A position in the history. It can be stored and compared.
 public struct DefaultHistoryToken: HistoryToken {

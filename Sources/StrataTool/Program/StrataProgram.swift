@@ -2,6 +2,7 @@ import ArgumentParser
 import Datasets
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The command line tool, as a function that tests call.
 public enum StrataProgram {

@@ -1,6 +1,7 @@
 import Datasets
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// An error of a verb: one line with the thing, the reason and the remedy, and the exit status.
 struct ToolError: Error, CustomStringConvertible {

@@ -1,6 +1,7 @@
 import Datasets
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Parses the text of a condition to a condition of the library.
 ///

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The meaning of a path of names: `title`, `artist.name`, `albums`, `albums.count`.
 enum PropertyPath {

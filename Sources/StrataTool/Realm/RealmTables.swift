@@ -1,6 +1,7 @@
 import Datasets
 import Foundation
 import StoreInterface
+import StoreModel
 
 /// Makes tables of the classes of an export. Types are inferred from the values.
 struct RealmTables {

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The annotation of a derived attribute in the source of a model class.
 struct DerivationSource {

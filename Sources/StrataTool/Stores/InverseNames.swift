@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The model of a file as a program would write it: with the far ends of relationships, and with ordered relationships instead of columns
 /// and hidden entities of positions.

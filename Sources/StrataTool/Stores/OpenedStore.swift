@@ -4,6 +4,7 @@ import LMDBStore
 import ObjectGraph
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// The kind of a file, from its first bytes.
 enum FileKind: String {

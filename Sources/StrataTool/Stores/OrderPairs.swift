@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The pairs of a store, which tell to which of several links the order of a many-to-many relationship belongs.
 struct OrderPairs {

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Compares two stores object by object. Entities, columns, links and lists are matched by name.
 struct StoreComparison {

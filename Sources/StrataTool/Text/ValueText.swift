@@ -1,6 +1,7 @@
 import Datasets
 import Foundation
 import StoreInterface
+import StoreModel
 
 /// Values as text and JSON that can be read back without a loss. The type of the column decides the form.
 ///

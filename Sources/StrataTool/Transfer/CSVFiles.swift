@@ -2,6 +2,7 @@ import Datasets
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A store as a folder of CSV files: `model.json` with the schema, a file per entity, and a file per link with pairs of ids.
 ///

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The data that could not be read from a damaged store.
 final class DamageReport {

@@ -1,6 +1,7 @@
 import Datasets
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The rows of a data set as objects. The id of an object is its row, from 1.
 final class DatasetSource: ObjectSource {

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A store as lines of JSON. The first line has the schema, and each further line is one object.
 ///

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// One object on its way from one store or file to another. Objects are named by ids that are unique in their entity. References contain
 /// such ids.

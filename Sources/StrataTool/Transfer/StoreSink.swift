@@ -2,7 +2,9 @@ import Foundation
 import LMDBStore
 import ObjectGraph
 import SQLiteStore
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Fills a new store with the objects of a source. The file gets its name when it is complete.
 struct StoreSink {

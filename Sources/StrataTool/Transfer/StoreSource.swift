@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The objects of a store, in one state. The id of an object is its position among the objects of its entity, from 1, so that a copy has
 /// the same ids.

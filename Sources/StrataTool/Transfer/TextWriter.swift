@@ -1,5 +1,7 @@
 import Foundation
+import StoreFiles
 import StoreInterface
+import StoreModel
 
 /// Writes text to a new file, or to standard output if the path is `-`. The file gets its name when it is complete.
 final class TextWriter {

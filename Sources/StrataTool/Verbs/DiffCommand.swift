@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata diff`: the objects that differ between two files, or between two saves of one file.
 struct DiffCommand: AsyncParsableCommand {

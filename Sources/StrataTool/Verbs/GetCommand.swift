@@ -1,6 +1,7 @@
 import ArgumentParser
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata get`: one object with its relationships.
 struct GetCommand: AsyncParsableCommand {

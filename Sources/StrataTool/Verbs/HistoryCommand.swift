@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata history`: the saves of a store.
 struct HistoryCommand: AsyncParsableCommand {

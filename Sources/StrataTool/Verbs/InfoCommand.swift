@@ -1,6 +1,7 @@
 import ArgumentParser
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata info`: what a file contains.
 struct InfoCommand: AsyncParsableCommand {

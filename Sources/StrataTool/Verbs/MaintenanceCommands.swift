@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata verify`: the faults of a file.
 struct VerifyCommand: AsyncParsableCommand {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata migrate --check`: what opening a store with another model would do.
 struct MigrateCommand: AsyncParsableCommand {

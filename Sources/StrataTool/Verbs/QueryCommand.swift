@@ -2,6 +2,7 @@ import ArgumentParser
 import Datasets
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata query`: the objects that satisfy a condition, or values computed from them.
 struct QueryCommand: AsyncParsableCommand {

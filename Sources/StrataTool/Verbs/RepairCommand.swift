@@ -1,6 +1,7 @@
 import ArgumentParser
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata repair`: what is whole of a damaged store, in a new file.
 struct RepairCommand: AsyncParsableCommand {

@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import StrataStudio
 
 /// `strata studio`: a page in a browser that shows a store.

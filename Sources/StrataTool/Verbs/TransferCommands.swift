@@ -3,6 +3,7 @@ import Datasets
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata export`: the objects of a store in a form for other programs.
 struct ExportCommand: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// `strata watch`: a query whose result is shown again when it changes.
 struct WatchCommand: AsyncParsableCommand {

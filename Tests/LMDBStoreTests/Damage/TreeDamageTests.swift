@@ -1,6 +1,7 @@
 import Foundation
 import LMDB
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

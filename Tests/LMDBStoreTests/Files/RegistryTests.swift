@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 import Synchronization
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import LMDB
 import PageCodec
 import StoreInterface
+import StoreModel
 import Synchronization
 import Testing
 

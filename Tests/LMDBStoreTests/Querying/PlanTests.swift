@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 import Testing
 
 @testable import LMDBStore

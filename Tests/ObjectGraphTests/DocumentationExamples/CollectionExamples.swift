@@ -3,6 +3,7 @@ import LMDBStore
 import ObjectGraph
 import Observation
 import StoreInterface
+import StoreModel
 
 /// The examples in the documentation comments of keyed collections, compiled. The architecture tests compare both.
 @MainActor private enum CollectionExamples {

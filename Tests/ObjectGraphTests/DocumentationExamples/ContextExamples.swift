@@ -2,6 +2,7 @@ import Foundation
 import LMDBStore
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The examples in the documentation comments of contexts and saves, compiled. The architecture tests compare both.
 @MainActor private enum ContextExamples {
@@ -112,14 +113,14 @@ import StoreInterface
             context.refreshAllObjects()
         }
         // end
-        // Sources/StoreInterface/Store/StoreError.swift
+        // Sources/StoreModel/Stores/StoreError.swift
         do {
             try await context.save()
         } catch let error as StoreError where error.code == .full {
             show(error.localizedDescription)
         }
         // end
-        // Sources/StoreInterface/Store/StoreCapabilities.swift
+        // Sources/StoreInterface/StoreCapabilities.swift
         try await context.save(.deferred(within: .seconds(5)))  // visible at once
         try await container.flush()  // on disk
         // end

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Testing
 
 /// The examples of derived attributes in documentation comments, compiled. The architecture tests compare both.

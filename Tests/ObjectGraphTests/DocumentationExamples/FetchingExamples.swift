@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The examples in the documentation comments of requests and their results, compiled. The architecture tests compare both.
 private enum FetchingExamples {

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The examples of inheritance by names, compiled. The architecture tests compare both.
 private enum InheritanceExamples {

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 // The examples in the documentation comments of models, compiled. The architecture tests compare both.
 
@@ -123,7 +124,7 @@ private enum ModelExamples {
     }
 
     static func values(_ context: ManagedObjectContext, plays: Int) {
-        // Sources/StoreInterface/Rows/Value.swift
+        // Sources/StoreModel/Rows/Value.swift
         let track = context.insert("Track")
         track["title"] = "Baguette"
         track["playCount"] = .int(Int64(plays))

@@ -2,6 +2,7 @@ import Foundation
 import ObjectGraph
 import Observation
 import StoreInterface
+import StoreModel
 
 /// The examples in the documentation comments of observation, live collections and children, compiled. The architecture tests compare
 /// both.

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The examples of ordered relationships, compiled. The architecture tests compare both.
 @MainActor private enum OrderingExamples {

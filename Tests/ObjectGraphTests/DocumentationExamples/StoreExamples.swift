@@ -3,7 +3,9 @@ import Foundation
 import LMDBStore
 import MemoryStore
 import ObjectGraph
+import StoreFiles
 import StoreInterface
+import StoreModel
 import Tracing
 
 /// The examples in the documentation comments of coordinators and stores, compiled. The architecture tests compare both.
@@ -35,7 +37,7 @@ import Tracing
         let count = try await container.read { try $0.count(EntityFetchRequest("Track")) }
         // end
         print(count)
-        // Sources/StoreInterface/Store/TableSize.swift
+        // Sources/StoreModel/Stores/TableSize.swift
         for table in try await container.coordinator.tableSizes() { print(table.name, table.bytes) }
         // end
     }
@@ -70,7 +72,7 @@ import Tracing
         // Sources/ObjectGraph/Coordination/Maintenance/PersistentStoreCoordinator+Verification.swift
         for finding in try await container.coordinator.verify() { log(finding.description) }
         // end
-        // Sources/StoreInterface/Store/Compaction.swift
+        // Sources/StoreModel/Stores/Compaction.swift
         try await container.compact(CompactionOptions(age: .any, effort: .fast)) { progress in
             print("\(Int(progress.fraction * 100)) %")
         }
@@ -143,14 +145,14 @@ import Tracing
         let container = try await PersistentContainer(model: models.v3, store: .lmdb(file), migrationPlan: plan)
         // end
         try await history(of: file, models.v3, plan)
-        // Sources/StoreInterface/Store/StoreDescription.swift
+        // Sources/StoreInterface/StoreDescription.swift
         let store: StoreDescription = isPreview ? .memory : .lmdb(file)
         // end
         print(store.name, container.stack)
     }
 
     static func largeData(_ track: ManagedObject, _ download: AsyncStream<Data>, _ folder: URL) async throws {
-        // Sources/StoreInterface/Rows/LargeDataWriter.swift
+        // Sources/StoreFiles/LargeDataWriter.swift
         let writer = try LargeDataWriter(inFolder: folder)
         for await part in download { try writer.append(part) }
         track["recording"] = .data(try writer.finish())

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The examples in the documentation comments of undo, compiled. The architecture tests compare both.
 @MainActor private enum UndoExamples {

@@ -1,5 +1,6 @@
 import Platform
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Testing
 
 /// The deprecated spelling without labels means the same as the spelling with labels.

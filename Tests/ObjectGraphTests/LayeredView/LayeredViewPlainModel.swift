@@ -1,6 +1,7 @@
 import Foundation
 import Platform
 import StoreInterface
+import StoreModel
 
 /// Objects in dictionaries. The tests compare views with them, and use them as a base that is simpler than any store.
 struct PlainState: ObjectReader {

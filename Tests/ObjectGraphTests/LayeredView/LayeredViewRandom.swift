@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// A random state that is built twice: as a plain model, and as layers over a base.

@@ -2,6 +2,7 @@ import Platform
 import Dispatch
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// A model with every kind of derived attribute: artists with albums, albums with tracks, and albums with tags.

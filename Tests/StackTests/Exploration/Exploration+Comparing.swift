@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// Comparing what contexts, their live results and the store show with the model.

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Changes of objects and of their order, and their undo.
 extension Exploration {

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// Runs a sequence of steps on the contexts of a store and on a ``ContextModel``, and compares both after each step.

@@ -2,6 +2,7 @@ import Foundation
 import ObjectGraph
 import Platform
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Models whose relationships can be set by unique values: songs by code, discs and mixes by name.
 final class Song: PersistentModel {

@@ -1,6 +1,8 @@
 import Foundation
 import ObjectGraph
+import StoreFiles
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

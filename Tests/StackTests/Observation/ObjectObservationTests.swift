@@ -1,6 +1,7 @@
 import Observation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Synchronization
 import TestSupport
 import Testing

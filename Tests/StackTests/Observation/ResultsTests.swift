@@ -1,6 +1,7 @@
 import ObjectGraph
 import Observation
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Testing
 
 /// The sections of a list that is changed by differences only.

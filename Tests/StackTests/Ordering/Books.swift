@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// The model of the tests of ordered relationships: books with chapters in an order, and notes without one.

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 
 /// The model of the tests of ordered many-to-many relationships: mixes of songs.

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A row of the table in Docs/Predicates.md.
 struct PredicateCase: Sendable {

@@ -2,6 +2,7 @@ import Logging
 import ObjectGraph
 import Platform
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import InMemoryTracing
 import MetricsTestKit
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 import Tracing

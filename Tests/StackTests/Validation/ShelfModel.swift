@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// A model with every kind of rule, defined at run time.
 ///

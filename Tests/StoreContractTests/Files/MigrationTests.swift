@@ -1,6 +1,7 @@
 import Foundation
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 /// Lightweight migration: a store is opened with one model after another, and compared with a reference (S163).

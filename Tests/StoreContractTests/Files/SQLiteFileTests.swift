@@ -2,6 +2,7 @@ import Foundation
 import SQLiteStore
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 #if canImport(Glibc)

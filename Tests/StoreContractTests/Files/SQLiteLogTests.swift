@@ -2,6 +2,7 @@ import Foundation
 import SQLiteStore
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 /// The length of SQLite's write-ahead log (S154).

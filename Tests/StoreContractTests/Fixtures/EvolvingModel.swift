@@ -1,6 +1,7 @@
 import Foundation
 import StoreContract
 import StoreInterface
+import StoreModel
 
 /// A schema that changes step by step, and the expected content of its store: the reference of the migration tests.
 struct EvolvingModel {

@@ -4,6 +4,7 @@ import MemoryStore
 import SQLiteStore
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 /// The stores that the contract is checked on.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A record of the objects that changed in a context since changes were last processed. Empty unless the context has observers.
 struct ChangeLog {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension ChangeSet {
     /// Returns the changes of only those objects and links that are also in another set. O(pages of both).

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The record of a context's changes, besides their values in the layers.
 struct ChangeTracker {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Inserting detached objects: explicitly, or because they were related to an object of the context (S175).
 ///

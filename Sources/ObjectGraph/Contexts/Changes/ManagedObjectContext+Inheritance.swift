@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Objects of hierarchies: the entity of an object, and its class (S180). Without inheritance, the cost is one test of a flag.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Calls the lifecycle hooks of models. For models without hooks, the cost is one array look-up.
 extension ManagedObjectContext {

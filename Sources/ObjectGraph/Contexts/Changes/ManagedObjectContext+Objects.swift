@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Inserting, deleting and looking up objects.
 extension ManagedObjectContext {

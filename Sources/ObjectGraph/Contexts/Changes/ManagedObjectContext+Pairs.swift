@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Keeps both ends of one-to-one relationships consistent after a merge (S052).
 /// The context's own changes win, as they do when it saves.

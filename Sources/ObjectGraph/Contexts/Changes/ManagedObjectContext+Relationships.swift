@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Relationships: setting one end updates the other at once (S044, S045). A to-many relationship is the index of its inverse,
 /// so only the to-one end is written. A many-to-many relationship is a set of pairs.

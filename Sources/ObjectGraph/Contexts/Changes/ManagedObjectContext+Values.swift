@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Reading and writing properties through the layers.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The pages that a context has read, by entity and number. A cached page is found with two array look-ups.
 ///

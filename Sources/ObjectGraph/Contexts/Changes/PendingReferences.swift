@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A reader of unsaved changes alone, without the state below them. Finds the changes that refer to an object; never reads the store.
 struct PendingReferences: ObjectReader {

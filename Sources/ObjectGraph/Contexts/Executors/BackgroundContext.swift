@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// A context with its own executor, for imports, long reads and child contexts.
 ///

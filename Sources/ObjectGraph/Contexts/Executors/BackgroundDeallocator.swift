@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// Frees layers on a background queue instead of on the executor that used them last.
 enum BackgroundDeallocator {

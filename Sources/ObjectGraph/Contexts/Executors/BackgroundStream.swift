@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// An asynchronous sequence of values that a background context computes from the objects of a request (S136).
 ///

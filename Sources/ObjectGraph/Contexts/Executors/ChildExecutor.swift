@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// The host of a child that shares the executor of its parent, or that lives on the main actor. The context retains it.
 final class ChildExecutor: ContextExecutor, @unchecked Sendable {

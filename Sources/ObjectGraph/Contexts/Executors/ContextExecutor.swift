@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The executor of a context: the main actor, or an actor of its own. Other executors reach the context only through this protocol.
 protocol ContextExecutor: AnyObject, Sendable {

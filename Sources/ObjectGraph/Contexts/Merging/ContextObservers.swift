@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The observers of a context's view and notices, its children, and the requests that are being iterated.
 struct ContextObservers {

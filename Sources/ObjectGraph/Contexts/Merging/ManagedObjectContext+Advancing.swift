@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Moving clean contexts to newer snapshots when a snapshot budget demands it (S152).
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Finds changes of the view that no context made: those that a merge policy dropped, and those that delete rules added.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Dropping the unsaved changes of one object, with the inverse ends of its relationships (S055).
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 import Tracing
 
 /// Moving a context to another state: merges of other contexts' saves, refresh, rollback and reset.

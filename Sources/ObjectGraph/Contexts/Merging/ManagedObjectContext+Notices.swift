@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A notice of changes in a context, for observers and ``ManagedObjectContext/notices``. It contains only ids, so it is `Sendable`.
 public struct ContextNotice: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The unsaved changes that need a check against the state below them: the updated objects that are deleted in the base state, each with
 /// the columns that the context changed, and deletions and insertions that may have been made there already.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Batch deletions that a context begins and shows when they return.
 extension ManagedObjectContext {

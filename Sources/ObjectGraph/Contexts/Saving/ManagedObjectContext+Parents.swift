@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// A child's changes on the way to its parent.
 struct ChildChanges: Sendable {

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Previews of saves (S065).
 extension ManagedObjectContext {

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Saving: prepare, hand over sealed layers, and become clean. The context's executor is free while the writer works.
 extension ManagedObjectContext {

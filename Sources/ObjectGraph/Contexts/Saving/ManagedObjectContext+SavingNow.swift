@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Saving without suspension, for code that cannot be asynchronous.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Suspending (``PersistentContainer/suspend()``): the context releases its snapshot, and keeps its objects and unsaved changes. Its
 /// next use moves it to the newest state.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The changes that one author made since a state, in relation to those of others: which objects, columns and pairs, but no values.
 struct AuthorChanges {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Recording changes for undo. A change itself records nothing, so contexts without a history pay nothing for it.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Applying the inverse of recorded changes, as new unsaved changes.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension PersistentContainer {
     /// Undoes what one author has saved since a snapshot, by one new save (S162).

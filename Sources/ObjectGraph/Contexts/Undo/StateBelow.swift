@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// One object in the state below some layers of a context. Reads pass through the context's cache of pages.
 struct StateBelow {

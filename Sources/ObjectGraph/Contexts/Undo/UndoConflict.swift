@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The treatment of changes that were made since the group that is undone or redone.
 public enum UndoPolicy: Sendable, Hashable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The changes of a context that can be undone and redone (S162).
 ///

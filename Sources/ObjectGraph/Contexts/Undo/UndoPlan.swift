@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The changes that revert a step in the present state of a context, as layers, and the conflicts that were found.
 ///

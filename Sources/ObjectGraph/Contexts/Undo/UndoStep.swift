@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The difference that a group of changes made: for each changed object and pair, the state before and after.
 ///

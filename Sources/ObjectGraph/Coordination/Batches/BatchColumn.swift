@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A property that a batch sets: a column, or a reference that is found by a unique attribute of its destination.
 struct BatchColumn: Sendable {

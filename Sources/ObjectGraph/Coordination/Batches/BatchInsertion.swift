@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The rows of one save of an import. The writer's queue converts them to a layer.
 ///

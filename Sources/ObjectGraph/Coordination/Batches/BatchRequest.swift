@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Options of a batch operation.
 ///

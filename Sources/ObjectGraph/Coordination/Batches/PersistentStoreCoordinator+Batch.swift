@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Batch operations: changes of many objects in the store, without creating objects in a context (S137).
 ///

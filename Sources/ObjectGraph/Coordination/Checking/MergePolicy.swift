@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A policy that resolves conflicts in a save.
 ///

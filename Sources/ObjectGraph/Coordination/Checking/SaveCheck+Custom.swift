@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Custom merge policies (S109).
 extension SaveCheck {

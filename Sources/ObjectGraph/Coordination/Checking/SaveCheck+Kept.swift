@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Undoes the consequences of deletions that a merge policy drops (S106).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Conflicts of keyed collections (S192): two contexts that write one key conflict on its value, also if both have inserted the key.
 extension SaveCheck {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Positions in ordered many-to-many relationships (S107). The link decides which objects are related, as a set difference of each side, so
 /// a position goes with its pair: adding, removing and moving are no conflict with each other. Two moves of one member are.

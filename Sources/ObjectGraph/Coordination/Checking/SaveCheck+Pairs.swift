@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Makes the two ends of each one-to-one relationship agree after the save (S052).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Checks referential integrity (S050, S051) against the state that the save follows, even if the context has not read that state.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Checks unique constraints (S108): no two objects have the same values in all columns of a constraint. Nulls are distinct.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Checks that every value can be stored. A deferred save is acknowledged before a store sees it. A value out of its column's range
 /// would then block all later saves.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Checks one save against the state that it follows: versions (S100 … S106), unique values, relationships (S050 … S052). The
 /// result is the layer to write.

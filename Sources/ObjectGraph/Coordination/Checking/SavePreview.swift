@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The result that a save would have, found without saving (S065).
 ///

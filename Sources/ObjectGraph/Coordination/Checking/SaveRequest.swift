@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The request of a root context to the writer: its sealed layers and the state below them.
 struct SaveRequest: Sendable {

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// A backup as an asynchronous sequence of parts of at most 256 KiB. Iterating throws the error that ended the copy.
 ///

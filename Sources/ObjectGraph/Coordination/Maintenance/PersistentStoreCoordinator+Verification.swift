@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension PersistentStoreCoordinator {
     /// The identity of the store, which is part of each object's id.

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The newest state of a store, acquired at the first read. Until then it keeps no pages of the file from reuse (S154).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A state of the store that is still in use, and its cost (S152).
 ///

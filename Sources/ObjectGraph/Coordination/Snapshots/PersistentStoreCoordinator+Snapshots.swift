@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension PersistentStoreCoordinator {
     /// Returns a snapshot of the newest state, to keep or to read in contexts (S150). O(1); never waits.

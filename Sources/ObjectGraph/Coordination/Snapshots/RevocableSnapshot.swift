@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The uses of the store by one confined context, which another thread can end when the container is closed.
 ///

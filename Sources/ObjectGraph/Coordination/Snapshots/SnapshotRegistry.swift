@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The registration of a context or `Snapshot` that uses a state. It ends when the lease is deallocated.
 final class SnapshotLease: Sendable {

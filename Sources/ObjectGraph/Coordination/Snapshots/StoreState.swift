@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// One state of a store as contexts see it: a snapshot, and over it the saves that are not yet on disk.
 ///

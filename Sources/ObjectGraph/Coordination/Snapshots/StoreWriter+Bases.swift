@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The snapshots of states. A snapshot that is not being read is not acquired: see ``LazySnapshot``.
 extension StoreWriter {

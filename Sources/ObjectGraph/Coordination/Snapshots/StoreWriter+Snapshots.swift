@@ -2,6 +2,7 @@ import Dispatch
 import Logging
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The budget of snapshots, and the result of its last check.
 final class SnapshotBudgetState: Sendable {

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Snapshots of states that nobody has read yet. They must be acquired before the next commit, after which their state is gone.
 final class UnacquiredSnapshots: Sendable {

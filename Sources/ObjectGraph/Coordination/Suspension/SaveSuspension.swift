@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The gate through which saves of one store pass. While the store is suspended, they wait (S167).
 final class SaveSuspension: Sendable {

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Suspending the store (S167): see ``PersistentContainer/suspend()``.
 extension StoreWriter {

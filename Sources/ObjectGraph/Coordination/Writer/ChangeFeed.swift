@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The changes of the newest steps of a store's state, for contexts that catch up. Each step has a sequence number and one entry.
 struct ChangeFeed: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The generations with which accepted saves were committed. With them, a row read before the commit and the same row read after it
 /// have equal versions.

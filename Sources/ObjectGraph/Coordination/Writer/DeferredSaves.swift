@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Accepted saves that are not on disk yet, and the flush that writes them. Part of the writer's state; it does no work itself.
 struct DeferredSaves {

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The claim of this process to the next commits, held while saves are pending. Changed on the writer's queue only.
 final class HeldClaim: Sendable {

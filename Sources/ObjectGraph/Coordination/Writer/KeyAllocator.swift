@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The allocated but unused keys of each entity.
 ///

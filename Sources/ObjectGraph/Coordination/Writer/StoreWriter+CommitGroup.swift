@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 extension StoreWriter {
     /// The jobs that the writer processes together. They are checked in order, each against the state after the jobs before it.

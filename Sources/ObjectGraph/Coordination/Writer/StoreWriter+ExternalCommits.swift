@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Observes saves of other processes, and records which checks for them are pending.
 final class ExternalCommitMonitor: Sendable {

@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Deferred saves: they are folded so that reads stay fast, and written while further saves are accepted.
 extension StoreWriter {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension StoreWriter {
     /// The number of saves deleted in one transaction, which takes some milliseconds of the writer's time.

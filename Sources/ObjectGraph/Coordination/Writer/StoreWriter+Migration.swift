@@ -1,6 +1,7 @@
 import Dispatch
 internal import Platform
 import StoreInterface
+import StoreModel
 
 extension StoreWriter {
     /// The progress of the work that opening left for later.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension StoreWriter {
     /// Thrown to abort the transaction of a preview.

@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import StoreModel
 
 /// Work on the writer's queue: groups of saves are checked, written if necessary, and published.
 extension StoreWriter {

@@ -2,6 +2,7 @@ import Dispatch
 import Logging
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The writer of a store. It accepts saves in order, checks them, defers them, writes groups in one transaction, and publishes the new
 /// state.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The result of looking up a column of an object in layers.
 enum LayerAnswer {

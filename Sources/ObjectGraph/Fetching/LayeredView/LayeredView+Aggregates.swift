@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension LayeredView {
     /// Returns the groups of an aggregation, including the layers' changes.

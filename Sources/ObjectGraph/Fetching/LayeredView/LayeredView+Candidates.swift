@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The objects that a query can select at all. If its condition lists keys, as in a batch of a stream, only those objects are read.
 extension LayeredView {

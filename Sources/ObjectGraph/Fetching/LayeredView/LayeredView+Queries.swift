@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension LayeredView {
     /// Returns the keys that a query selects. The layers' changes are applied before sorting, offset and limit.

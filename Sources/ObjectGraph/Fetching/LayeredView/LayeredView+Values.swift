@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension LayeredView {
     /// Returns the rows of a value request, in the order of its columns, without creating objects.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The state that a context or live result reads: layers of changes over a snapshot.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Conditions on the rows of a result, by the names of its columns, as used in `having`.
 extension Condition {

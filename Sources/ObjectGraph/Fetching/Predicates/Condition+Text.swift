@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension Condition: CustomStringConvertible {
     /// The condition as text, for logs and messages: `title == "a" && plays > 3`. The format may change.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A condition by property names, for entities known at run time and for tests that `#Predicate` cannot express.
 ///

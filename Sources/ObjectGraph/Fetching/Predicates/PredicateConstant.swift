@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A captured value that is not an attribute value but has a meaning in a predicate.
 protocol PredicateConstant {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Comparisons of two terms. Equality and order comparisons return conditions that are never nil.
 extension PredicateLowering {

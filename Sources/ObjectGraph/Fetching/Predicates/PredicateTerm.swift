@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The meaning of a part of a predicate, with column numbers instead of key paths.
 enum PredicateTerm {

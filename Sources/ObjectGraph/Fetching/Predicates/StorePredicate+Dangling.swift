@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// References whose destination may be missing, because the delete rule `noAction` keeps them. In every result such a reference is nil
 /// (S053).

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 // The spelling without labels, for programs that use it.
 

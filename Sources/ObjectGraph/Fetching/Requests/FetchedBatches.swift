@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The result of a request, whose objects are created one batch at a time, on access (S025).
 ///

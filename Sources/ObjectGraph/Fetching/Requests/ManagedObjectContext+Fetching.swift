@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Fetching is synchronous, on the context's executor. It reads the context's own snapshot and never waits for a writer.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Relationships whose objects are read together with those of a request, as names or paths of names, such as "album.artist".
 struct PrefetchPlan {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The entities and links that a predicate reads besides the object that it tests.
 struct QueryInvolvement: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The model and store for which a request is converted: the model defines its names, and the store its ids.
 struct RequestScope: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The texts of requests, for logs and messages. Their format may change.
 enum RequestText {

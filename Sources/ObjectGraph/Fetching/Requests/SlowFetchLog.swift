@@ -1,5 +1,6 @@
 import Logging
 import StoreInterface
+import StoreModel
 
 /// Logs fetches that take long, with their plans (S174).
 struct SlowFetchLog: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The comparison of strings in a sort.
 public enum StringComparison: Sendable, Hashable {

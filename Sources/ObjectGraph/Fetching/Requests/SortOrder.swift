@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// An object's sort prefix and key, which determine its position in a sorted result unless prefixes tie.
 struct SortEntry: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The first fifteen bytes of an object's sort values, encoded so that their order equals the sort order.
 ///

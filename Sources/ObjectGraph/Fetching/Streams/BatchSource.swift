@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Returns the keys of a request one batch at a time, from the state that its context had when the source was created.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The objects of a request as an asynchronous sequence: `for try await track in context.stream(request)` (S136).
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Fetching values without creating objects (S133). Like all fetching, this is synchronous and reads the context's own snapshot. It
 /// includes unsaved changes unless the request excludes them. Methods throw ``FetchError`` before any row is read.

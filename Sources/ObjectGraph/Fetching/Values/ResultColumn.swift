@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A column of a value request: a property, or a value computed from the objects of a group (S133). By names.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A row of a value request, as a dictionary whose keys are the request's columns. `Sendable`, and independent of any context.
 ///

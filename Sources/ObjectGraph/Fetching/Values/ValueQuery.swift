@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A value request with column numbers, checked before any row is read.
 struct ValueQuery: Sendable {

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension EntitySchema {
     init(_ entity: Entity, _ description: EntityDescription) {

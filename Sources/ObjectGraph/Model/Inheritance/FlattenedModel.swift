@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The descriptions of a model as stores need them: one per hierarchy, with the properties of all its entities.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension Hierarchy {
     /// Resolves the hierarchies of a model, and gives the stores' entities the rules of all their properties.

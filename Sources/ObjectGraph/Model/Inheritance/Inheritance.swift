@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The place of an entity in its hierarchy, with all names resolved to numbers.
 struct Inheritance: Sendable {

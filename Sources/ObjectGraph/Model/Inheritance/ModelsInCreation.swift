@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 import Synchronization
 
 /// The objects of models whose initializers have not yet reached the class at the head of their hierarchy, by the addresses of the models.

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The link of a model to its managed object in a class whose superclass is a model too. The `@Model` macro generates it.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Typed access by number to properties whose kind the compiler chooses by their type: an attribute, or a relationship. For the
 /// accessors that the `@Model` macro generates.

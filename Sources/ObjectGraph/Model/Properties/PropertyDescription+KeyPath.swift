@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Descriptions of properties whose kind the compiler chooses by their type. For the `@Model` macro.
 ///

@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// Routes requests as Core Data does: a context asks its parent, which answers from its own changes, from the rows that it has kept,
 /// or by asking its own parent. For comparison only (`Routing.ancestors`).

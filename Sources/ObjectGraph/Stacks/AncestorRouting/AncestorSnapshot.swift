@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Reads a child's objects through its parent, on the parent's executor.
 ///

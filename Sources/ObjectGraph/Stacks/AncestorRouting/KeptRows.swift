@@ -1,5 +1,6 @@
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The rows and relationships that a context has received from its parent or the store, and those that its children have saved.
 ///

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Saves into a parent as Core Data makes them: the parent makes an object of everything that passes, on its own executor.
 extension ManagedObjectContext {

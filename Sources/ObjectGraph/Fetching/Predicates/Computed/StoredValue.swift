@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Conversions between stored values and the types of a model's properties.
 enum StoredValue {

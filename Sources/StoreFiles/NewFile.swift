@@ -1,0 +1,143 @@
+import StoreModel
+internal import Platform
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A store's file that is being created under a temporary name beside its target. After a power failure, a full disk or a
+/// kill, the target is either complete or missing.
+///
+/// The creating process locks another file beside it with `flock`, which the kernel releases when the process ends. So one
+/// process creates the file while the others wait. Both names are the same for all processes, so one `stat` finds the
+/// leftovers of a dead process.
+package struct NewFile: ~Copyable {
+    private let target: String
+    private let path: String
+    private let lock: String
+    private let lockFile: OpenFile
+
+    /// Creates a file unless a file of that name exists; an empty file counts as missing. Waits while another process creates
+    /// it.
+    /// - Parameters:
+    ///   - target: The resolved path.
+    ///   - fill: A closure that writes and closes the file at the temporary path, where an empty file exists.
+    package static func make(_ target: String, _ fill: (_ path: String) throws -> Void) throws {
+        let url = URL(fileURLWithPath: target, isDirectory: false)
+        let start = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path
+        if StoreFile.isFilled(target) {
+            // Removes the leftovers of a process that died. Usually there are none.
+            if (try? FileStatus(start + ".making", links: .notFollowed)) != nil, let left = try? NewFile(target, start) {
+                left.discard()
+            }
+            return
+        }
+        let new = try NewFile(target, start)
+        guard !StoreFile.isFilled(target) else { return new.discard() }
+        do {
+            try new.begin()
+            try fill(new.path)
+            try new.finish()
+        } catch {
+            let isThere = StoreFile.isFilled(target)
+            new.discard()
+            // A process that does not use the lock was faster. The caller opens the file of that process.
+            if isThere { return }
+            throw error
+        }
+        new.discard()
+    }
+
+    /// Runs `body` while no process creates a file of this name, and returns its result. Returns nil without running it if there is a
+    /// file.
+    package static func whileMissing<R>(_ target: String, _ body: () throws -> R) throws -> R? {
+        let url = URL(fileURLWithPath: target, isDirectory: false)
+        let new = try NewFile(target, url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path)
+        guard (try? FileStatus(target)) == nil else {
+            new.discard()
+            return nil
+        }
+        do {
+            let result = try body()
+            new.discard()
+            return result
+        } catch {
+            new.discard()
+            throw error
+        }
+    }
+
+    private init(_ target: String, _ start: String) throws {
+        self.target = target
+        path = start + ".new"
+        let lock = start + ".making"
+        self.lock = lock
+        while true {
+            let opened: OpenFile
+            do throws(SystemError) {
+                opened = try OpenFile(lock, access: .readAndWrite, options: [.create, .noFollow])
+            } catch {
+                throw Self.failure(target, error)
+            }
+            // On a file system without such locks, creation continues without one.
+            try? opened.lock(.exclusive)
+            // The previous owner of the lock has removed the lock file.
+            guard let status = try? opened.status(), let named = try? FileStatus(lock, links: .notFollowed),
+                named.identity == status.identity
+            else {
+                opened.close()
+                continue
+            }
+            lockFile = opened
+            return
+        }
+    }
+
+    private static func failure(_ target: String, _ error: SystemError) -> StoreError {
+        let what = "\(target) cannot be created"
+        return switch error {
+        case .linkLoop, .exists:
+            StoreError(.cannotOpen, "\(what): its temporary name is a link. Find out which program created it, and remove it")
+        case .notFolder, .notFound, .isFolder: StoreError(.cannotOpen, "\(what): \(error). Check the path")
+        case _ where error.isPermission:
+            StoreError(.readOnly, "\(what), nor a file beside it: \(error). Check the folder's permissions")
+        default: StoreError(error, what)
+        }
+    }
+
+    /// Replaces the leftovers of a dead process with an empty file. It gets the mode and owner of the target if the target is
+    /// an empty file.
+    private func begin() throws {
+        removeFile()
+        let access = FileAccess(of: target)
+        do throws(SystemError) {
+            let made = try OpenFile(
+                path, access: .write, options: [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
+            access?.apply(to: made)
+            made.close()
+        } catch {
+            throw Self.failure(target, error)
+        }
+    }
+
+    private func removeFile() {
+        for suffix in ["", "-wal", "-shm", "-journal"] { try? FileSystem.remove(path + suffix) }
+    }
+
+    private func finish() throws {
+        try PartialFile.sync(path, for: target)
+        // An empty file is replaced. Any other file was created by a process that does not use the lock.
+        let isReplaced = (try? FileStatus(target, links: .notFollowed))?.byteCount == 0
+        try PartialFile.name(path, target, existing: isReplaced ? .replace : .refuse)
+    }
+
+    /// Removes the temporary files. After ``finish()``, only the lock file is left to remove.
+    private consuming func discard() {
+        removeFile()
+        try? FileSystem.remove(lock)
+        lockFile.unlock()
+        lockFile.close()
+    }
+}

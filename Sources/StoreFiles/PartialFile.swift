@@ -1,0 +1,144 @@
+package import Platform
+import StoreModel
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A file that gets its name when it is complete. It is written under a temporary name beside the target, synced and renamed.
+/// Then the folder is synced.
+///
+/// A process that is killed meanwhile leaves the temporary file. The next `PartialFile` for the same name removes it.
+public struct PartialFile: Sendable {
+    /// The path of the file when it is complete. Symbolic links are resolved.
+    public let target: String
+    /// The temporary path to write to.
+    public let path: String
+    private let existing: ExistingFile
+
+    /// Creates the empty file under its temporary name.
+    /// - Parameters:
+    ///   - url: The name that the file gets when it is complete.
+    ///   - existing: Whether a file of that name is replaced.
+    ///   - source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced, `.inputOutput`.
+    public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
+        // A link of that name counts as an existing file. A replacement replaces the file that the link leads to.
+        try Self.checkFree(url.path, existing)
+        let url = try StoreFile.resolved(url)
+        target = url.path
+        self.existing = existing
+        let prefix = Self.prefix(url)
+        path = "\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
+        Self.removeLeftovers(of: target)
+        let access = source.flatMap { FileAccess(of: $0) }
+        let path = path
+        try Self.naming(target, saying: "cannot be created: no temporary file can be created in its folder") {
+            () throws(SystemError) in
+            let file = try OpenFile(
+                path, access: .write, options: [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
+            access?.apply(to: file)
+            file.close()
+        }
+    }
+
+    /// The common prefix of the temporary names of a file.
+    private static func prefix(_ url: URL) -> String {
+        url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial-").path
+    }
+
+    private static func checkFree(_ target: String, _ existing: ExistingFile) throws {
+        if existing == .refuse, (try? FileStatus(target, links: .notFollowed)) != nil { throw isThere(target) }
+    }
+
+    private static func isThere(_ target: String) -> StoreError {
+        StoreError(.cannotOpen, "\(target) already exists. Choose another name, or remove or replace the file")
+    }
+
+    /// Opens the temporary file for writing. The caller closes it.
+    package func openFile() throws -> OpenFile {
+        try Self.naming(target, saying: "cannot be written: its temporary file cannot be opened") { () throws(SystemError) in
+            try OpenFile(path, access: .write, options: [.noFollow])
+        }
+    }
+
+    /// Opens the temporary file for writing. The caller closes the descriptor.
+    public func openForWriting() throws -> Int32 {
+        try openFile().descriptor
+    }
+
+    /// Syncs the file to disk and gives it its final name.
+    public func finish() throws {
+        try Self.sync(path, for: target)
+        try Self.name(path, target, existing: existing)
+    }
+
+    /// Renames a file that is on disk, and syncs the new name to disk.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists and must not be replaced.
+    package static func name(_ path: String, _ target: String, existing: ExistingFile) throws {
+        switch existing {
+        case .replace: try rename(path, target)
+        case .refuse:
+            do throws(SystemError) {
+                // Unlike a rename, a link never replaces a file that another process has created meanwhile.
+                try FileSystem.link(path, to: target)
+                try? FileSystem.remove(path)
+            } catch {
+                if error == .exists { throw isThere(target) }
+                // The file system has no hard links.
+                try checkFree(target, existing)
+                try rename(path, target)
+            }
+        }
+        // The name is on disk only after its folder is synced.
+        try syncFolder(of: URL(fileURLWithPath: target, isDirectory: false))
+    }
+
+    private static func rename(_ path: String, _ target: String) throws {
+        try naming(target, saying: "cannot be created from its temporary file") { () throws(SystemError) in
+            try FileSystem.rename(path, to: target)
+        }
+    }
+
+    /// Syncs the folder of a file to disk, which makes the names in it durable.
+    package static func syncFolder(of url: URL) throws {
+        let folder = url.deletingLastPathComponent().path
+        try sync(folder.isEmpty ? "." : folder, for: url.path)
+    }
+
+    /// Removes the temporary file and its companions. Does nothing after ``finish()``.
+    public func discard() {
+        for suffix in ["", "-lock", "-wal", "-shm", "-journal", "-signal"] { try? FileSystem.remove(path + suffix) }
+    }
+
+    /// Syncs a file to disk.
+    /// - Parameter target: The path to name in an error.
+    package static func sync(_ path: String, for target: String) throws {
+        let file = try naming(target, saying: "cannot be opened to be synced") { () throws(SystemError) in
+            try OpenFile(path, access: .read)
+        }
+        defer { file.close() }
+        try naming(target, saying: "cannot be synced") { () throws(SystemError) in try file.sync() }
+    }
+
+    /// Runs calls of the system whose errors name a file and what cannot be done with it.
+    private static func naming<R>(
+        _ target: String, saying what: String, _ body: () throws(SystemError) -> R
+    ) throws(StoreError) -> R {
+        do throws(SystemError) { return try body() } catch { throw StoreError(error, "\(target) \(what)") }
+    }
+
+    /// Removes temporary files for the same name whose process has ended.
+    static func removeLeftovers(of target: String) {
+        let start = URL(fileURLWithPath: prefix(URL(fileURLWithPath: target, isDirectory: false)), isDirectory: false)
+        let (folder, prefix) = (start.deletingLastPathComponent().path, start.lastPathComponent)
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(prefix) {
+            guard let process = name.dropFirst(prefix.count).split(separator: "-").first.flatMap({ Int32($0) }),
+                CurrentProcess.isGone(process)
+            else { continue }
+            try? FileSystem.remove("\(folder)/\(name)")
+        }
+    }
+}

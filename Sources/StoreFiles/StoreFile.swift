@@ -1,0 +1,199 @@
+import StoreModel
+package import Platform
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Functions on the names of a store's file and of the files beside it. Locks and logs are named after the file, so a file
+/// must have one name. Symbolic links are resolved first, and additional hard links are refused.
+package enum StoreFile {
+    /// The maximum number of symbolic links to follow, as in the system.
+    private static let mostLinks = 40
+
+    /// Returns the absolute path of a file without symbolic links. The file need not exist.
+    /// - Throws: `StoreError` `.cannotOpen` for a folder that does not exist and for symbolic links in a circle.
+    package static func resolved(_ url: URL) throws -> URL {
+        var path = url.path
+        for _ in 0..<mostLinks {
+            if let found = try realPath(path, for: url) { return URL(fileURLWithPath: found, isDirectory: false) }
+            // The file does not exist. Its folder is resolved, and a link to a file not yet created is followed.
+            let (folder, name) = parts(path)
+            guard let realFolder = try realPath(folder, for: url) else {
+                throw StoreError(.cannotOpen, "\(url.path) cannot be created: its folder does not exist. Create the folder")
+            }
+            let place = realFolder == "/" ? "/\(name)" : "\(realFolder)/\(name)"
+            guard let target = FileSystem.linkTarget(place) else { return URL(fileURLWithPath: place, isDirectory: false) }
+            path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
+        }
+        throw unresolvable(url, .linkLoop)
+    }
+
+    private static func parts(_ path: String) -> (folder: String, name: String) {
+        let url = URL(fileURLWithPath: path, isDirectory: false)
+        let folder = url.deletingLastPathComponent().path
+        return (folder.isEmpty ? "." : folder, url.lastPathComponent)
+    }
+
+    /// Returns a path without symbolic links, or nil if there is no such file.
+    private static func realPath(_ path: String, for url: URL) throws -> String? {
+        do throws(SystemError) {
+            return try FileSystem.realPath(path)
+        } catch {
+            if error == .notFound { return nil }
+            throw unresolvable(url, error)
+        }
+    }
+
+    private static func unresolvable(_ url: URL, _ error: SystemError) -> StoreError {
+        if error == .accessDenied, let failure = FilePermission.unreachable(url.path) { return failure }
+        let remedy =
+            error == .linkLoop ? "Its symbolic links lead in a circle; remove them" : "Check the path and its permissions"
+        return StoreError(.cannotOpen, "\(url.path) cannot be found: \(error). \(remedy)")
+    }
+
+    // MARK: Refusing links
+
+    /// Refuses a file that has additional names, under which it would have other locks and logs.
+    /// - Parameter path: The resolved path. A missing file is accepted.
+    package static func checkSingleName(_ path: String) throws {
+        for isRetry in [false, true] {
+            guard furtherNames(path) != nil else { return }
+            // A process that died while renaming the file has left the temporary name.
+            if !isRetry { PartialFile.removeLeftovers(of: path) }
+        }
+        var count = 0
+        // Another process may be about to remove the temporary name.
+        for _ in 0..<50 {
+            CurrentThread.sleep(microseconds: 2_000)
+            guard let names = furtherNames(path) else { return }
+            count = names
+        }
+        throw StoreError(
+            .cannotOpen,
+            "\(path) cannot be opened: it has \(count) names (hard links), and each would have locks of its own. "
+                + "Remove the other names, or open a copy made by a backup")
+    }
+
+    /// Returns the number of names of a file; nil if it has one name or does not exist.
+    private static func furtherNames(_ path: String) -> Int? {
+        guard let status = try? FileStatus(path), status.nameCount > 1, status.isRegularFile else { return nil }
+        return status.nameCount
+    }
+
+    /// Refuses symbolic links, folders and devices under the names of files that the store creates beside its own.
+    package static func checkBeside(_ path: String, _ suffixes: [String]) throws {
+        for suffix in suffixes {
+            guard let status = try? FileStatus(path + suffix, links: .notFollowed) else { continue }
+            guard status.isRegularFile, status.nameCount == 1 else { throw foreign(path + suffix) }
+        }
+    }
+
+    private static func foreign(_ path: String) -> StoreError {
+        StoreError(
+            .cannotOpen,
+            "cannot use \(path): it is a link, or not a regular file. Find out which program created it, and remove it")
+    }
+
+    /// Opens a small file beside a store's file for reading and writing. If it is missing, creates it with the mode and owner
+    /// of the store's file. Never follows a link.
+    /// - Returns: The file, which the caller closes.
+    package static func openBeside(_ path: String, of file: String) throws -> OpenFile {
+        for _ in 0..<16 {
+            do throws(SystemError) {
+                let found = try OpenFile(path, access: .readAndWrite, options: [.noFollow, .nonBlocking])
+                if let status = try? found.status(), status.isRegularFile, status.nameCount <= 1 { return found }
+                found.close()
+                break
+            } catch {
+                if error == .linkLoop { break }
+                guard error == .notFound else { throw StoreError(error, "\(path) cannot be opened") }
+            }
+            // Another process may be faster; then that file is opened.
+            if let made = try makeBeside(path, of: file) { return made }
+        }
+        throw foreign(path)
+    }
+
+    /// Creates such a file. Returns nil if there is a file of that name.
+    private static func makeBeside(_ path: String, of file: String) throws -> OpenFile? {
+        let made: OpenFile
+        do throws(SystemError) {
+            made = try OpenFile(path, access: .readAndWrite, options: [.create, .exclusive, .noFollow])
+        } catch {
+            if error == .exists { return nil }
+            throw StoreError(error, "\(path) cannot be made")
+        }
+        FileAccess(of: file)?.apply(to: made)
+        do { try PartialFile.syncFolder(of: URL(fileURLWithPath: path)) } catch {
+            made.close()
+            throw error
+        }
+        return made
+    }
+
+    /// An open file. It is closed with its last reference.
+    package final class Opened: Sendable {
+        package let file: OpenFile
+
+        package init(_ file: OpenFile) { self.file = file }
+
+        deinit { file.close() }
+    }
+
+    /// Returns whether a path still leads to an open file, which was neither removed nor replaced.
+    package static func isAt(_ path: String, _ file: OpenFile) -> Bool {
+        guard let named = identity(path), let opened = try? file.status() else { return false }
+        return named == opened.identity
+    }
+
+    /// Returns the identity of the file that currently has a name, or nil if there is none.
+    package static func identity(_ path: String) -> FileIdentity? { try? FileStatus(path).identity }
+
+    /// Returns whether a file exists and is not empty.
+    package static func isFilled(_ path: String) -> Bool { byteCount(path) > 0 }
+
+    /// Returns the size of a file; 0 if there is no file.
+    package static func byteCount(_ path: String) -> Int { (try? FileStatus(path))?.byteCount ?? 0 }
+}
+
+/// The owner and permissions of a file.
+package struct FileAccess: Sendable, Hashable {
+    private var permissions: UInt32
+    private let owner: UInt32
+    private let group: UInt32
+
+    /// Reads the access of a file. Returns nil if there is no file.
+    package init?(of path: String) {
+        guard let status = try? FileStatus(path) else { return nil }
+        (permissions, owner, group) = (status.permissions, status.owner, status.group)
+    }
+
+    /// The same access with permission for the owner to read and write.
+    package var withWritingOwner: FileAccess {
+        var access = self
+        access.permissions |= 0o600
+        return access
+    }
+
+    /// Sets the owner and mode of a new file. If the process may not set the owner or group, the file gets fewer permissions.
+    package func apply(to file: OpenFile) {
+        guard var status = try? file.status() else { return }
+        if status.owner != owner || status.group != group {
+            do { try file.setOwner(owner, group: group) } catch { try? file.setOwner(nil, group: group) }
+            guard let changed = try? file.status() else { return }
+            status = changed
+        }
+        try? file.setPermissions(status.group == group ? permissions : permissions & ~0o070)
+    }
+
+    /// Sets the mode of the file of a name, and its owner if the process may.
+    /// - Throws: `SystemError` if the mode cannot be set.
+    package func apply(toFile path: String) throws(SystemError) {
+        try FileSystem.setPermissions(permissions, of: path)
+        // Only the superuser may do this.
+        try? FileSystem.setOwner(owner, group: group, of: path)
+    }
+}

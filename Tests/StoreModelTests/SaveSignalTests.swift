@@ -1,0 +1,50 @@
+import Foundation
+import StoreContract
+import StoreFiles
+import StoreInterface
+import StoreModel
+import Synchronization
+import TestSupport
+import Testing
+
+/// Announcements of saves between processes after the signal file is removed, replaced or moved.
+@Suite struct SaveSignalTests {
+    enum Change: CaseIterable { case none, removed, replaced, movedAway }
+
+    @Test(arguments: Change.allCases)
+    func `S161: saves are announced also after the signal file was removed or replaced`(_ change: Change) async throws {
+        let temporary = try TemporaryFolder()
+        let folder = temporary.url
+        defer { withExtendedLifetime(temporary) {} }
+        let file = folder.appendingPathComponent("store").path
+        let signal = URL(fileURLWithPath: file + "-signal")
+        // One signal object each, as in two processes.
+        let (sender, receiver) = (SaveSignal(besideFile: file), SaveSignal(besideFile: file))
+        let heard = Mutex(0)
+        let watch = try receiver.watch { heard.withLock { $0 += 1 } }
+        sender.send(1)
+        try await until("the first save is heard") { heard.withLock { $0 } > 0 }
+        for round in 0..<3 {
+            switch change {
+            case .none: break
+            case .removed: try FileManager.default.removeItem(at: signal)
+            case .replaced:
+                let other = folder.appendingPathComponent("other")
+                try Data([1]).write(to: other)
+                _ = rename(other.path, signal.path)
+            case .movedAway:
+                try FileManager.default.moveItem(at: signal, to: folder.appendingPathComponent("away\(round)"))
+            }
+            // The removal itself may be reported as a save. The test requires only that later saves are reported.
+            for generation in 2...4 as ClosedRange<Generation> {
+                try await until("save \(generation) of round \(round) is heard") {
+                    let before = heard.withLock { $0 }
+                    sender.send(generation)
+                    for _ in 0..<50 where heard.withLock({ $0 }) == before { try await Task.sleep(for: .milliseconds(2)) }
+                    return heard.withLock { $0 } > before
+                }
+            }
+        }
+        withExtendedLifetime(watch) {}
+    }
+}
