@@ -14,8 +14,8 @@ import Testing
     private static func save(_ number: UInt64) -> PendingSave {
         let layer = Layer(schema: schema)
         layer.seal()
-        let rules = RelationshipRules(Music.model)
-        return PendingSave(sequence: SaveSequence(number), changes: layer.changeSet(), rules: rules, layer: layer)
+        let terms = SaveTerms(rules: RelationshipRules(Music.model))
+        return PendingSave(sequence: SaveSequence(number), changes: layer.changeSet(), terms: terms, layer: layer)
     }
 
     private static func state() throws -> StoreState {

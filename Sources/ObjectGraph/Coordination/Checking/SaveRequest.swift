@@ -44,6 +44,31 @@ struct SaveRequest: Sendable {
     }
 }
 
+/// What every check of one save follows: when it is accepted, and again if an earlier deferred save cannot be written.
+struct SaveTerms: Sendable {
+    var policy: MergePolicy = .error
+    /// For each entity, the columns of deleted objects whose values the history keeps.
+    var preserved: [ColumnSet] = []
+    /// The relationships of the model with which the save was made.
+    var rules: RelationshipRules
+    /// The rules of properties in that model; nil if it has none.
+    var validation: ValidationRules?
+}
+
+extension SaveRequest {
+    var terms: SaveTerms { SaveTerms(policy: policy, preserved: preserved, rules: rules, validation: validation) }
+
+    /// Creates the request that checks an accepted save again.
+    ///
+    /// - Parameter base: The state that preceded the save when it was accepted.
+    init(checkingAgain save: PendingSave, base: StoreState) {
+        self.init(
+            layers: [save.layer], base: base, watched: [], policy: save.terms.policy, durability: .durable,
+            origin: save.changes.origin, preserved: save.terms.preserved, rules: save.terms.rules,
+            validation: save.terms.validation)
+    }
+}
+
 /// The result of a save.
 struct SaveOutcome: Sendable {
     /// A state that contains the save.

@@ -54,11 +54,11 @@ final class StoreState: Sendable {
 struct PendingSave: Sendable {
     var sequence: SaveSequence
     var changes: ChangeSet
-    /// The relationships of the model with which the save was made.
-    var rules: RelationshipRules
+    /// What a second check of the save follows.
+    var terms: SaveTerms
     /// The save alone, as it was accepted. Readers may see it folded with other saves.
     var layer: Layer
-    /// Earlier saves, newest first, that could not be written. The save is checked again without them.
+    /// Earlier saves, newest first, that could not be written. The save is checked again without them, by its ``terms``.
     var leftOut: [Layer] = []
 }
 

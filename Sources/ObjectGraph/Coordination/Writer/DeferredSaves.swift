@@ -41,9 +41,14 @@ struct DeferredSaves {
         var leftOut: [Layer] = []
         /// Whether other connections have committed since the saves were accepted.
         var isOvertaken = false
+        /// Whether a save was written with other changes than it was accepted with, because it was checked again.
+        var isRewritten = false
         /// Saves that are still to be written, oldest first, and the error that prevented it.
         var rest: [PendingSave] = []
         var stop: (any Error)?
+
+        /// Whether contexts see something else now than the saves as they were accepted. No change set describes the difference.
+        var isChanged: Bool { !failures.isEmpty || isOvertaken || isRewritten }
     }
 
     var isFlushing: Bool { flush != nil }

@@ -99,7 +99,7 @@ extension StoreWriter {
             layer.seal()
             request.trace?.accepted(layer)
             state = state.adding(layer)
-            pending.append(PendingSave(sequence: state.sequence, changes: changes, rules: request.rules, layer: layer))
+            pending.append(PendingSave(sequence: state.sequence, changes: changes, terms: request.terms, layer: layer))
             return changes
         }
     }

@@ -8,6 +8,13 @@ extension StoreWriter {
     /// Another process has committed although saves were deferred, because its file of claims was removed.
     struct Overtaken: Error {}
 
+    /// Returns the error to throw to a caller: for ``Overtaken``, the error that kept the deferred saves from being written.
+    func reported(_ error: any Error) -> any Error {
+        guard error is Overtaken else { return error }
+        return shared.withLock { $0.deferred.flushError }
+            ?? StoreError(.storeBusy, "\(store.name): saving failed: another process saves at the same time. Save again")
+    }
+
     /// Folds the saves accepted since the running flush began, and starts a flush if many rows are pending. Runs on the queue.
     func compactDeferred() {
         let rows = state.deferredRows
@@ -98,30 +105,33 @@ extension StoreWriter {
     ///   was left out, or if other connections have committed since. They can do so only if the file of claims was removed.
     private func write(_ save: PendingSave, above before: StoreState, _ written: inout DeferredSaves.Written) throws {
         let known = written.committed
-        let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken
+        let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken || written.isRewritten
         try takeSnapshots()
-        let (numbers, newest, generation) = try store.write(.durable) { transaction in
-            var save = save
+        let (checked, numbers, newest, generation) = try store.write(.durable) { transaction in
             let newest = transaction.generation
-            if mustCheck || newest != known { save = try checked(save, above: before) }
-            let state = StoreState(base: before.base, deferred: [save.layer], sequence: before.sequence)
-            let numbers = CommitNumbers([save.sequence], first: transaction.nextGeneration)
-            try state.writePending([save], numbers, in: transaction)
-            return (numbers, newest, transaction.generation)
+            let checked = mustCheck || newest != known ? try checkedAgain(save, above: before) : save
+            // The merge policy may have dropped all changes (S063).
+            guard checked.layer === save.layer || !checked.layer.isEmpty else {
+                return (checked, CommitNumbers.none, newest, newest)
+            }
+            let state = StoreState(base: before.base, deferred: [checked.layer], sequence: before.sequence)
+            let numbers = CommitNumbers([checked.sequence], first: transaction.nextGeneration)
+            try state.writePending([checked], numbers, in: transaction)
+            return (checked, numbers, newest, transaction.generation)
         }
         // Record the number now, because the check of the next save compares versions.
         shared.withLock { $0.numbers.note(numbers) }
         if newest != known { written.isOvertaken = true }
+        if checked.layer !== save.layer { written.isRewritten = true }
         written.base = lazySnapshot(after: generation)
         written.committed = generation
     }
 
-    /// Checks a save against the present content of the file, inside the transaction that writes it.
-    private func checked(_ save: PendingSave, above before: StoreState) throws -> PendingSave {
-        let request = SaveRequest(
-            layers: [save.layer], base: before, watched: [], policy: .error, durability: .durable, origin: SaveOrigin(),
-            preserved: [], rules: save.rules)
+    /// Checks a save against the present content of the file, inside the transaction that writes it, by the rules and the merge policy with
+    /// which it was accepted.
+    private func checkedAgain(_ save: PendingSave, above before: StoreState) throws -> PendingSave {
         let state = StoreState(base: try newSnapshot(), sequence: before.sequence.next)
+        let request = SaveRequest(checkingAgain: save, base: before)
         var check = SaveCheck(request: request, state: state, writer: self)
         let layer = try check.resolvedLayer()
         guard layer !== save.layer else { return save }
@@ -131,7 +141,9 @@ extension StoreWriter {
         checked.layer.stamp(.accepted(save.sequence))
         checked.changes = checked.layer.changeSet(origin: save.changes.origin)
         checked.changes.generation = save.changes.generation
-        checked.changes.tombstones = save.changes.tombstones
+        if !request.preserved.isEmpty, layer.mayDelete {
+            try checked.changes.markDeleted(preserving: request.preserved, from: state.view)
+        }
         return checked
     }
 
@@ -188,18 +200,16 @@ extension StoreWriter {
         let (moved, listeners) = shared.withLock { shared -> (StoreState, [SaveListeners.Call]) in
             let newer = shared.state.deferred.dropLast(flush.state.deferred.count)
             let accepted = shared.state.pendingSaves - flush.state.pendingSaves
-            // Left-out saves and saves of other connections change what contexts see, without a change set that describes it.
-            let isChanged = !written.failures.isEmpty || written.isOvertaken
-            let sequence = isChanged ? shared.state.sequence.next : shared.state.sequence
+            let sequence = written.isChanged ? shared.state.sequence.next : shared.state.sequence
             shared.deferred.endFlush(flush, written)
             shared.state = StoreState(
                 base: written.base, committed: written.committed, deferred: newer + written.rest.reversed().map(\.layer),
                 pendingSaves: accepted + written.rest.count, sequence: sequence)
-            if isChanged { shared.recent.append(.unknown, sequence) }
+            if written.isChanged { shared.recent.append(.unknown, sequence) }
             return (shared.state, shared.listeners.all)
         }
         // Notify contexts, so that they release the old snapshot, and the layers that are now in the file.
-        let origin: UInt64 = written.failures.isEmpty && !written.isOvertaken ? .max : 0
+        let origin: UInt64 = written.isChanged ? 0 : .max
         for listener in listeners { listener(moved, origin) }
         if moved.pendingSaves == 0 {
             claim.release()

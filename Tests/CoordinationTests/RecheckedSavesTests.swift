@@ -1,0 +1,157 @@
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Deferred saves that are checked again, because an earlier one cannot be written.
+@Suite struct RecheckedSavesTests {
+    private let clock = SteppedClock()
+
+    private static let tooLarge = StoreError(.valueTooLarge, "a value is too large. Change it")
+    private static let diskFull = StoreError(.full, "the disk is full. Make room")
+
+    /// A merge policy, and what becomes of the later of two saves of one track if the earlier one is left out.
+    struct Case: Sendable, CustomStringConvertible {
+        var description: String
+        var policy: MergePolicy
+        var isReported = false
+        var plays: Int64 = 0
+        var saves = 1
+    }
+
+    static let cases = [
+        Case(description: "error", policy: .error, isReported: true),
+        Case(description: "storeTrump", policy: .storeTrump, plays: 7, saves: 2),
+        Case(description: "objectTrump", policy: .objectTrump, plays: 7, saves: 2),
+        Case(description: "rollback", policy: .rollback),
+        // The whole object has the value that cannot be written.
+        Case(description: "overwrite", policy: .overwrite, isReported: true),
+        Case(
+            description: "custom", policy: .custom { $0.reduce(into: [:]) { $0[$1.objectID] = .objectTrump } }, plays: 7,
+            saves: 2),
+    ]
+
+    /// Refuses every layer with a value of a text.
+    private static func refuse(_ text: String, of entity: String, in model: Model, _ store: FaultyStore) throws {
+        let number = try #require(model.entity(named: entity)).number
+        store.refuse { layer in
+            var isRefused = false
+            layer.forEachRow(of: number, \.touched) { _, row in
+                row.set.forEach { if row[$0] == .string(text) { isRefused = true } }
+            }
+            return isRefused ? tooLarge : nil
+        }
+    }
+
+    private func failures(_ coordinator: PersistentStoreCoordinator) async throws -> [String] {
+        let error = try #require(await #expect(throws: SaveError.self) { try await coordinator.flush() })
+        guard case .deferredSavesFailed(let failures) = error else {
+            Issue.record("another error: \(error)")
+            return []
+        }
+        return failures.map(\.origin.contextName)
+    }
+
+    /// Saves a track, then makes two deferred saves of it, of which the store refuses the first. Returns the track.
+    private func saveTwice(_ policy: MergePolicy, _ coordinator: PersistentStoreCoordinator) async throws -> ObjectID {
+        let first = coordinator.newBackgroundContext(name: "bad")
+        let id = try await first.perform(andSave: .durable) { $0.makeTrack("t").objectID }
+        try await first.perform(andSave: .deferred(within: .seconds(600))) {
+            try $0.existingObject(with: id)["title"] = "bad"
+        }
+        let second = coordinator.newBackgroundContext(name: "update")
+        try await second.perform(andSave: .deferred(within: .seconds(600))) { context in
+            context.mergePolicy = policy
+            try context.existingObject(with: id)["plays"] = .int(7)
+        }
+        return id
+    }
+
+    /// Catches: a save that is rechecked under the policy `error`, whatever its context's policy is.
+    @Test(arguments: cases)
+    func `S105, S067: a save that follows one that was left out is settled by its own merge policy`(_ test: Case) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let id = try await saveTwice(test.policy, coordinator)
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        #expect(try await failures(coordinator) == (test.isReported ? ["bad", "update"] : ["bad"]))
+        store.refuse(nil)
+        let shown = try await coordinator.newBackgroundContext().perform { context in
+            let track = try context.existingObject(with: id)
+            return [track["title"], track["plays"]]
+        }
+        #expect(shown == ["t", .int(test.plays)])
+        let snapshot = try store.snapshot()
+        #expect(try snapshot.value(id.entity, key: id.key, column: Music.column("Track", "plays")) == .int(test.plays))
+        #expect(try store.history(after: 0, limit: 100)?.count == test.saves)
+        try await coordinator.flush()
+        #expect(try store.verify() == [])
+    }
+
+    /// Catches: contexts that go on showing a save that a later flush has written differently, without a failure of its own.
+    @Test func `S093: contexts merge what a flush wrote otherwise than it was accepted`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let id = try await saveTwice(.rollback, coordinator)
+        let reader = coordinator.newBackgroundContext()
+        await reader.perform { $0.automaticallyMergesChanges = true }
+        func plays() async throws -> Value { try await reader.perform { try $0.existingObject(with: id)["plays"] } }
+        #expect(try await plays() == .int(7))
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        store.fail { call, _ in call == .commit ? Self.diskFull : nil }
+        await #expect(throws: StoreError.self) { try await coordinator.flush() }
+        store.fail(nil)
+        #expect(try await failures(coordinator) == ["bad"])
+        clock.advance(by: .seconds(10))
+        try await until("the reader has merged") { try await plays() == .int(0) }
+    }
+
+    /// A list of at least one item, without an inverse.
+    private static let lists: Model = {
+        do {
+            return try Model([
+                EntityDescription(name: "Item", properties: [.attribute(.init(name: "title", type: .string))]),
+                EntityDescription(
+                    name: "List",
+                    properties: [
+                        .relationship(
+                            .init(
+                                name: "items", destination: "Item", inverse: nil, cardinality: .toMany, inference: .refused,
+                                rules: [.count(1...)]))
+                    ]),
+            ])
+        } catch { preconditionFailure("the model is wrong: \(error)") }
+    }()
+
+    /// Catches: a list that is empty in the file, because the save that filled it was left out.
+    @Test func `S061: a save that follows one that was left out keeps to the rules of counts`() async throws {
+        let store = FaultyStore(schema: Self.lists.storeSchema)
+        let coordinator = try PersistentStoreCoordinator(
+            model: Self.lists, store: store, routing: .snapshot, name: "test", clock: clock)
+        let first = coordinator.newBackgroundContext(name: "bad")
+        let (list, item) = try await first.perform(andSave: .durable) { context in
+            let (list, item) = (context.insert("List"), context.insert("Item"))
+            item["title"] = "a"
+            list.add(item, to: "items")
+            return (list.objectID, item.objectID)
+        }
+        try await first.perform(andSave: .deferred(within: .seconds(600))) { context in
+            let item = context.insert("Item")
+            item["title"] = "bad"
+            try context.existingObject(with: list).add(item, to: "items")
+        }
+        let second = coordinator.newBackgroundContext(name: "remove")
+        try await second.perform(andSave: .deferred(within: .seconds(600))) { context in
+            try context.existingObject(with: list).remove(try context.existingObject(with: item), from: "items")
+        }
+        try Self.refuse("bad", of: "Item", in: Self.lists, store)
+        #expect(try await failures(coordinator) == ["bad", "remove"])
+        store.refuse(nil)
+        let items = try await coordinator.newBackgroundContext().perform { context in
+            try context.existingObject(with: list).relatedObjects("items").map(\.objectID)
+        }
+        #expect(items == [item])
+        #expect(try store.verify() == [])
+    }
+}
