@@ -8,6 +8,7 @@ extension ManagedObjectContext {
     ///
     /// Nothing is saved or changed. `willSave` hooks are not called, because they may change objects.
     /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root.
+    /// Deferred saves that cannot be written together are written one by one first, as they are before a save.
     ///
     /// The cost is that of the save without waiting for the disk. The executors are not blocked. On LMDB, large values of more than
     /// 16 MiB together are written before the transaction and removed after it.

@@ -5,29 +5,48 @@ extension StoreWriter {
     /// Thrown to abort the transaction of a preview.
     private struct PreviewRollback: Error {}
 
+    /// Thrown if the deferred saves must be written before the preview, as they are before a save.
+    private struct MustFlush: Error {
+        var cause: any Error
+    }
+
     /// Checks a request and writes it, with the deferred saves before it, in a transaction that is then aborted.
     func preview(_ request: SaveRequest) async -> SavePreview {
         do {
             return try await onQueue { writer in
                 writer.finishFlush()
-                return writer.tried(request)
+                return writer.previewNow(request)
             }
         } catch {
             return SavePreview(failure: error)
         }
     }
 
-    private func tried(_ request: SaveRequest) -> SavePreview {
+    /// Runs on the queue, when no flush is running.
+    private func previewNow(_ request: SaveRequest) -> SavePreview {
+        do {
+            return try tried(request)
+        } catch {
+            // Another process has saved, or a deferred save cannot be written. Only a flush settles either.
+            startFlush()
+            finishFlush()
+        }
+        do {
+            return try tried(request)
+        } catch {
+            return SavePreview(failure: reported((error as? MustFlush)?.cause ?? error))
+        }
+    }
+
+    /// - Throws: ``MustFlush``.
+    private func tried(_ request: SaveRequest) throws -> SavePreview {
         var request = request
         request.isPreview = true
         let start = state
         var preview = SavePreview()
         do {
             try transaction { transaction in
-                let base = try currentBase(start, transaction)
-                let pending = shared.withLock { $0.deferred.pending }
-                try base.writePending(
-                    pending, CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration), in: transaction)
+                let base = try writtenBase(start, transaction)
                 var check = SaveCheck(request: request, state: base, writer: self)
                 // Also if the check throws: the conflicts are the result then.
                 defer { preview.conflicts = check.met }
@@ -42,11 +61,27 @@ extension StoreWriter {
             }
         } catch is PreviewRollback {
             return preview
+        } catch let error as MustFlush {
+            throw error
         } catch {
             preview.changes = ChangeSet()
             preview.failure = error
         }
         return preview
+    }
+
+    /// Returns the state that the save would follow, after writing the deferred saves in it.
+    private func writtenBase(_ start: StoreState, _ transaction: any StoreTransaction) throws -> StoreState {
+        let pending = shared.withLock { $0.deferred.pending }
+        do {
+            let base = try currentBase(start, transaction)
+            if !pending.allSatisfy(\.leftOut.isEmpty) { throw Overtaken() }
+            try base.writePending(
+                pending, CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration), in: transaction)
+            return base
+        } catch {
+            throw MustFlush(cause: error)
+        }
     }
 
     /// Stamps a layer as the save that follows a state, and returns its changes for the history.

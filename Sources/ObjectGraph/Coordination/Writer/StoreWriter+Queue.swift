@@ -22,7 +22,7 @@ extension StoreWriter {
                 finishFlush()
             }
             for job in jobs {
-                do { try process([job]) } catch { job.completion(.failure(error)) }
+                do { try process([job]) } catch { job.completion(.failure(reported(error))) }
             }
         }
     }
