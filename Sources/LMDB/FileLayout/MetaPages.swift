@@ -23,8 +23,20 @@ public struct MetaPages: Sendable, Hashable {
     public var lastPage: UInt64
     /// The number of the commit that wrote the meta page.
     public var lastTransaction: UInt64
-    var freeRoot: UInt64
-    var mainRoot: UInt64
+    var freeTree: TreeRecord
+    var mainTree: TreeRecord
+    var freeRoot: UInt64 { freeTree.root }
+    var mainRoot: UInt64 { mainTree.root }
+
+    /// The counts in a meta page about a tree, with which a walk through the tree is compared.
+    struct TreeRecord: Sendable, Hashable {
+        var flags: UInt16
+        /// The number of levels.
+        var depth: UInt16
+        var entries: UInt64
+        var root: UInt64
+    }
+
     /// The expected size of the file in bytes, up to the last page.
     public var expectedByteCount: UInt64 { (lastPage &+ 1) &* UInt64(pageSize) }
 
@@ -34,8 +46,13 @@ public struct MetaPages: Sendable, Hashable {
     private static let versionOffset = 20
     private static let mapSizeOffset = 32
     private static let pageSizeOffset = 40
-    private static let freeRootOffset = 80
-    private static let mainRootOffset = 128
+    private static let freeTreeOffset = 40
+    private static let mainTreeOffset = 88
+    // Offsets in the record of a tree.
+    private static let treeFlagsOffset = 4
+    private static let treeDepthOffset = 6
+    private static let treeEntriesOffset = 32
+    private static let treeRootOffset = 40
     private static let lastPageOffset = 136
     private static let transactionOffset = 144
     private static let count = 152
@@ -59,9 +76,16 @@ public struct MetaPages: Sendable, Hashable {
             // Each commit writes the other meta page: even commits the first, odd commits the second.
             let isSound =
                 numbers == [0, 0] || (numbers[0] % 2 == 0 && (numbers[0] &+ 1 == numbers[1] || numbers[1] &+ 1 == numbers[0]))
-            if isSound { return .sound(numbers[1] > numbers[0] ? pages[1] : pages[0]) }
+            let (newest, older) = numbers[1] > numbers[0] ? (pages[1], pages[0]) : (pages[0], pages[1])
+            // LMDB never gives pages at the end back.
+            let isGrown = newest.lastPage >= older.lastPage
+            if isSound, isGrown { return .sound(newest) }
             // A process may have committed between the two reads.
             guard pages != last else {
+                if isSound {
+                    return .damaged(
+                        "its meta page gives \(newest.lastPage) as the last page, although it was \(older.lastPage) before")
+                }
                 return .damaged("its meta pages are of commits \(numbers[0]) and \(numbers[1]), of which none follows the other")
             }
             last = pages
@@ -137,8 +161,13 @@ public struct MetaPages: Sendable, Hashable {
             guard number(transactionOffset, UInt64.self) < 1 << 62 else {
                 return .failure(Problem(finding: .damaged("its meta page gives an impossible number of commits")))
             }
-            for offset in [freeRootOffset, mainRootOffset] {
-                let root = number(offset, UInt64.self)
+            func tree(_ offset: Int) -> TreeRecord {
+                TreeRecord(
+                    flags: number(offset + treeFlagsOffset, UInt16.self), depth: number(offset + treeDepthOffset, UInt16.self),
+                    entries: number(offset + treeEntriesOffset, UInt64.self), root: number(offset + treeRootOffset, UInt64.self))
+            }
+            let (free, main) = (tree(freeTreeOffset), tree(mainTreeOffset))
+            for root in [free.root, main.root] {
                 guard root == .max || (root >= 2 && root <= lastPage) else {
                     return .failure(Problem(finding: .damaged("its meta page points to page \(root) of \(lastPage)")))
                 }
@@ -146,7 +175,7 @@ public struct MetaPages: Sendable, Hashable {
             return .success(
                 MetaPages(
                     pageSize: pageSize, lastPage: lastPage, lastTransaction: number(transactionOffset, UInt64.self),
-                    freeRoot: number(freeRootOffset, UInt64.self), mainRoot: number(mainRootOffset, UInt64.self)))
+                    freeTree: free, mainTree: main))
         }
     }
 

@@ -6,7 +6,8 @@ internal import Platform
 public struct TreeCheck {
     /// The part of the file to read.
     public enum Scope: Sendable {
-        /// The main tree, the root page of each other tree, and one whole tree: a few pages, for opening.
+        /// The main tree, the list of free pages, the root page of each other tree, and one whole tree: a few pages, for opening. Of a
+        /// long list, the newest part.
         case roots
         /// Every page of every tree, once.
         case everything
@@ -78,6 +79,16 @@ public struct TreeCheck {
     private static let mostLevels = 32
     private static let mostFindings = 100
     private static let none = UInt64.max
+    /// The number of pages of the free list that opening reads. They name about 130,000 free pages.
+    private static let freeListPagesAtOpening = 256
+    /// The number of pages of a file up to which its unexpected end is a reason to read all of it.
+    private static let pagesToReadAll = 1 << 14
+
+    private struct Counts {
+        var entries: UInt64 = 0
+        /// The number of levels.
+        var depth = 0
+    }
 
     private let file: OpenFile
     private let meta: MetaPages
@@ -88,8 +99,16 @@ public struct TreeCheck {
     private var seen: [UInt64]
     /// The pages visited in a check of roots. Damage may lead to the same pages again and again.
     private var visited: Set<UInt64> = []
-    /// The number of entries in the current tree.
-    private var entryCount: UInt64 = 0
+    /// What was counted in the current tree.
+    private var counts = Counts()
+    /// The number of pages of the free list that may still be read.
+    private var freeListPagesLeft = Int.max
+    /// Whether a part of the free list was left out.
+    private var isFreeListCut = false
+    /// The newest commit that the free list names.
+    private var newestFree: UInt64?
+    /// Whether the main tree has the tree that is checked whole in every scope. It then is the file of a store.
+    private var isStore = false
     private var findings: [String] = []
     private var freeLists: [[UInt8]] = []
 
@@ -108,6 +127,10 @@ public struct TreeCheck {
         let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
         defer { file.close() }
         let size = try LMDBError.opening { () throws(SystemError) in try file.status().byteCount }
+        // A process that died may have left pages behind the last page. Otherwise the number of the last page is wrong, and only pages
+        // in use show it.
+        let pages = UInt64(size / meta.pageSize)
+        let scope = pages > meta.lastPage + 1 && pages <= pagesToReadAll ? Scope.everything : scope
         var check = TreeCheck(file: file, meta: meta, scope: scope, readAtOpening: readAtOpening, byteCount: size)
         check.walk()
         // Without a reader that keeps the pages, another process may have reused them.
@@ -126,13 +149,37 @@ public struct TreeCheck {
 
     private mutating func walk() {
         tree(meta.mainRoot, owner: "the main tree", level: 0, rules: .main)
+        if scope == .everything || isStore { compare(meta.mainTree, "the main tree") }
+        if isStore, meta.mainTree.flags != 0 { report("the main tree is of a kind that no store has") }
+        // LMDB keeps flags of the whole file there too.
+        if isStore, meta.freeTree.flags & 0x3E != 8 { report("the free list is of a kind that it never has") }
         let isShort = filePages <= meta.lastPage
-        guard scope == .everything || isShort else { return }
+        if scope == .roots, !isShort { freeListPagesLeft = Self.freeListPagesAtOpening }
+        counts = Counts()
         tree(meta.freeRoot, owner: "the free list", level: 0, rules: .freeList)
+        if scope == .everything || isStore { checkFreeTree() }
         if isShort { checkMissing() }
-        guard scope == .everything else { return }
         // Runs after all trees, when the pages in use are known.
         for list in freeLists { checkFree(list) }
+    }
+
+    /// Compares what was counted in a tree with its record in the meta page, which LMDB uses without looking at the tree.
+    private mutating func compare(_ record: MetaPages.TreeRecord, _ owner: String, isWhole: Bool = true) {
+        guard findings.isEmpty else { return }
+        guard !isWhole || record.entries == counts.entries else {
+            return report("\(owner) has \(counts.entries) entries, but the meta page says \(record.entries)")
+        }
+        guard Int(record.depth) == counts.depth else {
+            return report("\(owner) has \(counts.depth) levels, but the meta page says \(record.depth)")
+        }
+    }
+
+    /// Checks that the free list belongs to the newest commit. LMDB would write over the pages that an earlier list names.
+    private mutating func checkFreeTree() {
+        compare(meta.freeTree, "the free list", isWhole: !isFreeListCut)
+        // Each commit but the first replaces pages, and lists them under its number.
+        guard findings.isEmpty, isStore, meta.lastTransaction > 1, newestFree != meta.lastTransaction else { return }
+        report("the free list is of commit \(newestFree ?? 0), but the newest is \(meta.lastTransaction)")
     }
 
     /// Checks a list of free pages, which consists of a count and page numbers. A page in use must not be free.
@@ -223,9 +270,11 @@ public struct TreeCheck {
     private mutating func tree(_ root: UInt64, owner: String, level: Int, rules: Rules) {
         guard root != Self.none, findings.count < Self.mostFindings else { return }
         guard level < Self.mostLevels else { return report("\(owner) is deeper than a tree can be") }
+        if rules.isFreeList, !mayReadFreeList(pages: 1) { return }
         guard take(root, count: 1, owner), let bytes = page(root, owner) else { return }
         let flags = Self.number(bytes, at: 10, as: UInt16.self)
         let kind = flags & Flags.kinds
+        counts.depth = max(counts.depth, level + 1)
         guard kind == Flags.branch || kind == Flags.leaf else {
             return report("page \(root) of \(owner) is neither a branch nor a leaf")
         }
@@ -245,7 +294,9 @@ public struct TreeCheck {
         guard entries.count >= (kind == Flags.branch && !rules.isFreeList ? 2 : 1) else {
             return report("page \(root) of \(owner) has too few entries")
         }
-        for (position, entry) in entries.enumerated() {
+        // The newest part of the free list comes first, because a long list is not read to its end.
+        let places = Array(entries.enumerated())
+        for (position, entry) in rules.isFreeList ? places.reversed() : places {
             if kind == Flags.branch {
                 // LMDB never reads the key of the first entry.
                 if position > 0, !checkKey(bytes, entry: entry, page: root, owner: owner, rules: rules) { return }
@@ -258,6 +309,13 @@ public struct TreeCheck {
                 value(bytes, entry: entry, number: root, owner: owner, level: level, rules: rules)
             }
         }
+    }
+
+    /// Returns whether so many pages of the free list may be read, and counts them.
+    private mutating func mayReadFreeList(pages: Int) -> Bool {
+        freeListPagesLeft -= pages
+        if freeListPagesLeft < 0 { isFreeListCut = true }
+        return !isFreeListCut
     }
 
     private mutating func checkKey(_ bytes: [UInt8], entry: Int, page: UInt64, owner: String, rules: Rules) -> Bool {
@@ -296,7 +354,7 @@ public struct TreeCheck {
         guard count > 0, size == 8, Self.headerSize + count * size <= range.count else {
             return report("page \(number) of \(owner) has more numbers than room")
         }
-        entryCount += UInt64(count)
+        counts.entries += UInt64(count)
     }
 
     private mutating func value(
@@ -313,7 +371,11 @@ public struct TreeCheck {
             return report("page \(number) of \(owner) has a record of a tree that is too short")
         }
         // If an entry has several values, each value counts.
-        if flags & Flags.duplicates == 0 { entryCount += 1 }
+        if flags & Flags.duplicates == 0 { counts.entries += 1 }
+        if rules.isFreeList {
+            let commit = Self.number(bytes, at: start - keyCount, as: UInt64.self)
+            newestFree = max(commit, newestFree ?? 0)
+        }
         switch flags {
         case 0:
             if rules.hasNumberValues, size != 8 { return report("page \(number) of \(owner) has a value that is no number") }
@@ -324,6 +386,7 @@ public struct TreeCheck {
             let name = String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self)
             var rules = Rules(flags: Self.number(bytes, at: start + 4, as: UInt16.self))
             rules?.isReadAtOpening = name == readAtOpening
+            if name == readAtOpening { isStore = true }
             record(bytes, start: start, name: name, level: 0, rules: rules)
         case Flags.subTree | Flags.duplicates where rules.hasNumberValues:
             // The record also contains the width of the tree's numbers.
@@ -345,14 +408,16 @@ public struct TreeCheck {
         guard let rules = rules ?? (scope == .roots ? .unknown : nil) else {
             return report("\(name) is a tree of a kind that no store has")
         }
-        let (outer, known) = (entryCount, findings.count)
-        entryCount = 0
+        let (outer, known) = (counts, findings.count)
+        counts = Counts()
         tree(Self.number(bytes, at: start + Self.rootOffset, as: UInt64.self), owner: name, level: level, rules: rules)
         let claimed = Self.number(bytes, at: start + Self.entriesOffset, as: UInt64.self)
-        if scope == .everything, findings.count == known, entryCount != claimed {
-            report("\(name) has \(entryCount) entries, but its record says \(claimed)")
+        if scope == .everything, findings.count == known, counts.entries != claimed {
+            report("\(name) has \(counts.entries) entries, but its record says \(claimed)")
         }
-        entryCount = rules.isValues ? outer + entryCount : outer
+        let entries = counts.entries
+        counts = outer
+        if rules.isValues { counts.entries += entries }
     }
 
     /// Checks a value on pages of its own. If a value shrinks within a transaction, LMDB keeps the longer run of pages. The
@@ -366,7 +431,7 @@ public struct TreeCheck {
             return report("page \(first) of \(owner) should hold a value of \(size) bytes, but does not")
         }
         if count > 1, !take(first + 1, count: count - 1, owner) { return }
-        guard rules.isFreeList else { return }
+        guard rules.isFreeList, mayReadFreeList(pages: Int(clamping: count)) else { return }
         var list = [UInt8](repeating: 0, count: size)
         let got = list.withUnsafeMutableBytes {
             try? file.read(into: $0, at: Int(first) * meta.pageSize + Self.headerSize)

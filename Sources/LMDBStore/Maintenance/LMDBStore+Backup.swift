@@ -58,7 +58,8 @@ extension LMDBStore {
     /// - Returns: The copy's newest save.
     static func checkCopy(_ partial: PartialFile) throws -> Generation {
         do {
-            if let finding = try TreeCheck.findings(path: partial.path, scope: .everything)?.first {
+            let findings = try TreeCheck.findings(path: partial.path, scope: .everything, readAtOpening: MetaTable.name)
+            if let finding = findings?.first {
                 throw StoreError(
                     .damaged, "\(partial.target) was not made, because the copy is damaged: \(finding). Verify the store")
             }

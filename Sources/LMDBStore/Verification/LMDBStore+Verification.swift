@@ -26,7 +26,8 @@ extension LMDBStore {
             let snapshot = try newestSnapshot()
             if case .damaged(let reason) = try mappingErrors({ try MetaPages.read(path: url.path) }) { return [reason] }
             let findings = try mappingErrors {
-                try TreeCheck.findings(path: url.path, transaction: snapshot.transactionNumber, scope: .everything)
+                try TreeCheck.findings(
+                    path: url.path, transaction: snapshot.transactionNumber, scope: .everything, readAtOpening: MetaTable.name)
             }
             // Until here, the snapshot keeps its pages from being overwritten.
             withExtendedLifetime(snapshot) {}
