@@ -12,15 +12,23 @@ struct LockFile {
     /// The number of tries, and the wait in microseconds between them, for processes that are about to close the file.
     private static let patience = (tries: 20, wait: UInt32(50_000))
 
+    /// The work that needs the lock, for errors.
+    enum Purpose: String { case migrating = "migrate", restoring = "restore" }
+
     private let path: String
     private let opened: OpenFile
 
     /// Acquires the lock.
+    /// - Parameters:
+    ///   - file: The path of the store.
+    ///   - source: The file whose mode and owner a new lock file gets if the store does not exist.
+    ///   - purpose: The work that needs the lock.
     /// - Throws: `StoreError` `.inUseElsewhere` while another process has the file open.
-    init(of file: String) throws {
+    init(of file: String, like source: String? = nil, for purpose: Purpose = .migrating) throws {
         path = file + "-lock"
+        let model = try source.flatMap { try FileIdentity.of(path: file) == nil ? $0 : nil } ?? file
         for _ in 0..<Self.patience.tries {
-            let opened = try StoreFile.openBeside(path, of: file)
+            let opened = try StoreFile.openBeside(path, of: model)
             let isLocked = (try? opened.tryLock(byte: 0, .exclusive, owner: .process)) ?? false
             // The previous owner of the lock may have removed the file.
             if isLocked, FileIdentity.of(opened) == (try? FileIdentity.of(path: path)) {
@@ -30,7 +38,7 @@ struct LockFile {
             opened.close()
             CurrentThread.sleep(microseconds: Self.patience.wait)
         }
-        throw Self.inUse(file)
+        throw Self.inUse(file, for: purpose)
     }
 
     /// Removes the lock file, so that waiting processes create a new one.
@@ -38,6 +46,9 @@ struct LockFile {
         try? FileSystem.remove(path)
         opened.close()
     }
+
+    /// Keeps the lock file. Processes that wait for the lock continue with it.
+    func unlock() { opened.close() }
 
     /// Returns whether no other process currently has the file open.
     static func isFree(of file: String) throws -> Bool {
@@ -53,9 +64,9 @@ struct LockFile {
         (try? lockFile.isLockedElsewhere(byte: 0, owner: .process)) == false
     }
 
-    static func inUse(_ file: String) -> StoreError {
+    static func inUse(_ file: String, for purpose: Purpose = .migrating) -> StoreError {
         StoreError(
             .inUseElsewhere,
-            "cannot migrate \(file): it is open in another process. Close it there")
+            "cannot \(purpose.rawValue) \(file): it is open in another process. Close it there")
     }
 }

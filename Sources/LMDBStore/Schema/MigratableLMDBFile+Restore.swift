@@ -17,11 +17,11 @@ extension MigratableLMDBFile {
     /// The lock file is kept and locked meanwhile. A process that opens the store waits, and then finds the new file. The
     /// lock file's content about the old file is not used: the first process that opens a store rewrites it.
     func restore(from backup: URL, cancellation: Cancellation) throws {
-        let source = backup.resolvingSymlinksInPath()
-        let target = url.resolvingSymlinksInPath()
-        guard let file = try FileIdentity.of(path: source.path) else {
-            throw StoreError(.cannotOpen, "cannot restore \(target.path): there is no backup at \(source.path). Check the path")
+        let target = try StoreFile.resolved(url)
+        guard let file = try FileIdentity.of(path: backup.path) else {
+            throw StoreError(.cannotOpen, "cannot restore \(target.path): there is no backup at \(backup.path). Check the path")
         }
+        let source = try StoreFile.resolved(backup)
         guard try FileIdentity.of(path: target.path) != file else {
             throw StoreError(.cannotOpen, "cannot restore \(target.path): it is the backup itself. Give another path")
         }
@@ -29,7 +29,7 @@ extension MigratableLMDBFile {
             throw StoreError(.inUseElsewhere, "cannot restore from \(source.path): it is open in this process. Close it first")
         }
         try EnvironmentRegistry.exclusively(path: target.path) {
-            let lock = try StoreFileLock(of: target.path)
+            let lock = try LockFile(of: target.path, like: source.path, for: .restoring)
             defer { lock.unlock() }
             let partial = try PartialFile(for: target, existing: .replace)
             defer { partial.discard() }
@@ -87,34 +87,5 @@ private struct RestoredCopy {
             if count == 0 { return }
             try writeCopy(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: target, of: source)
         }
-    }
-}
-
-/// The lock that LMDB acquires on the first byte of a store's lock file. A process that opens the store alone acquires it
-/// exclusively; every process that has the store open shares it. Use this type only for files that this process does not have
-/// open, because closing the lock file would release its locks.
-private final class StoreFileLock {
-    private var lockFile: OpenFile?
-
-    /// Acquires the lock.
-    /// - Throws: `StoreError` `.inUseElsewhere` while another process has the store open.
-    init(of path: String) throws {
-        let opened: OpenFile
-        do throws(SystemError) {
-            opened = try OpenFile(path + "-lock", access: .readAndWrite, options: [.create, .noFollow], permissions: 0o644)
-        } catch {
-            throw StoreError(error, "\(path)-lock cannot be opened")
-        }
-        guard (try? opened.tryLock(byte: 0, .exclusive, owner: .process)) == true else {
-            opened.close()
-            throw StoreError(
-                .inUseElsewhere, "cannot restore \(path): it is open in another process. Close it there")
-        }
-        lockFile = opened
-    }
-
-    func unlock() {
-        lockFile?.close()
-        lockFile = nil
     }
 }

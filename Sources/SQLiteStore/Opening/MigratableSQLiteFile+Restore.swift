@@ -10,12 +10,12 @@ extension MigratableSQLiteFile {
     /// SQLite's backup API also copies changes that are only in the backup's log. The target's log is written back and
     /// removed before the rename, because SQLite would apply it to the new file.
     func restore(from backup: URL, cancellation: Cancellation) throws {
-        let source = backup.resolvingSymlinksInPath()
         let target = try StoreFile.resolved(url)
-        guard FileManager.default.fileExists(atPath: source.path) else {
-            throw StoreError(.cannotOpen, "cannot restore \(target.path): there is no backup at \(source.path). Check the path")
+        guard FileManager.default.fileExists(atPath: backup.path) else {
+            throw StoreError(.cannotOpen, "cannot restore \(target.path): there is no backup at \(backup.path). Check the path")
         }
-        guard source != target else {
+        let source = try StoreFile.resolved(backup)
+        guard StoreFile.identity(source.path) != StoreFile.identity(target.path) else {
             throw StoreError(.cannotOpen, "cannot restore \(target.path): it is the backup itself. Give another path")
         }
         let partial = try PartialFile(for: target, existing: .replace)

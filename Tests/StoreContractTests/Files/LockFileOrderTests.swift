@@ -1,0 +1,144 @@
+import Foundation
+import LMDBStore
+import Platform
+import StoreContract
+import StoreInterface
+import Testing
+
+/// The order in which one process removes a lock file and another one locks it or opens the store. Other processes are played by
+/// what they do to the files, between two calls of the system.
+@Suite struct LockFileOrderTests {
+    private static func insert(_ store: any ObjectStore, _ key: ObjectKey) throws {
+        try ContractStore.save(store, durability: .durable) { $0.insertItem(key, name: "item \(key)") }
+    }
+
+    /// Creates a closed store with two saves, a backup of it after the first, and a copy of the closed file.
+    private static func prepare(_ folder: TemporaryFolder) throws -> (path: String, backup: String, copy: String) {
+        let path = folder.url.appendingPathComponent("store").path
+        let (backup, copy) = (folder.url.appendingPathComponent("backup"), folder.url.appendingPathComponent("copy").path)
+        let store = try FileKind.lmdb.open(path)
+        try insert(store, 64)
+        _ = try store.backup(to: backup, existing: .refuse)
+        try insert(store, 65)
+        try store.shutDown()
+        try FileManager.default.copyItem(atPath: path, toPath: copy)
+        return (path, backup.path, copy)
+    }
+
+    /// Returns whether this process has a lock on the first byte of the lock file that has its name now.
+    ///
+    /// Locks of an open file conflict with the locks of its own process. The descriptor stays open, because closing it would release the
+    /// lock.
+    private static func isLocked(_ path: String) -> Bool {
+        guard let file = try? OpenFile(path + "-lock", access: .readAndWrite) else { return false }
+        return (try? file.isLockedElsewhere(byte: 0, owner: .openFile)) ?? false
+    }
+
+    #if os(Linux)
+        /// Catches: a restore under a lock file that a migration has just removed. A process that opens the store would make a new one,
+        /// and the restore would replace the file under it.
+        @Test func `S168: a restore holds the lock of the file that has the lock's name`() throws {
+            var removed = 0
+            for moment in 1... {
+                let folder = try TemporaryFolder()
+                let (path, backup, _) = try Self.prepare(folder)
+                let calls = Mutex((count: 0, isRemoved: false, isTried: false, lockedAtRename: [Bool]()))
+                let restore = try #require(FileKind.lmdb.description(path).migration)
+                try SystemFaults.withInjector({ call, name in
+                    if call == .rename, name.contains("store") {
+                        let isLocked = Self.isLocked(path)
+                        calls.withLock { $0.lockedAtRename.append(isLocked) }
+                    }
+                    guard name == path + "-lock" else { return nil }
+                    let removesNow = calls.withLock { calls in
+                        // Afterwards, the other process no longer has the lock.
+                        if calls.isTried { return false }
+                        calls.count += 1
+                        if call == .lock { calls.isTried = true }
+                        guard calls.count == moment else { return false }
+                        calls.isRemoved = true
+                        return true
+                    }
+                    if removesNow { unlink(path + "-lock") }
+                    return nil
+                }) {
+                    try restore.restore(from: URL(fileURLWithPath: backup), cancellation: Cancellation())
+                }
+                #expect(calls.withLock { $0.lockedAtRename } == [true], "removed at call \(moment)")
+                #expect(try FileKind.lmdb.open(path).snapshot().generation == 1)
+                if !calls.withLock({ $0.isRemoved }) { break }
+                removed += 1
+            }
+            #expect(removed > 0)
+        }
+
+        /// Catches: an opening that uses the lock file, or the file, from before a migration by another process.
+        @Test func `S164: a store that is opened while another process replaces its file loses no save`() throws {
+            var replaced = 0
+            for moment in 1... {
+                let folder = try TemporaryFolder()
+                let (path, _, copy) = try Self.prepare(folder)
+                let calls = Mutex((count: 0, isReplaced: false))
+                let opened = try SystemFaults.withInjector({ call, name in
+                    guard name == path || name == path + "-lock" else { return nil }
+                    let isNow = calls.withLock { calls in
+                        calls.count += 1
+                        return calls.count == moment
+                    }
+                    // While this process has the lock, the other one does not replace the file.
+                    guard isNow, !Self.isLocked(path) else { return nil }
+                    rename(copy, path)
+                    unlink(path + "-lock")
+                    calls.withLock { $0.isReplaced = true }
+                    return nil
+                }) {
+                    try FileKind.lmdb.open(path)
+                }
+                try Self.insert(opened, 66)
+                #expect(Self.isLocked(path), "replaced at call \(moment)")
+                try opened.shutDown()
+                let again = try FileKind.lmdb.open(path)
+                #expect(try again.snapshot().keys(StoreQuery(entity: Sample.item)) == [64, 65, 66], "replaced at call \(moment)")
+                if calls.withLock({ $0.isReplaced }) { replaced += 1 }
+                if calls.withLock({ $0.count }) < moment { break }
+            }
+            #expect(replaced > 0)
+        }
+    #endif
+
+    @Test func `a restore gives a new lock file the mode of the backup`() throws {
+        for mode in [0o600, 0o644] {
+            let folder = try TemporaryFolder()
+            let (path, backup, _) = try Self.prepare(folder)
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: backup)
+            for name in ["", "-lock"] { try FileManager.default.removeItem(atPath: path + name) }
+            let file = try #require(FileKind.lmdb.description(path).migration)
+            try file.restore(from: URL(fileURLWithPath: backup), cancellation: Cancellation())
+            for name in [path, path + "-lock"] {
+                let found = try FileManager.default.attributesOfItem(atPath: name)[.posixPermissions] as? Int
+                #expect(found == mode, "\(name)")
+            }
+        }
+    }
+
+    @Test(arguments: FileKind.allCases)
+    func `a restore follows a link to the store, and refuses the store itself under another name`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.url.appendingPathComponent("store").path
+        let (link, backup) = (path + " link", URL(fileURLWithPath: path + " backup"))
+        let store = try kind.open(path)
+        try Self.insert(store, 64)
+        _ = try store.backup(to: backup, existing: .refuse)
+        try Self.insert(store, 65)
+        try store.shutDown()
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        let file = try #require(kind.description(link).migration)
+        let error = #expect(throws: StoreError.self) {
+            try file.restore(from: URL(fileURLWithPath: path), cancellation: Cancellation())
+        }
+        #expect(error?.code == .cannotOpen)
+        try file.restore(from: backup, cancellation: Cancellation())
+        #expect(try kind.open(path).snapshot().generation == 1)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
+    }
+}
