@@ -107,6 +107,8 @@ public final class LMDBStore: ObjectStore {
         let reservedEnd = Atomic<Int>(0)
         /// Whether the file may have large values of a failed write, or of a process that ended.
         let mayHaveUnclaimed: Atomic<Bool>
+        /// The newest save that this process has read or written.
+        let newestSeen = Atomic<UInt64>(0)
         /// The number of chunks of large values that were read.
         let chunkReads = Atomic<Int>(0)
     }
@@ -173,14 +175,22 @@ public final class LMDBStore: ObjectStore {
     }
 
     private func newestSnapshotInMap() throws -> LMDBSnapshot {
+        let known = counters.newestSeen.load(ordering: .acquiring)
         let newest = try environment.information().lastTransaction
         return try latest.withLock { latest in
-            if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest { return snapshot }
-            let made = try LMDBSnapshot(self, try ReadTransaction(environment))
+            if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest {
+                try checkContent(in: snapshot.transaction, newest: newest)
+                return snapshot
+            }
+            let transaction = try ReadTransaction(environment)
+            try checkContent(in: transaction, newest: newest)
+            let made = try LMDBSnapshot(self, transaction)
+            try checkGeneration(made.generation, since: known)
             // The snapshot's pages and indexes belong to another schema.
             guard try made.transaction.metaNumber(MetaTable.Key.schemaNumber, tables.meta) == UInt64(schemaNumber) else {
                 throw StoreError.migratedElsewhere(self)
             }
+            noteNewest(made.generation)
             latest.snapshot = made
             return made
         }

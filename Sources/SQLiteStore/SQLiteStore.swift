@@ -21,7 +21,7 @@ public final class SQLiteStore: ObjectStore {
         guard isReadOnly else { return openedLineage }
         return (try? writer.withLock { try SQLiteLineage.readOnly(openedLineage.store, in: writer, path: path) }) ?? openedLineage
     }
-    private let openedLineage: StoreLineage
+    let openedLineage: StoreLineage
     /// The schema that the store was opened with.
     public var schema: StoreSchema { layout.schema }
     /// A Boolean value that indicates whether the store was opened read-only.
@@ -38,8 +38,8 @@ public final class SQLiteStore: ObjectStore {
     let logSizeTried = LogAttempts()
     private let syncing = Mutex(Syncing())
     private let signal: SaveSignal
-    /// SQLite's `schema_version` when ``checkSchema(_:)`` last succeeded.
-    private let checkedTables = Mutex<Int64?>(nil)
+    /// The state of the file that later transactions are compared with.
+    let known = KnownContent()
 
     /// The role of further connections, which only read.
     let readerRole: SQLiteConnection.Role
@@ -98,17 +98,24 @@ public final class SQLiteStore: ObjectStore {
     public func snapshot() throws -> any StoreSnapshot { try reader(routing) }
 
     func reader(_ routing: Routing) throws -> SQLiteSnapshot {
+        let newest = known.newest.load(ordering: .acquiring)
         if routing == .ancestors {
             try pool.checkUnchanged()
             let generation = try writer.withLock {
                 try checkSchema(writer)
+                try checkReopened(writer)
                 return try writer.newestGeneration()
             }
+            try checkGeneration(generation, since: newest)
             return SQLiteSnapshot(layout: layout, connection: writer, generation: generation, pool: nil)
         }
         let connection = try pool.take()
         do {
-            let generation = try connection.beginReading { try checkSchema(connection) }
+            let generation = try connection.beginReading {
+                try checkSchema(connection)
+                try checkReopened(connection)
+            }
+            try checkGeneration(generation, since: newest)
             return SQLiteSnapshot(layout: layout, connection: connection, generation: generation, pool: pool)
         } catch {
             pool.giveBack(connection)
@@ -122,7 +129,7 @@ public final class SQLiteStore: ObjectStore {
     ///   changed its tables.
     private func checkSchema(_ connection: SQLiteConnection) throws {
         let tables = try connection.integer("PRAGMA schema_version")
-        if let tables, checkedTables.withLock({ $0 }) == tables { return }
+        if let tables, known.tables.withLock({ $0 }) == tables { return }
         let stored = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
         guard stored == schemaText else {
             throw StoreError(
@@ -130,7 +137,8 @@ public final class SQLiteStore: ObjectStore {
                 "\(path) was migrated by another process since it was opened here. Open it again with that model")
         }
         try SQLiteFile.checkTables(connection, layout: layout, path: path)
-        checkedTables.withLock { $0 = tables }
+        known.tables.withLock { $0 = tables }
+        known.forgetStatePage()
     }
 
     /// Returns the size of the data file with its write-ahead log, in bytes.
@@ -157,8 +165,11 @@ public final class SQLiteStore: ObjectStore {
             }
             do {
                 try checkSchema(writer)
+                try checkReopened(writer)
+                try checkFile()
                 let transaction = try SQLiteTransaction(connection: writer, layout: layout, path: path)
                 let before = transaction.generation
+                try checkGeneration(before, since: known.newest.load(ordering: .acquiring))
                 let result = try body(transaction)
                 if durability == .durable, syncing.withLock({ $0.owes }) {
                     // An empty commit does not sync earlier saves, and SQLite skips an update to an equal value.
@@ -170,7 +181,11 @@ public final class SQLiteStore: ObjectStore {
                 }
                 try writer.run("COMMIT")
                 syncing.withLock { $0.owes = durability != .durable }
-                if transaction.generation != before { signal.send(transaction.generation) }
+                if transaction.generation != before {
+                    known.newest.max(transaction.generation, ordering: .releasing)
+                    signal.send(transaction.generation)
+                }
+                noteFile()
                 return result
             } catch {
                 // A connection that was opened again has its own setting.
@@ -196,6 +211,7 @@ public final class SQLiteStore: ObjectStore {
         // A connection that is opened again has its own setting.
         syncing.withLock { $0.durable = nil }
         signal.end()
+        known.isUnverified.store(true, ordering: .releasing)
     }
 
     /// - Parameter close: A closure that closes idle connections and returns the number of living snapshots.

@@ -32,13 +32,18 @@ final class FaultyStore: ObjectStore {
         var requests: [@Sendable () -> Void] = []
     }
 
-    private let memory: MemoryStore
+    private let content: Mutex<MemoryStore>
+    private var memory: MemoryStore { content.withLock { $0 } }
     private let state = Mutex(State())
+    let identity: StoreIdentity
+    let schema: StoreSchema
 
     let capabilities: StoreCapabilities
 
     init(schema: StoreSchema, capabilities: StoreCapabilities = [.layeredDeferral, .externalSaves, .history]) {
-        memory = MemoryStore(schema: schema)
+        let memory = MemoryStore(schema: schema)
+        (identity, self.schema) = (memory.identity, schema)
+        content = Mutex(memory)
         self.capabilities = capabilities
     }
 
@@ -70,6 +75,9 @@ final class FaultyStore: ObjectStore {
         }
     }
 
+    /// Acts as another program that copies an empty store over this one.
+    func overwrite() { content.withLock { $0 = MemoryStore(schema: schema) } }
+
     private func note(_ call: Call) throws {
         // The fault may call the store itself, so it is called without the lock.
         let (fault, number) = state.withLock { state in
@@ -85,9 +93,6 @@ final class FaultyStore: ObjectStore {
     }
 
     // MARK: ObjectStore
-
-    var identity: StoreIdentity { memory.identity }
-    var schema: StoreSchema { memory.schema }
 
     func snapshot() throws -> any StoreSnapshot {
         try note(.snapshot)

@@ -43,7 +43,10 @@ extension LMDBStore {
                     guard try FileIdentity.of(descriptor: reopened.fileDescriptor()) == file,
                         readerless == nil || opened.readerless != nil
                     else { throw StoreError.fileReplaced(url.path, isGone: false) }
-                    try reopened.adoptingSizes { try environment.resume(with: reopened) }
+                    try reopened.adoptingSizes {
+                        try checkContent(of: reopened)
+                        try environment.resume(with: reopened)
+                    }
                 } catch {
                     reopened.close()
                     throw error

@@ -43,6 +43,11 @@ enum StoredLineage {
         return known == stamp.bytes ? nil : stamp
     }
 
+    /// Returns whether the file is a copy that was not opened for writing yet.
+    static func isNewCopy(_ meta: Database, in reader: some ByteReading, path: String) throws -> Bool {
+        try newStamp(meta, in: reader, path: path) != nil
+    }
+
     /// Returns the incarnations, after beginning a new one if the file is a copy that was not opened for writing before.
     static func adopt(
         _ store: UUID, _ meta: Database, in transaction: WriteTransaction, path: String

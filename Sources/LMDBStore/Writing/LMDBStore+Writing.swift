@@ -69,7 +69,10 @@ extension LMDBStore {
             return result
         }
         ahead?.didCommit(claimed: claimed)
-        if let saved { signal.send(saved) }
+        if let saved {
+            noteNewest(saved)
+            signal.send(saved)
+        }
         return result
     }
 

@@ -20,10 +20,13 @@ final class LMDBTransaction: StoreTransaction {
         self.store = store
         self.transaction = transaction
         self.ahead = ahead
+        let known = store.counters.newestSeen.load(ordering: .acquiring)
+        try store.checkContent(in: transaction)
         // No file has so many saves. Checked because the following numbers must not overflow.
         guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
             throw StoreError.damaged(store, "the meta table has no generation that can be right")
         }
+        try store.checkGeneration(found, since: known)
         generation = found
         guard try transaction.metaNumber(MetaTable.Key.schemaNumber, store.tables.meta) == UInt64(store.schemaNumber) else {
             throw StoreError.migratedElsewhere(store)

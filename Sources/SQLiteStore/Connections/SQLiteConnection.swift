@@ -26,6 +26,8 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// SQLite's connection, which is closed once: in `close()`, which sets nil, or in `deinit`.
     private var handle: OpaquePointer?
+    /// SQLite's connection if it is open, for calls that do not open it again. The caller holds the lock.
+    var openHandle: OpaquePointer? { handle }
     /// The file of a connection that is closed until the next use; nil otherwise.
     private var suspended: FileIdentity?
     /// The path of the file, for errors.

@@ -115,7 +115,9 @@ extension StoreWriter {
 
     /// - Returns: false if a commit is running, which will publish the saves.
     private func adoptsExternalSaves() throws -> Bool {
+        let known = state.committed
         let base = try store.snapshot()
+        try checkGeneration(base.generation, since: known)
         var isAdopted = true
         let (moved, listeners) = shared.withLock { shared -> (StoreState?, [SaveListeners.Call]) in
             // While saves are pending, no other process commits.

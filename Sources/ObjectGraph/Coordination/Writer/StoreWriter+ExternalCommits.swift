@@ -28,4 +28,11 @@ extension StoreWriter {
         // Also check for saves made before the observer started.
         lookForExternalCommits()
     }
+
+    /// Checks the newest save of a store against one that it has had before. Without it, another file is under its name.
+    ///
+    /// - Throws: `StoreError` `.fileReplaced`.
+    func checkGeneration(_ found: Generation, since known: Generation) throws {
+        if found < known { throw StoreError.fileReplaced(store.name, isGone: false) }
+    }
 }

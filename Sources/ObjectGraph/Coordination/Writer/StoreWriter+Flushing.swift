@@ -65,6 +65,7 @@ extension StoreWriter {
     private func writeTogether(_ state: StoreState, _ pending: [PendingSave]) throws -> DeferredSaves.Written {
         try takeSnapshots()
         let (numbers, generation) = try store.write(.durable) { transaction in
+            try checkGeneration(transaction.generation, since: state.committed)
             guard transaction.generation == state.committed else { throw Overtaken() }
             let numbers = CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration)
             try state.writePending(pending, numbers, in: transaction)
@@ -109,6 +110,7 @@ extension StoreWriter {
         try takeSnapshots()
         let (checked, numbers, newest, generation) = try store.write(.durable) { transaction in
             let newest = transaction.generation
+            try checkGeneration(newest, since: known)
             let checked = mustCheck || newest != known ? try checkedAgain(save, above: before) : save
             // The merge policy may have dropped all changes (S063).
             guard checked.layer === save.layer || !checked.layer.isEmpty else {

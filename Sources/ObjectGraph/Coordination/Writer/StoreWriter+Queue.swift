@@ -120,6 +120,7 @@ extension StoreWriter {
     /// Returns the state to check against inside a transaction: ours, or a newer state if another process or connection has written.
     func currentBase(_ state: StoreState, _ transaction: any StoreTransaction) throws -> StoreState {
         guard transaction.generation != state.committed else { return state }
+        try checkGeneration(transaction.generation, since: state.committed)
         return try following(state, newSnapshot())
     }
 

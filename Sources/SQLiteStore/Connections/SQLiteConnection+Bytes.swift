@@ -1,0 +1,16 @@
+internal import CSQLite
+
+extension SQLiteConnection {
+    /// Reads a page of the database file itself, past the log and the cache. Returns nil if the connection is closed or the file ends
+    /// before. The caller holds the lock.
+    func bytesOfFile(_ page: FilePage) -> [UInt8]? {
+        guard let handle = openHandle else { return nil }
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        guard sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK, let file,
+            let read = file.pointee.pMethods?.pointee.xRead
+        else { return nil }
+        var bytes = [UInt8](repeating: 0, count: page.size)
+        let code = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress, Int32(page.size), page.offset) }
+        return code == SQLITE_OK ? bytes : nil
+    }
+}

@@ -1,0 +1,48 @@
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// A store that has fewer saves than before, because another program has copied another file over it.
+@Suite struct OverwrittenStoreTests {
+    private let clock = SteppedClock()
+    private let store = FaultyStore(schema: Music.model.storeSchema)
+    private let coordinator: PersistentStoreCoordinator
+
+    init() throws {
+        coordinator = try .music(store, clock)
+    }
+
+    private func save(_ title: String, _ durability: Durability) async throws {
+        let context = coordinator.newBackgroundContext(name: title)
+        await context.perform { _ = $0.makeTrack(title) }
+        try await context.save(durability)
+    }
+
+    private func code(_ body: () async throws -> Void) async -> StoreError.Code? {
+        let error = await #expect(throws: StoreError.self) { try await body() }
+        return error?.code
+    }
+
+    @Test func `S066: a durable save over an older state is refused`() async throws {
+        for title in ["a", "b", "c"] { try await save(title, .durable) }
+        store.overwrite()
+        #expect(await code { try await save("d", .durable) } == .fileReplaced)
+        #expect(await code { try await coordinator.refresh() } == .fileReplaced)
+        #expect(try store.snapshot().generation == 0)
+    }
+
+    @Test func `S067: a deferred save over an older state is reported, and not written`() async throws {
+        for title in ["a", "b", "c"] { try await save(title, .durable) }
+        try await save("d", .deferred(within: .seconds(600)))
+        store.overwrite()
+        do {
+            try await coordinator.flush()
+            Issue.record("the flush wrote over another state")
+        } catch SaveError.deferredSavesFailed(let failures) {
+            #expect(failures.compactMap { ($0.error as? StoreError)?.code } == [.fileReplaced])
+        }
+        #expect(try store.snapshot().generation == 0)
+    }
+}
