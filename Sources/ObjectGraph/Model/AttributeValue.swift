@@ -30,6 +30,10 @@ public protocol AttributeValue {
     static var fallback: Self? { get }
     /// The stored value of a new object's property that has none, if the property is not optional.
     static var missingValue: Value { get }
+    /// A Boolean value that indicates whether each value of the column type is also one of this type.
+    ///
+    /// If false, assigning a property checks whether its stored value can be decoded: see S179 in the contract.
+    static var acceptsEveryValue: Bool { get }
 }
 
 extension AttributeValue {
@@ -39,6 +43,8 @@ extension AttributeValue {
     public static var fallback: Self? { nil }
     /// null, the default, which means zero or an empty value of the column type.
     public static var missingValue: Value { .null }
+    /// true, the default.
+    @inlinable public static var acceptsEveryValue: Bool { true }
 }
 
 extension AttributeValue where Self: FixedWidthInteger {
@@ -221,6 +227,8 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
     }
     /// The wrapped value as the store represents it, or null.
     @inlinable public var storeValue: Value { self?.storeValue ?? .null }
+    /// Whether the wrapped type accepts every value.
+    @inlinable public static var acceptsEveryValue: Bool { Wrapped.acceptsEveryValue }
 }
 
 extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue {
@@ -233,6 +241,8 @@ extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue 
     }
     /// The raw value as the store represents it.
     public var storeValue: Value { rawValue.storeValue }
+    /// false: a raw value may belong to no case.
+    @inlinable public static var acceptsEveryValue: Bool { false }
 }
 
 extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: AttributeValue {
@@ -253,6 +263,8 @@ public protocol CodableAttribute: AttributeValue, Codable {}
 extension CodableAttribute {
     /// The column type of bytes, which contain JSON.
     public static var columnType: ColumnType { .data }
+    /// false: bytes may be no JSON of the type.
+    @inlinable public static var acceptsEveryValue: Bool { false }
 
     /// Creates the value by decoding JSON from `.data`. Returns nil if the bytes cannot be decoded.
     public init?(_ value: Value) {

@@ -10,26 +10,17 @@ extension ManagedObject {
     public func get<T: AttributeValue>(_ column: Int, as type: T.Type = T.self) -> T {
         let value = rawValue(column)
         if let typed = T(value) { return typed }
-        return fallback(column)
+        return fallback(column, from: value)
     }
 
-    /// Returns the value of a property whose stored value does not convert to its type.
-    ///
-    /// Either the record is gone (S022) and zero is no case of an enum, or a file contains a raw value that the enum lacks.
-    @usableFromInline
-    func fallback<T: AttributeValue>(_ column: Int) -> T {
-        if let zero = T(Value.zero(of: T.columnType)) { return zero }
-        let declared = state == .detached ? detachedState?.entity.defaults[column] : definition.defaults[column]
-        if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
-        let name = state == .detached ? "\(column)" : "\(definition.name).\(definition.columns[column].name)"
-        preconditionFailure(
-            "cannot read \(name): it has no value of type \(T.self). Make it optional, or give it an initial value.")
-    }
-
-    /// Sets a column. An equal value is not a change (S032).
+    /// Sets a column. An equal value is not a change (S032). Destroying a stored value that cannot be decoded fails the save (S179).
     @inlinable @inline(__always)
     public func set<T: AttributeValue>(_ column: Int, to value: T) {
-        setRawValue(column, to: value.storeValue)
+        let stored = value.storeValue
+        if !T.acceptsEveryValue, let old = valueToReplace(column, by: stored), T(old) == nil {
+            noteReplacement(of: old, in: column, T.self)
+        }
+        setRawValue(column, to: stored)
     }
 
     /// Sets the first value of a column of a detached object. Does nothing to an object in a context: Swift also runs initial

@@ -22,7 +22,10 @@ extension ManagedObject {
         let kind = context.layerStack.pendingKind(entity, key) ?? (isDeletedHere ? .delete : .update)
         var errors: [any Error] = []
         if kind != .delete {
-            do { errors += try context.ruleViolations(of: self) as [any Error] } catch { return [error] }
+            do {
+                errors += try context.ruleViolations(of: self) as [any Error]
+                errors += try context.refusedReplacements().filter { $0.objectID == objectID } as [any Error]
+            } catch { return [error] }
         }
         if let error = context.hookError(self, kind) { errors.append(error) }
         return errors

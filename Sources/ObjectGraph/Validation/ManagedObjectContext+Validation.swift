@@ -9,12 +9,13 @@ extension ManagedObjectContext {
     /// - Throws: One error that lists all validation failures.
     func validate() throws {
         try checkDenied()
-        guard traits.hasAnyLifecycle || traits.validation != nil else { return }
+        guard traits.hasAnyLifecycle || traits.validation != nil || !tracker.replacements.isEmpty else { return }
         let hooks = hookErrors()
         var errors = ValidationErrors()
         // After the hooks, which may change objects.
         if let rules = traits.validation { try check(rules, &errors) }
         for (id, error) in hooks { errors.append(id, error) }
+        for error in try refusedReplacements() { errors.append(error.objectID, error) }
         if errors.isEmpty { return }
         errors.sort()
         throw SaveError.validation(errors)
@@ -50,7 +51,7 @@ extension ManagedObjectContext {
     // MARK: Rules of properties
 
     /// The state below the unsaved changes of this context.
-    private var viewBelow: LayeredView {
+    var viewBelow: LayeredView {
         let view = layerStack.view
         return LayeredView(base: view.base, layers: Array(view.layers.dropFirst(layerStack.sealed.count + 1)))
     }

@@ -18,6 +18,8 @@ struct ChangeTracker {
     var undo: UndoHistory?
     /// The changes of keyed collections.
     var keyed = KeyedChanges()
+    /// The assignments that would destroy stored values that cannot be decoded.
+    var replacements = UndecodableReplacements()
     /// The ends of ordered relationships to which objects were appended.
     var listEnds = ListEnds()
     /// The allocated keys that new objects have not used yet, by entity.

@@ -87,7 +87,10 @@ extension ManagedObjectContext {
     /// Ends the running save and starts the next one that waits.
     func endSave() {
         layerStack.endSave()
-        if !hasUnsavedLayers { tracker.provisional = [:] }
+        if !hasUnsavedLayers {
+            tracker.provisional = [:]
+            tracker.replacements = UndecodableReplacements()
+        }
         tracker.log.forgetUnsavedChange()
         tracker.updatesOfDeleted.forgetCompletions()
         phase.saveGate.leave()?()

@@ -33,6 +33,9 @@ public struct RawAttribute<V: RawRepresentable>: AttributeValue where V.RawValue
     /// The raw value as the store represents it.
     @inlinable public var storeValue: Value { value.rawValue.storeValue }
 
+    /// false: a raw value may belong to no value of the type.
+    @inlinable public static var acceptsEveryValue: Bool { false }
+
     /// The first case of a type that is `CaseIterable`.
     public static var fallback: RawAttribute? {
         guard let type = V.self as? any CaseIterable.Type else { return nil }
@@ -62,6 +65,9 @@ public struct EncodedAttribute<V: Codable>: AttributeValue {
 
     /// Whether the type is an optional.
     public static var isOptional: Bool { V.self is any ExpressibleByNilLiteral.Type }
+
+    /// false: bytes may be no JSON of the type.
+    @inlinable public static var acceptsEveryValue: Bool { false }
 
     /// Creates the value by decoding JSON from `.data`, or nil from null. Returns nil if the bytes cannot be decoded.
     public init?(_ value: Value) {

@@ -1,0 +1,200 @@
+import Logging
+import StoreInterface
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Stored values that the type of their property cannot decode (S179).
+///
+/// A read returns the property's fallback, and logs the reason. Assigning the property is recorded, and fails the save, because the
+/// assigned value may contain the fallback instead of the stored value.
+extension ManagedObject {
+    /// Returns the value of a property whose stored value does not convert to its type.
+    ///
+    /// The record is gone (S022) and zero is no case of an enum, or the file contains a value that the type cannot decode.
+    @usableFromInline
+    func fallback<T: AttributeValue>(_ column: Int, from stored: Value) -> T {
+        let reason = state == .registered ? UndecodableReason.text(of: stored, T.self) : nil
+        if let reason { UndecodableReads.log(self, column: column, reason: reason) }
+        if let zero = T(Value.zero(of: T.columnType)) { return zero }
+        let declared = state == .detached ? detachedState?.entity.defaults[column] : definition.defaults[column]
+        if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
+        if let reason {
+            preconditionFailure(
+                "cannot read \(place(of: column)): its stored value does not decode as \(reason). Correct the type so that it decodes the value, or "
+                    + "make the property optional. The stored value is managedObject[\"\(definition.columns[column].name)\"].")
+        }
+        let name = state == .detached ? "\(column)" : "\(definition.name).\(definition.columns[column].name)"
+        preconditionFailure(
+            "cannot read \(name): it has no value of type \(T.self). Make it optional, or give it an initial value.")
+    }
+
+    /// The object and the property, for messages.
+    fileprivate func place(of column: Int) -> String {
+        "\(definition.name)(id: \(key)).\(definition.columns[column].name)"
+    }
+
+    /// Returns the saved value that an assignment replaces. Returns nil for a new object, for a property with an unsaved value, and if
+    /// there is no value or an equal one.
+    @usableFromInline
+    func valueToReplace(_ column: Int, by value: Value) -> Value? {
+        guard state == .registered else { return nil }
+        if let row, row.kind == .insert || row.isSet(column) { return nil }
+        return withContext { context in
+            guard !isDeletedHere, !isAwaking, let old = context.read(self, column), !old.isNull, old != value else { return nil }
+            return old == .zero(of: context.storedModel.entities[entity].columns[column].type) ? nil : old
+        }
+    }
+
+    /// Records that an assignment replaces a value that cannot be decoded.
+    @usableFromInline
+    func noteReplacement<T: AttributeValue>(of stored: Value, in column: Int, _ type: T.Type) {
+        guard let reason = UndecodableReason.text(of: stored, type) else { return }
+        let context = requiredContext
+        let error = UndecodableAttribute(
+            objectID: objectID, entity: definition.name, property: definition.columns[column].name, reason: reason)
+        let place = UndecodableReplacements.Place(object: ObjectAddress(entity: entity, key: key), column: column)
+        context.tracker.replacements.add(error, of: stored, at: place)
+    }
+
+    /// Allows assignments to a property. See ``PersistentModel/allowOverwriting(_:)``.
+    fileprivate func allowOverwriting(_ property: String) {
+        guard state == .registered, let column = definition.column(named: property) else { return }
+        let place = UndecodableReplacements.Place(object: ObjectAddress(entity: entity, key: key), column: column)
+        withContext { $0.tracker.replacements.allow(at: place) }
+    }
+}
+
+extension PersistentModel {
+    /// Allows assignments to a property whose stored value its type cannot decode. The next save then destroys the stored value (S179).
+    ///
+    /// Otherwise an assignment makes the save fail with ``UndecodableAttribute``, because the program has not seen the stored value. Call this
+    /// before or after the assignment, in the same context.
+    ///
+    /// ```swift
+    /// trip.allowOverwriting(\.places)
+    /// trip.places = []
+    /// ```
+    public func allowOverwriting(_ property: PartialKeyPath<Self>) {
+        if let name = Self.columnsByKeyPath[property] { managedObject.allowOverwriting(name) }
+    }
+}
+
+/// The assignments of a context that would destroy stored values that cannot be decoded.
+struct UndecodableReplacements {
+    struct Place: Hashable {
+        var object: ObjectAddress
+        var column: Int
+    }
+
+    private(set) var entries: [Place: (stored: Value, error: UndecodableAttribute)] = [:]
+
+    /// The properties that the program allows to overwrite until the next save.
+    private var allowed: Set<Place> = []
+
+    var isEmpty: Bool { entries.isEmpty }
+
+    mutating func add(_ error: UndecodableAttribute, of stored: Value, at place: Place) {
+        if !allowed.contains(place) { entries[place] = (stored, error) }
+    }
+
+    mutating func allow(at place: Place) {
+        allowed.insert(place)
+        entries[place] = nil
+    }
+
+    mutating func remove(at place: Place) { entries[place] = nil }
+}
+
+extension ManagedObjectContext {
+    /// Returns the errors of the assignments that a save would make permanent. Forgets those that were undone, or whose stored value another
+    /// context has replaced.
+    func refusedReplacements() throws -> [UndecodableAttribute] {
+        if tracker.replacements.isEmpty { return [] }
+        var errors: [UndecodableAttribute] = []
+        let (view, below) = (layerStack.view, viewBelow)
+        for (place, entry) in tracker.replacements.entries {
+            let (entity, key) = (place.object.entity, place.object.key)
+            let stored = try below.value(entity, key: key, column: place.column)
+            // A deletion is meant to destroy the values.
+            let isReplaced = try view.exists(entity, key) && view.value(entity, key: key, column: place.column) != stored
+            if isReplaced, stored == entry.stored {
+                errors.append(entry.error)
+            } else {
+                tracker.replacements.remove(at: place)
+            }
+        }
+        return errors.sorted {
+            ($0.objectID.entity, $0.objectID.key, $0.property) < ($1.objectID.entity, $1.objectID.key, $1.property)
+        }
+    }
+}
+
+/// The reason why a stored value is not one of a type.
+enum UndecodableReason {
+    /// Returns the name of the type and the reason. Returns nil if there is no stored value: null, or zero for a missing record.
+    static func text<T: AttributeValue>(of stored: Value, _ type: T.Type) -> String? {
+        if stored.isNull || stored == .zero(of: T.columnType) { return nil }
+        if let type = T.self as? any DecodingAttribute.Type { return type.undecodableReason(of: stored) }
+        if let type = T.self as? any CodableAttribute.Type {
+            return reason(of: stored, decoding: type) { _ = try JSONDecoder().decode(type, from: $0) }
+        }
+        return "\(T.self) (\(stored) is no value of it)"
+    }
+
+    /// - Parameter type: The type in the source.
+    static func reason(of stored: Value, decoding type: Any.Type, _ decode: (Data) throws -> Void) -> String {
+        guard case .data(let bytes) = stored else { return "\(type) (\(stored) is no value of it)" }
+        do {
+            try decode(bytes)
+            return "\(type)"
+        } catch {
+            let cause = UndecodableValue(error)
+            return "\(type) (\(cause.field.map { "\($0): " } ?? "")\(cause.reason))"
+        }
+    }
+}
+
+/// An attribute type that wraps the type of a property.
+protocol DecodingAttribute {
+    static func undecodableReason(of stored: Value) -> String?
+}
+
+extension Optional: DecodingAttribute where Wrapped: AttributeValue {
+    static func undecodableReason(of stored: Value) -> String? { UndecodableReason.text(of: stored, Wrapped.self) }
+}
+
+extension RawAttribute: DecodingAttribute {
+    static func undecodableReason(of stored: Value) -> String? { "\(V.self) (\(stored) is no value of it)" }
+}
+
+extension EncodedAttribute: DecodingAttribute {
+    static func undecodableReason(of stored: Value) -> String? {
+        UndecodableReason.reason(of: stored, decoding: V.self) { _ = try AttributeJSON.decode(V.self, from: $0) }
+    }
+}
+
+/// The log of reads that returned a fallback: one message per property of a store.
+private enum UndecodableReads {
+    private struct Place: Hashable {
+        var store: StoreIdentity
+        var entity: Int
+        var column: Int
+    }
+
+    private static let logged = Mutex<Set<Place>>([])
+
+    static func log(_ object: ManagedObject, column: Int, reason: String) {
+        let place = Place(store: object.objectID.store, entity: object.entity, column: column)
+        guard logged.withLock({ $0.insert(place).inserted }) else { return }
+        Logger(label: "strata.models").error(
+            """
+            cannot decode \(object.place(of: column)): its stored value does not decode as \(reason). Reads return another value, and a save of a new \
+            value fails. Correct the type, or replace the value after allowOverwriting(_:). Further such values of the property are not logged.
+            """)
+    }
+}

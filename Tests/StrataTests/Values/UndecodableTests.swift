@@ -1,0 +1,175 @@
+import Foundation
+import Strata
+import TestSupport
+import Testing
+
+/// Stored values that the type of their property cannot decode.
+@Suite @MainActor struct UndecodableTests {
+    private nonisolated static let place = TripAfter.Place(name: "Oslo", zip: "0150")
+    private nonisolated static let properties = ["places", "home", "base", "mood", "nextMood"]
+
+    /// Writes a trip with the former types, and opens the store with the present ones.
+    private func use(
+        _ store: TestStore, _ body: @MainActor (PersistentContainer, TripAfter.Trip, [Value]) async throws -> Void
+    ) async throws {
+        try await store.use { description in
+            // Kept until the end for the sake of the store in memory.
+            let before = try await PersistentContainer(model: Model(TripBefore.Trip.self), store: description)
+            let old = TripBefore.Place(name: "Bergen")
+            let trip = TripBefore.Trip(
+                name: "north", places: [old, old], home: old, base: old, mood: .wild, nextMood: .wild)
+            before.mainContext.insert(trip)
+            try await before.mainContext.save()
+            let container = try await PersistentContainer(model: Model(TripAfter.Trip.self), store: description)
+            let found = try #require(try container.mainContext.fetch(FetchRequest<TripAfter.Trip>()).first)
+            try await body(container, found, Self.properties.map { found.managedObject[$0] })
+            withExtendedLifetime(before) {}
+        }
+    }
+
+    private func stored(_ container: PersistentContainer) async throws -> [Value] {
+        try await container.newBatchOperationContext().perform { context throws in
+            let trip = try context.fetch(FetchRequest<TripAfter.Trip>()).first
+            return Self.properties.compactMap { trip?.managedObject[$0] }
+        }
+    }
+
+    private func refusal(_ body: () async throws -> Void) async -> [UndecodableAttribute] {
+        do {
+            try await body()
+            return []
+        } catch SaveError.validation(let errors) {
+            return errors.compactMap { $0.1 as? UndecodableAttribute }
+        } catch {
+            Issue.record(error)
+            return []
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S179: a read of an undecodable value gives the fallback, and a save of other properties keeps the value`(
+        _ store: TestStore
+    ) async throws {
+        try await use(store) { container, trip, bytes in
+            #expect(trip.places == [] && trip.home == nil && trip.mood == .calm && trip.nextMood == nil)
+            #expect(trip.managedObject["home"] == .data(Data(#"{"name":"Bergen"}"#.utf8)) && trip.managedObject["mood"] == "wild")
+            trip.name = "south"
+            try await container.mainContext.save()
+            #expect(try await stored(container) == bytes)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S179: assigning a property whose stored value cannot be decoded fails the save`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, bytes in
+            let context = container.mainContext
+            trip.places.append(Self.place)
+            trip.home = Self.place
+            trip.base = Self.place
+            trip.mood = .calm
+            trip.nextMood = .calm
+            let errors = await refusal { try await context.save() }
+            #expect(errors.map(\.property) == ["base", "home", "mood", "nextMood", "places"])
+            #expect(errors.allSatisfy { $0.objectID == trip.persistentModelID && $0.entity == "Trip" })
+            #expect(
+                errors.map(\.reason) == [
+                    "Place (zip: the stored value does not have it)", "Optional<Place> (zip: the stored value does not have it)",
+                    "Mood (\"wild\" is no value of it)", "Mood (\"wild\" is no value of it)",
+                    "Array<Place> (0.zip: the stored value does not have it)",
+                ])
+            #expect("\(errors[0])".contains("Trip(id: \(trip.persistentModelID.key)).base"))
+            #expect(trip.validationErrors().count == 5)
+            #expect(try await stored(container) == bytes)
+            context.rollback()
+            #expect(trip.validationErrors().isEmpty && !context.hasChanges)
+            trip.name = "south"
+            try await context.save()
+            #expect(try await stored(container) == bytes)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S179: a child's save refuses to destroy an undecodable value`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, bytes in
+            let child = container.mainContext.newChild()
+            let edited = child.object(TripAfter.Trip.self, with: trip.persistentModelID)
+            edited.places.append(Self.place)
+            #expect(await refusal { try await child.save() }.map(\.property) == ["places"])
+            #expect(await refusal { try await child.save(through: .store) }.map(\.property) == ["places"])
+            #expect(try await stored(container) == bytes)
+            edited.allowOverwriting(\.places)
+            try await child.save(through: .store)
+            #expect(trip.places == [Self.place])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S179: a permitted assignment replaces an undecodable value, and deleting its object needs nothing`(_ store: TestStore)
+        async throws
+    {
+        try await use(store) { container, trip, bytes in
+            let context = container.mainContext
+            trip.home = Self.place
+            #expect(await refusal { try await context.save() }.map(\.property) == ["home"])
+            trip.allowOverwriting(\.home)
+            trip.home = nil
+            trip.allowOverwriting(\.mood)
+            trip.mood = .calm
+            trip.allowOverwriting(\.base)
+            trip.base = Self.place
+            // The unsaved value can be decoded, so that it is a property like any other.
+            trip.base.zip = "5003"
+            try await context.save()
+            let now = try await stored(container)
+            #expect(now[1] == .null && now[3] == "calm" && now[0] == bytes[0] && now[4] == bytes[4])
+            #expect(trip.base == TripAfter.Place(name: "Oslo", zip: "5003"))
+            trip.base.zip = "0001"
+            try await context.save()
+            trip.mood = .calm
+            trip.places.append(Self.place)
+            context.delete(trip)
+            try await context.save()
+            #expect(try await stored(container).isEmpty)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S179: an assignment is no loss once another context has replaced the value`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, _ in
+            let context = container.mainContext
+            trip.home = Self.place
+            let other = container.newBatchOperationContext()
+            try await other.perform { context throws in
+                for trip in try context.fetch(FetchRequest<TripAfter.Trip>()) {
+                    trip.allowOverwriting(\.home)
+                    trip.home = nil
+                }
+            }
+            try await other.save()
+            context.mergePolicy = .objectTrump
+            context.refreshAllObjects()
+            try await context.save()
+            #expect(trip.home == Self.place)
+        }
+    }
+
+    @Test func `S179: an example of a permitted assignment`() async throws {
+        try await use(.memory) { container, trip, _ in
+            // Sources/ObjectGraph/Objects/ManagedObject+Undecodable.swift
+            trip.allowOverwriting(\.places)
+            trip.places = []
+            // end
+            try await container.mainContext.save()
+            #expect(trip.managedObject["places"] == .data(Data("[]".utf8)))
+        }
+    }
+
+    @Test func `S179: a required value without a fallback stops the program with the reason`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            try await UndecodableTests().use(.memory) { _, trip, _ in print(trip.base) }
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("base: its stored value does not decode as Place (zip: the stored value does not have it)"))
+        #expect(text.contains("managedObject[\"base\"]"))
+    }
+}
