@@ -136,8 +136,7 @@ extension ModelClass {
         let assigned = persisted.filter { $0.derivation == nil }
         let parameters = assigned.filter { $0.typeText != nil }.map { property in
             let value = property.initialValue?.description ?? property.defaultArgument
-            let type = (property.typeText ?? "").replacing("!", with: "?", maxReplacements: 1)
-            return "\(property.sourceName): \(type)\(value.map { " = \($0)" } ?? "")"
+            return "\(property.sourceName): \(property.parameterType ?? "")\(value.map { " = \($0)" } ?? "")"
         }
         let assignments = assigned.map { "self.\($0.sourceName) = \($0.sourceName)" }
         return """
@@ -206,7 +205,7 @@ extension ModelProperty {
             var options = AttributeOptions()
             if case .attribute(let own) = marker { options = own }
             if let index = options.index { arguments.append("index: .\(index)") }
-            if hasConstantInitialValue, let initialValue { arguments.append("default: \(initialValue)") }
+            if let defaultValue { arguments.append("default: \(defaultValue)") }
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
             if options.preservesValueOnDeletion { arguments.append("preservesValueOnDeletion: true") }
             arguments += rulesArgument(options.rules)

@@ -127,25 +127,51 @@ import Testing
         #expect(
             MacroExpansion(of: inferred).text.contains(
                 "init(a: Int = -1, b: String = \"b\", c: Double = 0.5, d: Bool = true, e: Date = Date())"))
+        let failable =
+            "@Model final class A {\nvar a = URL(string: \"b\")\nvar b = Int(\"1\")\nvar c = URL(filePath: \"b\")\nvar d: Int!\n}"
+        #expect(
+            MacroExpansion(of: failable).text.contains(
+                "init(a: URL? = URL(string: \"b\"), b: Int? = Int(\"1\"), c: URL = URL(filePath: \"b\"), d: Int? = nil)"))
     }
 
-    @Test func onlyConstantInitialValuesAreInTheDescription() {
+    @Test func `S178: initial values without an effect are in the description`() {
         let text = MacroExpansion(
             of: """
                 @Model final class A {
                     var a: Int = 1
-                    var b: Mood = .calm
+                    var b: Mood = .none
                     var c: Date = .now
-                    var d: Date = Date()
+                    var d = Date()
                     var e: String = "\\(1)"
+                    var f: Mood! = .calm
+                    var g: [Place] = [Place(name: "a")]
+                    var h: [String: Int] = [:]
+                    var i = Mood.calm
+                    var j: Int = 60 * 60
+                    var k: Int = -1
+                    var l: Color = Theme.dark.color(at: 1)
+                    var m: Int? = nil
                 }
                 """
         ).text
-        #expect(text.contains("of: \\A.a, default: 1"))
-        #expect(text.contains("of: \\A.b, default: .calm"))
-        #expect(text.contains("of: \\A.c))"))
-        #expect(text.contains("of: \\A.d))"))
-        #expect(text.contains("of: \\A.e))"))
+        for part in [
+            "of: \\A.a, default: 1)", "of: \\A.b, default: (.none as Mood))", "of: \\A.c, default: (.now as Date))",
+            "of: \\A.d, default: Date())", "of: \\A.e, default: (\"\\(1)\" as String))",
+            "of: \\A.f, default: (.calm as Mood?))", "of: \\A.g, default: ([Place(name: \"a\")] as [Place]))",
+            "of: \\A.h, default: ([:] as [String: Int]))", "of: \\A.i, default: Mood.calm)",
+            "of: \\A.j, default: (60 * 60 as Int))", "of: \\A.k, default: -1)",
+            "of: \\A.l, default: (Theme.dark.color(at: 1) as Color))", "of: \\A.m)",
+        ] { #expect(text.contains(part), "\(part)") }
+    }
+
+    @Test func `S178: calls of functions and closures, and variables, are not in the description`() {
+        let values = [
+            "next()", "count", "shared.count", "{ 1 }()", "Number.next { 1 }", "[next()]", "Number(next())", "\"\\(next())\"",
+        ]
+        for value in values {
+            let text = MacroExpansion(of: "@Model final class A {\nvar a: Number = \(value)\n}").text
+            #expect(text.contains("of: \\A.a)"), "\(value)")
+        }
     }
 
     @Test func namesInBackticksAreStoredWithoutThem() {

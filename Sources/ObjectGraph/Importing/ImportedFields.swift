@@ -33,7 +33,7 @@ struct ImportedFields {
         self.model = model
     }
 
-    /// Returns the fields of a value in their order. nil for a property that is not optional is left out, so that it gets its default.
+    /// Returns the fields of a value in their order. nil for a property that is not optional is left out, so that it gets its initial value.
     mutating func fields(of value: Any) throws -> [Field] {
         var fields: [Field] = []
         for (name, child) in Self.children(of: value) {

@@ -4,8 +4,8 @@ import StoreModel
 /// Inserting Swift values, such as decoded JSON, as objects (S139).
 ///
 /// The stored properties of a value set the properties of an object that have the same names. Names are those in Swift, so that coding
-/// keys do not matter. Missing properties, and nil for a property that is not optional, give the default value. A property that
-/// the entity does not have is an error.
+/// keys do not matter. Missing properties, and nil for a property that is not optional, give the initial value of the class, which is
+/// evaluated per object, or else the default value. A property that the entity does not have is an error.
 ///
 /// A relationship is set by values of the destination's unique attribute: one value if it is to-one, a list if it is to-many. The
 /// destinations are objects that the context shows, or objects of the same call.
@@ -77,14 +77,15 @@ extension ManagedObjectContext {
         let destinations = try findDestinations(of: rows, entity)
         let existing =
             try unique.map { unique in try keys(of: Set(rows.compactMap { $0.value(of: unique.column) }), in: unique) } ?? [:]
+        let initial = InitialValues(entity, in: storedModel)
         var objects: [ManagedObject] = []
         objects.reserveCapacity(rows.count)
         var met: [Value: ManagedObject] = [:]
         for row in rows {
             let value = unique.flatMap { row.value(of: $0.column) } ?? .null
             let known = met[value] ?? existing[value].map { self.object(entity.number, $0) }
-            let object = known ?? insert(entity, values: row.columns(entity.defaults))
-            if known != nil { row.forEachAttribute { write(object, column: $0, value: $1) } }
+            let object = known ?? insertNew(entity, initial, setting: row.attributes)
+            if known != nil { for (column, value) in row.attributes { write(object, column: column, value: value) } }
             if !value.isNull { met[value] = object }
             objects.append(object)
         }
@@ -151,17 +152,11 @@ extension [ImportedFields.Field] {
         return nil
     }
 
-    /// Calls `body` with each column of an attribute and its value.
-    func forEachAttribute(_ body: (Int, Value) -> Void) {
-        for field in self {
-            if case .attribute(let column) = field.target, let value = field.values.first { body(column, value) }
+    /// The columns of attributes, with their values.
+    var attributes: [(column: Int, value: Value)] {
+        compactMap { field in
+            guard case .attribute(let column) = field.target, let value = field.values.first else { return nil }
+            return (column, value)
         }
-    }
-
-    /// Returns the values of a new object's columns.
-    func columns(_ defaults: [Value]) -> [Value] {
-        var columns = defaults
-        forEachAttribute { columns[$0] = $1 }
-        return columns
     }
 }

@@ -3,7 +3,8 @@ import StoreModel
 
 /// Finding or inserting an object by a unique value (S139).
 extension ManagedObjectContext {
-    /// Returns the object with a value of a unique attribute, and inserts one with that value if there is none.
+    /// Returns the object with a value of a unique attribute, and inserts one with that value if there is none. A new object has the
+    /// initial values of its class in its other properties.
     ///
     /// Finds saved and unsaved objects, as ``find(unique:_:)`` does. nil equals no value, so that nil always inserts an object. If another
     /// context saves an object with the same value first, the merge policy settles it at the save (S108).
@@ -53,9 +54,8 @@ extension ManagedObjectContext {
             return object
         }
         if unique.entity.isAbstract { throw BatchError.abstractEntity(unique.entity.name) }
-        var values = unique.entity.defaults
-        values[unique.column] = value
-        let object = insert(unique.entity, values: values)
+        let initial = InitialValues(unique.entity, in: storedModel)
+        let object = insertNew(unique.entity, initial, setting: [(unique.column, value)])
         do { try update(object) } catch {
             delete(object)
             throw error

@@ -6,7 +6,8 @@ import StoreModel
 /// A cancelled task stops its import between two saves: each save is whole or absent. Rows of earlier saves stay, and the error
 /// ``BatchError/importStopped(savedRows:error:)`` has their number. With no row saved, the import throws `CancellationError`.
 extension PersistentStoreCoordinator {
-    /// Imports rows with one value per named property. Other properties get their default values.
+    /// Imports rows with one value per named property. Other properties of new objects get the initial values of the class, evaluated per
+    /// row when the import reads it, or else their default values. Initial values of relationships are not used.
     ///
     /// Each save contains ``BatchOptions/rowsPerSave`` rows. The next rows are read from the sequence while a save is written, off the
     /// caller's executor. Rows may come in any order. References are set by key, as in `batchUpdate`, or by a unique attribute of the
@@ -54,7 +55,7 @@ extension PersistentStoreCoordinator {
     /// Imports Swift values, such as decoded JSON, as objects of a model type. Their stored properties set the properties of the same
     /// names, as in ``ManagedObjectContext/insert(contentsOf:as:)``. To-many relationships are refused.
     ///
-    /// The first value decides which properties are imported. nil for a property that is not optional gives its default value.
+    /// The first value decides which properties are imported. nil for a property that is not optional gives its initial value.
     ///
     /// ```swift
     /// try await coordinator.insert(contentsOf: songs, as: Track.self, rule: .update(on: ["isrc"]))
@@ -175,22 +176,26 @@ private struct ImportedRows {
     private(set) var properties: [String] = []
     private var fields: ImportedFields
     private var positions: [String: Int] = [:]
-    private var defaults: [Value] = []
+    /// The columns of attributes, by position in rows.
+    private var columns: [Int: Int] = [:]
+    private let initialValues: InitialValues?
 
-    init(_ entity: Entity, in model: Model) { fields = ImportedFields(entity, in: model) }
+    init(_ entity: Entity, in model: Model) {
+        fields = ImportedFields(entity, in: model)
+        initialValues = InitialValues(entity, in: model)
+    }
 
     mutating func firstRow(of value: Any) throws -> [Value] {
         for name in ImportedFields.names(of: value) {
             switch try fields.target(name) {
             case .attribute(let column):
+                columns[properties.count] = column
                 properties.append(name)
-                defaults.append(fields.entity.defaults[column])
             case .related(let relationship, let unique):
                 guard case .toOne = relationship.kind else {
                     throw FetchError.unknownProperty(entity: fields.entity.name, property: name)
                 }
                 properties.append("\(name).\(unique.definition.name)")
-                defaults.append(.null)
             }
             positions[name] = properties.count - 1
         }
@@ -198,8 +203,13 @@ private struct ImportedRows {
     }
 
     mutating func row(of value: Any) throws -> [Value] {
-        var row = defaults
-        for field in try fields.fields(of: value) {
+        var row: [Value] = Array(repeating: .null, count: properties.count)
+        let found = try fields.fields(of: value)
+        if found.count < row.count {
+            let values = initialValues?.row() ?? fields.entity.defaults
+            for (position, column) in columns { row[position] = values[column] }
+        }
+        for field in found {
             guard let position = positions[field.name] else {
                 throw FetchError.unknownProperty(entity: fields.entity.name, property: "\(field.name) in the first value")
             }

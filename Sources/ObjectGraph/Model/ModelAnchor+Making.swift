@@ -41,7 +41,8 @@ enum ObjectToWrap {
         guard let named = pointer.current else { return nil }
         let object = Unmanaged<ManagedObject>.fromOpaque(named).takeUnretainedValue()
         // A transient property whose initial value is another model creates that model's anchor first.
-        guard object.definition.name == entity.name else { return nil }
+        let name = object.detachedState?.entity.name ?? object.definition.name
+        guard name == entity.name else { return nil }
         pointer.current = nil
         return object
     }

@@ -77,18 +77,21 @@ struct ModelProperty {
         return initialValue == nil && !isImplicitlyNil
     }
 
-    /// Whether the initial value is the same each time, so that the entity's description can contain it.
-    var hasConstantInitialValue: Bool {
-        guard let initialValue else { return false }
-        if let prefix = initialValue.as(PrefixOperatorExprSyntax.self) { return prefix.expression.isLiteral }
-        if let member = initialValue.as(MemberAccessExprSyntax.self) {
-            return member.base == nil && member.declName.baseName.text != "now"
-        }
-        return initialValue.isLiteral
+    /// The initial value as an expression for the entity's description, which evaluates it once; nil if there is none, or if evaluating
+    /// it could have an effect.
+    var defaultValue: String? {
+        guard let initialValue, !initialValue.is(NilLiteralExprSyntax.self), initialValue.isPure else { return nil }
+        let text = initialValue.trimmedDescription
+        // The parameter is an optional, in which `.none` and other names would have another meaning.
+        guard let type, !initialValue.isLiteral else { return text }
+        return "(\(text) as \(type.spelledAsOptional))"
     }
 
     /// The type in the source, or the type of an initial value that shows it.
     var typeText: String? { type?.trimmedDescription ?? initialValue?.typeText }
+
+    /// The type of the property's parameter in an initializer.
+    var parameterType: String? { type?.spelledAsOptional ?? initialValue?.optionalType ?? typeText }
 
     init(name: String, sourceName: String, marker: Marker, type: TypeSyntax?, initialValue: ExprSyntax?) {
         self.name = name
@@ -132,9 +135,10 @@ extension ExprSyntax {
         }
     }
 
-    /// Whether the expression is a literal without interpolation.
+    /// Whether the expression is a literal, which has the same meaning for a type and an optional of it.
     fileprivate var isLiteral: Bool {
         if let text = self.as(StringLiteralExprSyntax.self) { return text.representedLiteralValue != nil }
+        if let prefix = self.as(PrefixOperatorExprSyntax.self) { return prefix.expression.isLiteral }
         return literalType != nil
     }
 
@@ -148,6 +152,20 @@ extension ExprSyntax {
             named.as(DeclReferenceExprSyntax.self)?.baseName ?? named.as(MemberAccessExprSyntax.self)?.declName.baseName
         let isMember = named.as(MemberAccessExprSyntax.self).map { $0.base == nil } ?? false
         return last?.plainName.first?.isUppercase == true && !isMember ? callee.trimmedDescription : nil
+    }
+
+    /// The type `T?` of a call of an initializer of a standard type that may return nil, such as `URL(string: "…")`; nil for other
+    /// expressions.
+    fileprivate var optionalType: String? {
+        guard let call = self.as(FunctionCallExprSyntax.self), let type = typeText, let first = call.arguments.first else {
+            return nil
+        }
+        let labels = ["URL": "string", "UUID": "uuidString", "Decimal": "string", "Data": "base64Encoded"]
+        let isNumber = TypeSyntax.numbers.contains(type)
+        let isText = first.label == nil && first.expression.is(StringLiteralExprSyntax.self)
+        let isOptional =
+            labels[type].map { $0 == first.label?.text } ?? false || isNumber && (first.label?.text == "exactly" || isText)
+        return isOptional ? "\(type)?" : nil
     }
 
     /// The kind of a property without a type annotation whose initial value does not show its type.

@@ -85,6 +85,11 @@ extension TypeSyntax {
         self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self)?.wrappedType.trimmed ?? wrappedByOptional ?? trimmed
     }
 
+    /// The type with `?` for `!`, which is no part of a type.
+    var spelledAsOptional: String {
+        self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self).map { "\($0.wrappedType.trimmed)?" } ?? trimmedDescription
+    }
+
     /// The type `X` of `X?` or `Optional<X>`.
     var wrappedByOptional: TypeSyntax? {
         if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType.trimmed }

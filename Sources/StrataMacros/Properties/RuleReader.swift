@@ -74,7 +74,7 @@ enum RuleReader {
 }
 
 extension TypeSyntax {
-    private static let numbers: Set<String> = [
+    static let numbers: Set<String> = [
         "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float", "Double", "Decimal",
     ]
 

@@ -15,7 +15,11 @@ struct BatchInsertion: Sendable {
     /// The columns by which existing objects are found; nil if they are not looked up.
     let match: [Int]?
     let rule: UpsertRule
+    /// The class of the entity, if it may have initial values in columns for which rows have no values.
+    private let initialValues: InitialValues?
     var rows: [[Value]] = []
+    /// The values of the other columns, per row; empty if the defaults of the entity are the values.
+    private var initialRows: [[Value]] = []
     /// Allocated keys, at least as many as rows, ascending within each range.
     var keys: [Range<ObjectKey>] = []
     /// The number of the first row in the whole import, for errors.
@@ -29,6 +33,8 @@ struct BatchInsertion: Sendable {
         columns = self.properties.map(\.column)
         lookups = self.properties.indices.filter { [properties = self.properties] in properties[$0].destination != nil }
         match = try rule.properties?.map { try BatchColumn($0, of: entity, in: model).column }
+        let initial = InitialValues(entity, in: model)
+        initialValues = initial.flatMap { [columns] in $0.columns.isSubset(of: columns) ? nil : $0 }
         for column in match ?? [] where !columns.contains(column) {
             throw FetchError.unknownProperty(entity: entity.name, property: "\(entity.columns[column].name) in the rows")
         }
@@ -39,6 +45,7 @@ struct BatchInsertion: Sendable {
             throw BatchError.wrongCount(entity: entity.name, row: number, values: row.count, properties: columns.count)
         }
         rows.append(try zip(row, properties).map { try $1.checked($0) })
+        if let initialValues { initialRows.append(initialValues.row()) }
     }
 
     func layer(over state: StoreState, schema: StoreSchema) throws -> Layer {
@@ -49,7 +56,7 @@ struct BatchInsertion: Sendable {
         let positions = match?.map { column in columns.firstIndex(of: column) ?? 0 }
         var destinations = Destinations(count: columns.count)
         var ends = ListEnds()
-        for var row in rows {
+        for (number, var row) in rows.enumerated() {
             for position in lookups {
                 row[position] = try destinations.reference(row[position], position: position, insertion: self, in: state)
             }
@@ -69,7 +76,8 @@ struct BatchInsertion: Sendable {
                 // There are as many keys as rows.
                 guard let key = free.next() else { break }
                 if let values { met[values] = key }
-                try insert(key, row: row, in: layer, over: state.view, ends: &ends)
+                let defaults = initialRows.isEmpty ? entity.defaults : initialRows[number]
+                try insert(key, row: row, defaults: defaults, in: layer, over: state.view, ends: &ends)
                 destinations.note(row, key: key, insertion: self)
             }
         }
@@ -77,12 +85,12 @@ struct BatchInsertion: Sendable {
     }
 
     private func insert(
-        _ key: ObjectKey, row: [Value], in layer: Layer, over view: LayeredView, ends: inout ListEnds
+        _ key: ObjectKey, row: [Value], defaults: [Value], in layer: Layer, over view: LayeredView, ends: inout ListEnds
     ) throws {
         let made = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         for (value, column) in zip(row, columns) { made[column] = value }
         try entity.appendToLists(made, key: key, over: view, ends: &ends)
-        if columns.count < entity.columns.count { made.fill(with: entity.defaults) }
+        if columns.count < entity.columns.count { made.fill(with: defaults) }
         layer.put(made, entity: entity.number, key: key)
     }
 

@@ -94,39 +94,39 @@ extension PropertyDescription {
         preconditionFailure("\(V.self) cannot be stored. Make it Codable, or mark the property @Transient.")
     }
 
-    // MARK: Relationships without @Relationship, whose inverse is inferred
+    // MARK: Relationships without @Relationship, whose inverse is inferred. Initial values are objects, which are not evaluated.
 
     /// Describes a relationship to one object.
     public static func property<T: PersistentModel, M: PersistentModel>(
-        _ name: String, of keyPath: KeyPath<T, M?>, default value: M? = nil
+        _ name: String, of keyPath: KeyPath<T, M?>, default value: @autoclosure () -> M? = nil
     ) -> PropertyDescription {
         related(name, of: keyPath, inference: .wanted)
     }
 
     /// Describes a relationship to one object, which is not optional.
     public static func property<T: PersistentModel, M: PersistentModel>(
-        _ name: String, of keyPath: KeyPath<T, M>, default value: M? = nil
+        _ name: String, of keyPath: KeyPath<T, M>, default value: @autoclosure () -> M? = nil
     ) -> PropertyDescription {
         related(name, of: keyPath, inference: .wanted)
     }
 
     /// Describes a relationship to many objects.
     public static func property<T: PersistentModel, M: PersistentModel>(
-        _ name: String, of keyPath: KeyPath<T, [M]>
+        _ name: String, of keyPath: KeyPath<T, [M]>, default value: @autoclosure () -> [M]? = nil
     ) -> PropertyDescription {
         related(name, of: keyPath, inference: .wanted)
     }
 
     /// Describes a relationship to many objects.
     public static func property<T: PersistentModel, M: PersistentModel>(
-        _ name: String, of keyPath: KeyPath<T, [M]?>
+        _ name: String, of keyPath: KeyPath<T, [M]?>, default value: @autoclosure () -> [M]? = nil
     ) -> PropertyDescription {
         related(name, of: keyPath, inference: .wanted)
     }
 
     /// Describes a relationship to many objects.
     public static func property<T: PersistentModel, M: PersistentModel>(
-        _ name: String, of keyPath: KeyPath<T, Set<M>>
+        _ name: String, of keyPath: KeyPath<T, Set<M>>, default value: @autoclosure () -> Set<M>? = nil
     ) -> PropertyDescription {
         related(name, of: keyPath, inference: .wanted)
     }
