@@ -1,35 +1,22 @@
 import StoreInterface
 import StoreModel
 
-/// Finds the narrowest type that can represent every value of a column.
+/// Finds the type that can represent every value of a column of texts, without loss: each number is the only one with its text.
 ///
 /// Inference never fails: a column of no other type is a string column.
 enum ColumnInference {
-    /// Returns the narrowest integer type of 16, 32 or 64 bits, as the author of a model would choose.
-    static func integerType(_ range: ClosedRange<Int64>) -> ColumnType {
-        if Int16(exactly: range.lowerBound) != nil, Int16(exactly: range.upperBound) != nil { return .int16 }
-        if Int32(exactly: range.lowerBound) != nil, Int32(exactly: range.upperBound) != nil { return .int32 }
-        return .int64
-    }
-
-    /// Returns the text as an integer. Returns nil for a leading zero or a plus sign, because such digits are a code and not a
-    /// number.
+    /// Returns the text as an integer. Returns nil for a leading zero, a plus sign and a negative zero, because such digits are a code and
+    /// not a number.
     static func integer(_ text: some StringProtocol) -> Int64? {
         let bytes = text.utf8
         guard let first = bytes.first, first == 45 || (first >= 48 && first <= 57) else { return nil }
         let digits = first == 45 ? bytes.dropFirst() : bytes[...]
-        if digits.count > 1, digits.first == 48 { return nil }
+        if digits.first == 48, digits.count > 1 || first == 45 { return nil }
         return Int64(text)
     }
 
-    static func double(_ text: some StringProtocol) -> Double? {
-        let bytes = text.utf8
-        guard let first = bytes.first, first == 45 || first == 46 || (first >= 48 && first <= 57) else { return nil }
-        let digits = first == 45 ? bytes.dropFirst() : bytes[...]
-        if digits.count > 1, digits.first == 48, digits.dropFirst().first != 46 { return nil }
-        if bytes.contains(where: { $0 == 120 || $0 == 88 }) { return nil }
-        return Double(String(text))
-    }
+    /// Returns the text as a number, or nil if digits of the text would be lost.
+    static func double(_ text: some StringProtocol) -> Double? { DecimalText(text)?.value }
 
     static func bool(_ text: some StringProtocol) -> Bool? {
         switch text {
@@ -47,14 +34,69 @@ enum ColumnInference {
         }
         let isEmpty = texts.allSatisfy { $0 == nil }
         if !isEmpty {
-            if let values = convert(texts, { integer($0).map(Value.int) }) {
-                return attribute(integerType(range(of: values)), values)
-            }
-            if let values = convert(texts, { double($0).map(Value.double) }) { return attribute(.double, values) }
+            if let values = convert(texts, { integer($0).map(Value.int) }) { return attribute(.int64, values) }
+            if let values = numbers(texts) { return attribute(.double, values) }
             if let values = convert(texts, { bool($0).map(Value.bool) }) { return attribute(.bool, values) }
             if let values = convert(texts, { DateText.seconds($0).map(Value.double) }) { return attribute(.date, values) }
         }
         return attribute(.string, texts.map { $0.map(Value.string) ?? .null })
+    }
+
+    /// Converts the values of a column to a type that the user chose.
+    /// - Throws: ``DatasetError`` for a value that is of another type.
+    static func column(_ name: String, _ texts: [String?], type: ColumnType, file: String) throws -> TableAttribute {
+        let values = try texts.enumerated().map { row, text -> Value in
+            guard let text else { return .null }
+            let value: Value? =
+                switch type {
+                case .string: .string(text)
+                case .double: Double(text).map { .double($0) }
+                case .bool: (bool(text) ?? ["1": true, "0": false][text]).map { .bool($0) }
+                case .date: DateText.seconds(text).map { .double($0) }
+                default: Int64(text).map { .int($0) }
+                }
+            guard let value, type.accepts(value, isOptional: false) else {
+                throw DatasetError(
+                    "\(file): the object \(row + 1) has the value \(text.prefix(40).debugDescription) in \(name), which is no "
+                        + "\(type.rawValue). Choose another type for the column, or correct the value")
+            }
+            return value
+        }
+        return TableAttribute(name: name, type: type, isOptional: values.contains(.null), values: values)
+    }
+
+    /// Converts the texts of a column of decimal numbers. Returns nil if the texts are codes, such as the versions 1.9 and 1.10.
+    ///
+    /// The decimals are written as programs write them: as few as needed, or the same number of them in each text. Exponents need a
+    /// text with decimals in the column.
+    private static func numbers(_ texts: [String?]) -> [Value]? {
+        var values: [Value] = []
+        values.reserveCapacity(texts.count)
+        var decimals: ClosedRange<Int>?
+        var hasExponent = false
+        var hasZeroAtEnd = false
+        var hasOnlyZero = false
+        for text in texts {
+            guard let text else {
+                values.append(.null)
+                continue
+            }
+            guard let number = DecimalText(text) else { return nil }
+            values.append(.double(number.value))
+            if number.hasExponent {
+                hasExponent = true
+            } else {
+                let known = decimals ?? number.decimals...number.decimals
+                decimals = min(known.lowerBound, number.decimals)...max(known.upperBound, number.decimals)
+            }
+            if number.endsInZero {
+                if number.decimals == 1 { hasOnlyZero = true } else { hasZeroAtEnd = true }
+            }
+        }
+        guard let decimals, decimals.upperBound > 0 else { return nil }
+        let isFixed = decimals.lowerBound == decimals.upperBound && !hasExponent
+        let isShort = !hasZeroAtEnd && (!hasOnlyZero || decimals.lowerBound > 0)
+        return isFixed || isShort ? values : nil
     }
 
     /// Converts all texts, or returns nil at the first text for which `read` returns nil.
@@ -71,14 +113,76 @@ enum ColumnInference {
         }
         return values
     }
+}
 
-    static func range(of values: [Value]) -> ClosedRange<Int64> {
-        var low: Int64 = 0
-        var high: Int64 = 0
-        for case .int(let number) in values {
-            low = min(low, number)
-            high = max(high, number)
+/// A decimal number as a text, whose digits a double keeps: `-12.5`, `1e3`.
+private struct DecimalText {
+    var value: Double
+    /// The number of digits after the point.
+    var decimals = 0
+    var hasExponent = false
+    /// Whether the last digit after the point is zero.
+    var endsInZero = false
+
+    /// Any decimal number with so many digits is the only one of them with its double.
+    private static let safeDigits = 15
+    private static let mostDigits = 17
+
+    init?(_ text: some StringProtocol) {
+        let bytes = Array(text.utf8)
+        var position = bytes.first == UInt8(ascii: "-") ? 1 : 0
+        func digits(_ start: Int) -> Int { bytes[start...].prefix { $0 >= 48 && $0 <= 57 }.count }
+        let whole = digits(min(position, bytes.count))
+        guard whole > 0, whole == 1 || bytes[position] != 48 else { return nil }
+        var number = Array(bytes[position..<position + whole])
+        position += whole
+        if position < bytes.count, bytes[position] == UInt8(ascii: ".") {
+            decimals = digits(position + 1)
+            guard decimals > 0 else { return nil }
+            number += bytes[position + 1..<position + 1 + decimals]
+            endsInZero = number.last == 48
+            position += 1 + decimals
         }
-        return low...high
+        if position < bytes.count {
+            guard bytes[position] | 32 == UInt8(ascii: "e") else { return nil }
+            position += 1
+            if position < bytes.count, bytes[position] == 43 || bytes[position] == 45 { position += 1 }
+            guard position < bytes.count, digits(position) == bytes.count - position else { return nil }
+            hasExponent = true
+        }
+        guard let value = Double(String(text)), value.isFinite else { return nil }
+        self.value = value
+        // A negative zero that is an integer, and a number that is too small.
+        if value == 0, number.contains(where: { $0 != 48 }) || bytes[0] == 45 && decimals == 0 { return nil }
+        let significant = number.drop { $0 == 48 }
+        if significant.count <= Self.safeDigits { return }
+        if decimals == 0, !hasExponent, let integer = Int64(String(text)) {
+            guard Double(exactly: integer) != nil else { return nil }
+        } else {
+            guard !hasExponent, significant.count <= Self.mostDigits,
+                Self.rounded(value.magnitude, decimals: decimals) == significant.reduce(0, { $0 * 10 + UInt128($1 - 48) })
+            else { return nil }
+        }
+    }
+
+    /// Returns a number times a power of ten, rounded to an integer. Returns nil if that is too large.
+    private static func rounded(_ value: Double, decimals: Int) -> UInt128? {
+        guard decimals <= 22, value < 0x1p53, value.isNormal else { return nil }
+        // The number is `significand` times a power of two, which is at most 1.
+        let significand = UInt128(value.significandBitPattern | 1 << 52)
+        let shift = 52 - Int(value.exponent)
+        var product = significand
+        for _ in 0..<decimals {
+            let (next, isTooLarge) = product.multipliedReportingOverflow(by: 10)
+            if isTooLarge { return nil }
+            product = next
+        }
+        guard shift > 0 else { return product }
+        guard shift < 128 else { return 0 }
+        let half = UInt128(1) << (shift - 1)
+        let rest = product & (half << 1 - 1)
+        let whole = product >> shift
+        let isUp = rest > half || rest == half && whole & 1 == 1
+        return whole + (isUp ? 1 : 0)
     }
 }

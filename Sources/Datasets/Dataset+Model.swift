@@ -1,33 +1,44 @@
 import ObjectGraph
 
 extension Dataset {
-    /// Returns the model of the data. Each table is an entity, with its attributes and then its references as columns. No attribute has
-    /// an index, and every reference has one.
+    /// Returns the model of the data. Each table is an entity, with its attributes and then its references as columns. Attributes have the
+    /// indexes of ``Table/indexes``, and every reference has one.
     ///
     /// - Throws: `ModelError` for names that a model cannot have.
     public func model() throws(ModelError) -> Model {
         var draft = ModelDraft(tables)
         for (number, table) in tables.enumerated() {
             for attribute in table.attributes {
-                let property = AttributeDescription(name: attribute.name, type: attribute.type, isOptional: attribute.isOptional)
+                let property = AttributeDescription(
+                    name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
+                    defaultValue: attribute.defaultValue)
                 for owner in attribute.owners { draft.add(.attribute(property), to: (number, owner)) }
             }
             for reference in table.references {
-                draft.add(reference.name, of: (number, reference.owner), to: reference.end, inverse: reference.inverse, .toOne)
+                draft.add(
+                    reference.name, of: (number, reference.owner), to: reference.end, inverse: reference.inverse,
+                    cardinality: .toOne,
+                    deleteRule: reference.deleteRule)
             }
+            draft.add(table.indexes, to: number)
         }
         for (number, table) in tables.enumerated() {
             for reference in table.references where !isOneToOne(reference, of: number) {
                 draft.add(
-                    reference.inverse, of: reference.end, to: (number, reference.owner), inverse: reference.name, .toMany,
-                    isOrdered: reference.ranks != nil)
+                    reference.inverse, of: reference.end, to: (number, reference.owner), inverse: reference.name,
+                    cardinality: .toMany,
+                    deleteRule: reference.inverseDeleteRule, isOrdered: reference.ranks != nil)
             }
         }
         for link in links {
             let (source, destination) = ((link.source, link.sourceMember), (link.destination, link.destinationMember))
-            draft.add(link.name, of: source, to: destination, inverse: link.inverse, .toMany, isOrdered: link.ranks != nil)
             draft.add(
-                link.inverse, of: destination, to: source, inverse: link.name, .toMany, isOrdered: link.inverseRanks != nil)
+                link.name, of: source, to: destination, inverse: link.inverse, cardinality: .toMany, deleteRule: link.deleteRule,
+                isOrdered: link.ranks != nil)
+            draft.add(
+                link.inverse, of: destination, to: source, inverse: link.name, cardinality: .toMany,
+                deleteRule: link.inverseDeleteRule,
+                isOrdered: link.inverseRanks != nil)
         }
         return try Model(draft.descriptions.flatMap { $0.prefix(1) } + draft.descriptions.flatMap { $0.dropFirst() })
     }
@@ -64,17 +75,19 @@ private struct ModelDraft {
         }
     }
 
+    mutating func add(_ indexes: [IndexDescription], to table: Int) { descriptions[table][0].indexes += indexes }
+
     mutating func add(_ property: PropertyDescription, to entity: EntityPosition) {
         descriptions[entity.table][entity.member].properties.append(property)
     }
 
     mutating func add(
-        _ name: String, of entity: EntityPosition, to destination: EntityPosition, inverse: String, _ cardinality: Cardinality,
-        isOrdered: Bool = false
+        _ name: String, of entity: EntityPosition, to destination: EntityPosition, inverse: String, cardinality: Cardinality,
+        deleteRule: DeleteRule, isOrdered: Bool = false
     ) {
         let relationship = RelationshipDescription(
             name: name, destination: descriptions[destination.table][destination.member].name, inverse: inverse,
-            cardinality: cardinality, isOrdered: isOrdered)
+            cardinality: cardinality, deleteRule: deleteRule, isOrdered: isOrdered)
         add(.relationship(relationship), to: entity)
     }
 }

@@ -1,3 +1,4 @@
+import ObjectGraph
 import StoreInterface
 import StoreModel
 
@@ -11,7 +12,8 @@ public struct Dataset: Sendable {
     public var links: [Link]
     /// Descriptions of what was inferred, for display, one line each.
     public var notes: [String]
-    /// The number of references to rows that do not exist. They were read as null.
+    /// The number of references to rows that do not exist. They were read as null, or as no pair of a many-to-many relationship. The keys
+    /// of to-one relationships are in an attribute.
     public var lostReferences: Int
 
     /// Creates a data set.
@@ -50,6 +52,8 @@ public struct Table: Sendable {
     public var subentities: [TableSubentity] = []
     /// The entity of each row, as a position in ``members``. Empty if there are no subentities.
     public var kinds: [Int32] = []
+    /// The indexes and unique constraints of the table's entity, over attributes and references.
+    public var indexes: [IndexDescription] = []
 
     /// Creates a table.
     public init(name: String, attributes: [TableAttribute], references: [TableReference] = [], rowCount: Int) {
@@ -95,6 +99,8 @@ public struct TableAttribute: Sendable {
     public var values: [Value]
     /// The entities that declare the attribute, as positions in ``Table/members``. There are several only if none inherits from another.
     public var owners = [0]
+    /// The value of a new object; null if the file has none, or none that is constant.
+    public var defaultValue = Value.null
 
     /// Creates a column of values.
     public init(name: String, type: ColumnType, isOptional: Bool, values: [Value]) {
@@ -120,6 +126,10 @@ public struct TableReference: Sendable {
     public var rows: [Int32]
     /// For each row its number in the list of the row that it refers to, from 0; nil if the inverse is not ordered.
     public var ranks: [Int32]?
+    /// The effect of deleting an object on the one that it refers to.
+    public var deleteRule = DeleteRule.nullify
+    /// The effect of deleting an object on those that refer to it.
+    public var inverseDeleteRule = DeleteRule.nullify
     /// The entity that declares the relationship, as a position in ``Table/members``.
     public var owner = 0
     /// The entity that the relationship leads to, as a position in ``Table/members`` of the referenced table. It declares the inverse.
@@ -146,6 +156,10 @@ public struct Link: Sendable {
     public var destination: Int
     /// The related rows, each pair once.
     public var pairs: [Pair]
+    /// The effect of deleting a source on its destinations.
+    public var deleteRule = DeleteRule.nullify
+    /// The effect of deleting a destination on its sources.
+    public var inverseDeleteRule = DeleteRule.nullify
     /// For each pair the number of its destination in the list of its source, from 0; nil if the relationship is not ordered.
     public var ranks: [Int32]?
     /// For each pair the number of its source in the list of its destination, from 0; nil if the inverse is not ordered.

@@ -142,7 +142,7 @@ import Testing
         let sql = Self.tables(isExternal: true, Self.marker(Self.name))
         let error = try #require(throws: DatasetError.self) { try file.read(sql) }
         #expect(error.description.contains("Note 5.image") && error.description.contains(Self.name))
-        let data = try Dataset.read(file.store.path, leavesOutMissingFiles: true)
+        let data = try Dataset.read(file.store.path, options: DatasetOptions(leavesOutMissingFiles: true))
         #expect(image(data) == [.data(Data("ABC".utf8)), .null, .null])
         #expect(data.notes.contains { $0.contains("Note 5.image became null") })
         // A link could lead out of the folder.

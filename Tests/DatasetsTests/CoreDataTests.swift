@@ -45,7 +45,7 @@ import Testing
         #expect(data.tables.map(\.name) == ["Author", "Book", "Tag"])
         let (author, book, tag) = (data.tables[0], data.tables[1], data.tables[2])
         #expect(author.attributes.map(\.name) == ["age", "born", "name", "id"])
-        #expect(author.attributes.map(\.type) == [.int16, .date, .string, .uuid])
+        #expect(author.attributes.map(\.type) == [.int64, .date, .string, .uuid])
         #expect(author.attributes[1].values == [.double(0.5), .double(-86_400)])
         let uuid = try #require(UUID(uuidString: "00010203-0405-0607-0809-0A0B0C0D0E0F"))
         #expect(author.attributes[3].values == [.uuid(uuid), .null])

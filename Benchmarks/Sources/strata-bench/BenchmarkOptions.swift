@@ -132,7 +132,9 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     /// Returns the data that `--input` names, or nil without that option.
     func readInput() throws -> Dataset? {
         try input.map { path in
-            try Dataset.read(path, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
+            try Dataset.read(
+                path,
+                options: DatasetOptions(nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) }))
         }
     }
 

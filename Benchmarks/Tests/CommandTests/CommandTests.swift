@@ -162,8 +162,8 @@ import Testing
         }
         #expect(try type([]) == .string)
         #expect(try type(["--null-words", "NA"]) == .string)
-        #expect(try type(["--null-words", "none,NA"]) == .int16)
-        #expect(try type(["--null-words=none,NA"]) == .int16)
+        #expect(try type(["--null-words", "none,NA"]) == .int64)
+        #expect(try type(["--null-words=none,NA"]) == .int64)
     }
 
     @Test func `words for null need CSV files`() async throws {

@@ -12,30 +12,44 @@ struct CSVFile {
     var cells: [[String?]]
     var rowCount: Int
 
-    /// - Parameter nullWords: The texts that mean null, besides the empty text.
-    init(path: String, nullWords: Set<String> = CSVFolder.usualNullWords) throws {
+    /// Remarks about the header, one line each.
+    var notes: [String] = []
+
+    /// The endings of the names of CSV files.
+    static let endings = [".csv", ".tsv"]
+
+    static func hasEnding(_ path: String) -> Bool { endings.contains(where: path.lowercased().hasSuffix) }
+
+    /// Reads a file from the disk.
+    init(path: String, options: DatasetOptions = DatasetOptions()) throws {
         let file = path.split(separator: "/").last.map(String.init) ?? path
         guard let data = FileManager.default.contents(atPath: path) else {
             throw DatasetError("\(path): cannot be read; check that it exists and may be read")
         }
-        try self.init(Array(data), file: file, nullWords: nullWords)
+        try self.init(Array(data), file: file, options: options)
     }
 
-    /// - Parameters:
-    ///   - file: The file name for errors, with its extension.
-    ///   - nullWords: The texts that mean null, besides the empty text.
-    init(_ bytes: [UInt8], file: String, nullWords: Set<String> = CSVFolder.usualNullWords) throws {
-        var parser = CSVParser(bytes, file: file)
-        name = file.hasSuffix(".csv") ? String(file.dropLast(4)) : file
+    /// - Parameter file: The file name for errors, with its extension.
+    init(_ bytes: [UInt8], file: String, options: DatasetOptions = DatasetOptions()) throws {
+        let nullWords = options.nullWords ?? CSVFolder.usualNullWords
+        var parser = CSVParser(bytes, file: file, delimiter: try Self.delimiter(of: file, options))
+        name = Self.hasEnding(file) ? String(file.dropLast(4)) : file
         guard let header = try parser.next() else {
             throw DatasetError("\(file):1: column 1: no header; the first line must name the columns")
         }
-        columns = header.fields.map(\.text)
-        for (index, column) in columns.enumerated() {
-            if column.isEmpty { throw DatasetError("\(file):1: column \(index + 1): a column without a name") }
-            if columns[..<index].contains(where: { $0.lowercased() == column.lowercased() }) {
-                throw DatasetError("\(file):1: column \(index + 1): the name \(column) is taken by an earlier column")
+        columns = []
+        let texts = header.fields.map(\.text)
+        for (index, text) in texts.enumerated() {
+            if columns.contains(where: { $0.lowercased() == text.lowercased() }) {
+                throw DatasetError("\(file):1: column \(index + 1): the name \(text) is taken by an earlier column")
             }
+            columns.append(text)
+            guard text.isEmpty else { continue }
+            // The column of row names that R and pandas write.
+            var made = "column\(index + 1)"
+            while (columns + texts).contains(where: { $0.lowercased() == made }) { made += "_" }
+            columns[index] = made
+            notes.append("\(name): the column \(index + 1) has no name in the header and is named \(made)")
         }
         cells = Array(repeating: [], count: columns.count)
         rowCount = 0
@@ -51,5 +65,13 @@ struct CSVFile {
             }
             rowCount += 1
         }
+    }
+    private static func delimiter(of file: String, _ options: DatasetOptions) throws -> UInt8 {
+        guard let chosen = options.delimiter else { return UInt8(ascii: file.lowercased().hasSuffix(".tsv") ? "\t" : ",") }
+        guard let byte = chosen.asciiValue, byte != UInt8(ascii: "\""), byte != 10, byte != 13 else {
+            throw DatasetError(
+                "\(file): \(chosen) cannot be the delimiter; use an ASCII character that is no quote and no line end")
+        }
+        return byte
     }
 }

@@ -7,78 +7,68 @@ import StoreModel
     import Foundation
 #endif
 
-/// Reads a folder of CSV files. Each file becomes an entity, and each line an object. A column with the keys of another file
-/// becomes a relationship. A file of nothing but pairs of keys becomes a many-to-many relationship.
+/// Reads a folder of CSV files, or one of them. Each file becomes an entity, and each line an object. A column with the keys of another
+/// file becomes a relationship. A file of nothing but pairs of keys becomes a many-to-many relationship.
+///
+/// If a column also contains other values than keys, it is kept beside the relationship.
 public enum CSVFolder {
     /// The texts that mean null, besides the empty text, if the caller does not say which.
     public static let usualNullWords: Set<String> = ["NA"]
 
-    /// Reads all files of a folder. Throws ``DatasetError`` if any file cannot be read.
+    /// Reads one file, or all files of a folder that end in `.csv` or `.tsv`. Throws ``DatasetError`` if any file cannot be read.
     ///
     /// - Parameters:
-    ///   - path: The folder.
-    ///   - nullWords: The texts that mean null, besides the empty text.
-    public static func read(_ path: String, nullWords: Set<String> = usualNullWords) throws -> Dataset {
+    ///   - path: The folder or file.
+    ///   - options: The user's choices.
+    public static func read(_ path: String, options: DatasetOptions = DatasetOptions()) throws -> Dataset {
+        var isFolder = false
+        _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        guard isFolder else { return try dataset([CSVFile(path: path, options: options)], name: name, options: options) }
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
             throw DatasetError("\(path): cannot be read; check that the folder exists and may be read")
         }
-        let files = try names.filter { $0.lowercased().hasSuffix(".csv") }.sorted().map {
-            try CSVFile(path: path + "/" + $0, nullWords: nullWords)
+        let files = names.filter(CSVFile.hasEnding).sorted()
+        let included = try options.included(files.map { String($0.dropLast(4)) }, of: path)
+        let read = try files.filter { included.contains(String($0.dropLast(4))) }.map {
+            try CSVFile(path: path + "/" + $0, options: options)
         }
-        guard !files.isEmpty else { throw DatasetError("\(path): no file that ends in .csv") }
-        return dataset(files, name: path.split(separator: "/").last.map(String.init) ?? path)
+        guard !read.isEmpty else { throw DatasetError("\(path): no file that ends in .csv or .tsv") }
+        return try dataset(read, name: name, options: options)
     }
 
-    static func dataset(_ files: [CSVFile], name: String) -> Dataset {
-        let inference = ReferenceInference(files)
-        let entities = files.indices.filter { !inference.isJoin($0, files[$0]) }
-        // The number of each file's table.
-        let tables = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1, $0) })
-        var names = PropertyNames(tableCount: entities.count)
+    static func dataset(_ files: [CSVFile], name: String, options: DatasetOptions = DatasetOptions()) throws -> Dataset {
+        try options.checkTypes(files, of: name)
         var result = Dataset(name: name, tables: [])
-        for (number, position) in entities.enumerated() {
-            let file = files[position]
-            let references = inference.references[position]
-            var table = Table(name: file.name, attributes: [], rowCount: file.rowCount)
-            var types: [String] = []
-            for (column, columnName) in file.columns.enumerated() where !references.contains(where: { $0.column == column }) {
-                let attribute = ColumnInference.column(names.take(columnName, in: number), file.cells[column])
-                types.append("\(attribute.name) \(attribute.type.rawValue)\(attribute.isOptional ? "?" : "")")
-                table.attributes.append(attribute)
-            }
-            result.notes.append("\(file.name): \(file.rowCount) rows: \(types.joined(separator: ", "))")
-            result.tables.append(table)
+        let fitting = files.filter { $0.columns.count <= EntitySchema.maximumColumns }
+        for file in files where file.columns.count > EntitySchema.maximumColumns {
+            result.notes.append(
+                "\(file.name) is left out: it has \(file.columns.count) columns, and an entity at most \(EntitySchema.maximumColumns)"
+            )
         }
-        for position in files.indices {
-            let found = inference.references[position].map { FoundReference($0, in: files[position], files) }
-            if let number = tables[position] {
-                for reference in found {
-                    add(
-                        reference, of: files[position], number: number, files: files, tables: tables, names: &names,
-                        result: &result)
-                }
-            } else {
-                addPairs(found, of: files[position], files: files, tables: tables, names: &names, result: &result)
-            }
-        }
-        return result
+        guard !fitting.isEmpty else { throw DatasetError("\(name): \(result.notes.joined(separator: "; "))") }
+        var reader = CSVReader(fitting, options: options, result: result)
+        return try reader.dataset()
     }
+}
 
+/// Makes a data set of the content of CSV files.
+private struct CSVReader {
     /// A reference with the row that each line refers to.
-    private struct FoundReference {
-        var column: String
+    private struct Reference {
+        var column: Int
         /// The file that is referred to.
         var destination: Int
         var key: String
         var rows: [Int32]
-        /// The number of keys that no row has.
+        /// The number of values that no row has as its key.
         var lost: Int
 
         init(_ reference: ReferenceInference.Reference, in file: CSVFile, _ files: [CSVFile]) {
             let target = files[reference.destination]
             let keys = ReferenceInference.rows(of: target.cells[reference.key])
-            column = file.columns[reference.column]
+            column = reference.column
             destination = reference.destination
             key = "\(target.name).\(target.columns[reference.key])"
             let cells = file.cells[reference.column]
@@ -87,26 +77,90 @@ public enum CSVFolder {
         }
     }
 
-    private static func add(
-        _ reference: FoundReference, of file: CSVFile, number: Int, files: [CSVFile], tables: [Int: Int],
-        names: inout PropertyNames, result: inout Dataset
-    ) {
+    private let files: [CSVFile]
+    private let options: DatasetOptions
+    /// The references of each file.
+    private let references: [[Reference]]
+    /// The files that are no many-to-many relationships.
+    private let entities: [Int]
+    /// The number of each file's table.
+    private let tables: [Int: Int]
+    private var names: PropertyNames
+    private var result: Dataset
+
+    init(_ files: [CSVFile], options: DatasetOptions, result: Dataset) {
+        let inference = options.makesReferences ? ReferenceInference(files) : nil
+        self.files = files
+        self.options = options
+        self.result = result
+        references = files.indices.map { number in
+            let found = (inference?.references[number] ?? []).map { Reference($0, in: files[number], files) }
+            // There must be room for the column beside the reference.
+            let isWide = files[number].columns.count + found.count > EntitySchema.maximumColumns
+            return isWide ? found.filter { $0.lost == 0 } : found
+        }
+        let references = references
+        entities = files.indices.filter { references[$0].count != 2 || inference?.isJoin($0, files[$0]) != true }
+        tables = Dictionary(uniqueKeysWithValues: entities.enumerated().map { ($1, $0) })
+        names = PropertyNames(tableCount: entities.count)
+    }
+
+    mutating func dataset() throws -> Dataset {
+        for file in files { result.notes += file.notes }
+        for (number, position) in entities.enumerated() {
+            let file = files[position]
+            result.tables.append(Table(name: file.name, attributes: [], rowCount: file.rowCount))
+            for column in file.columns.indices where !references[position].contains(where: { $0.column == column }) {
+                try addAttribute(column, of: file, number: number)
+            }
+            let types = result.tables[number].attributes.map { "\($0.name) \($0.type.rawValue)\($0.isOptional ? "?" : "")" }
+            result.notes.append("\(file.name): \(file.rowCount) rows: \(types.joined(separator: ", "))")
+        }
+        for position in files.indices {
+            if let number = tables[position] {
+                for reference in references[position] { add(reference, of: files[position], number: number) }
+            } else {
+                addPairs(references[position], of: files[position])
+            }
+        }
+        // After all other names, which do not depend on values that are no keys.
+        for (number, position) in entities.enumerated() {
+            for reference in references[position] where reference.lost > 0 {
+                try addAttribute(reference.column, of: files[position], number: number)
+                result.notes.append(
+                    "\(files[position].name).\(files[position].columns[reference.column]) is kept as "
+                        + "\(result.tables[number].attributes.last?.name ?? ""), with all values")
+            }
+        }
+        return result
+    }
+
+    private mutating func addAttribute(_ column: Int, of file: CSVFile, number: Int) throws {
+        let name = names.take(file.columns[column], in: number)
+        let attribute =
+            if let type = options.type(of: file.columns[column], in: file.name) {
+                try ColumnInference.column(name, file.cells[column], type: type, file: file.name)
+            } else {
+                ColumnInference.column(name, file.cells[column])
+            }
+        result.tables[number].attributes.append(attribute)
+    }
+
+    private mutating func add(_ reference: Reference, of file: CSVFile, number: Int) {
         guard let destination = tables[reference.destination] else { return }
+        let column = file.columns[reference.column]
         result.tables[number].references.append(
             TableReference(
-                name: names.take(PropertyNames.relationship(forColumn: reference.column), in: number),
+                name: names.take(PropertyNames.relationship(forColumn: column), in: number),
                 inverse: names.take(PropertyNames.plural(ofTable: file.name), in: destination),
                 destination: destination, rows: reference.rows))
         result.lostReferences += reference.lost
         result.notes.append(
-            "\(file.name).\(reference.column) refers to \(reference.key)"
+            "\(file.name).\(column) refers to \(reference.key)"
                 + (reference.lost == 0 ? "" : "; \(reference.lost) references to nothing became null"))
     }
 
-    private static func addPairs(
-        _ ends: [FoundReference], of file: CSVFile, files: [CSVFile], tables: [Int: Int], names: inout PropertyNames,
-        result: inout Dataset
-    ) {
+    private mutating func addPairs(_ ends: [Reference], of file: CSVFile) {
         guard ends.count == 2, let source = tables[ends[0].destination], let destination = tables[ends[1].destination] else {
             return
         }
@@ -114,12 +168,15 @@ public enum CSVFolder {
         let pairs = zip(ends[0].rows, ends[1].rows).compactMap { source, destination in
             source < 0 || destination < 0 ? nil : Link.Pair(source: source, destination: destination)
         }
-        result.lostReferences += file.rowCount - pairs.count
+        let lost = file.rowCount - pairs.count
+        result.lostReferences += lost
         result.links.append(
             Link(
                 name: names.take(PropertyNames.plural(ofTable: second), in: source),
                 inverse: names.take(PropertyNames.plural(ofTable: first), in: destination),
                 source: source, destination: destination, pairs: pairs))
-        result.notes.append("\(file.name): \(pairs.count) links between \(first) and \(second)")
+        result.notes.append(
+            "\(file.name): \(pairs.count) links between \(first) and \(second)"
+                + (lost == 0 ? "" : "; \(lost) rows that refer to nothing are left out"))
     }
 }

@@ -1,4 +1,4 @@
-/// Splits the bytes of a CSV file into records (RFC 4180). Quoted fields may contain commas, quotes and line ends.
+/// Splits the bytes of a CSV file into records (RFC 4180). Quoted fields may contain delimiters, quotes and line ends.
 public struct CSVParser: Sendable {
     /// A line, or several lines if a quoted field contains line ends.
     public struct Record: Sendable {
@@ -18,11 +18,11 @@ public struct CSVParser: Sendable {
 
     private let bytes: [UInt8]
     private let file: String
+    private let delimiter: UInt8
     private var position = 0
     private var line = 1
 
     private static let quote = UInt8(ascii: "\"")
-    private static let comma = UInt8(ascii: ",")
     private static let newline = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
 
@@ -31,9 +31,11 @@ public struct CSVParser: Sendable {
     /// - Parameters:
     ///   - bytes: The content of the file.
     ///   - file: The file name for errors.
-    public init(_ bytes: [UInt8], file: String) {
+    ///   - delimiter: The ASCII character between fields.
+    public init(_ bytes: [UInt8], file: String, delimiter: UInt8 = UInt8(ascii: ",")) {
         self.bytes = bytes
         self.file = file
+        self.delimiter = delimiter
         // A byte order mark is not part of the first name.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
@@ -51,20 +53,20 @@ public struct CSVParser: Sendable {
             guard position < bytes.count else { return record }
             let end = bytes[position]
             position += 1
-            if end == Self.comma { continue }
+            if end == delimiter { continue }
             if end == Self.carriageReturn, position < bytes.count, bytes[position] == Self.newline { position += 1 }
             line += 1
             return record
         }
     }
 
-    /// Reads a field, up to the comma, the line end or the end of the file that follows it.
+    /// Reads a field, up to the delimiter, the line end or the end of the file that follows it.
     private mutating func field(_ column: Int) throws -> Field {
         if position < bytes.count, bytes[position] == Self.quote { return try quotedField(column) }
         let start = position
         while position < bytes.count {
             let byte = bytes[position]
-            if byte == Self.comma || byte == Self.newline || byte == Self.carriageReturn { break }
+            if byte == delimiter || byte == Self.newline || byte == Self.carriageReturn { break }
             if byte == Self.quote { throw failure(column, "a quote inside a field that is not quoted; quote the whole field") }
             position += 1
         }
@@ -94,7 +96,7 @@ public struct CSVParser: Sendable {
             }
             break
         }
-        if position < bytes.count, ![Self.comma, Self.newline, Self.carriageReturn].contains(bytes[position]) {
+        if position < bytes.count, ![delimiter, Self.newline, Self.carriageReturn].contains(bytes[position]) {
             throw failure(column, "text after a closing quote; double the quotes inside a field")
         }
         return Field(text: try text(content[...], column), wasQuoted: true)

@@ -37,6 +37,9 @@ extension CoreDataFile {
         let name = known.property?.name ?? column.name.dropFirst().lowercased()
         var attribute = Self.converted(name, type: type, declared: column.declaredType, values: values)
         attribute.owners = known.owners
+        if let note = SQLiteTypes.note(attribute, values) {
+            result.notes.append("\(root.table.name).\(column.name): \(note)")
+        }
         let rows = values.indices.filter { root.isKind($0, of: known.owners) }
         attribute.isOptional =
             rows.isEmpty
@@ -62,7 +65,8 @@ extension CoreDataFile {
         }
         func number(_ value: Value) -> Value? {
             switch value {
-            case .int(let number): .double(Double(number))
+            // nil if it is no double.
+            case .int(let number): Double(exactly: number).map { .double($0) }
             case .double: value
             default: nil
             }
@@ -82,7 +86,7 @@ extension CoreDataFile {
             case (nil, "BLOB") where hasValues: made(.uuid, uuid)
             default: nil
             }
-        return found ?? SQLiteFileReader.attribute(name, declared: declared, values: values)
+        return found ?? SQLiteTypes.attribute(name, declared: declared, values: values)
     }
 
     private static func uuid(_ value: Value) -> Value? {

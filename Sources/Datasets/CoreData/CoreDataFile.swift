@@ -86,7 +86,9 @@ struct CoreDataFile {
     private mutating func addRoot(_ family: CoreDataEntities.Family) throws {
         let head = family.members[0]
         guard let table = tables.first(where: { $0.name == "Z" + head.storedName.uppercased() }) else { return }
-        let cells = try table.values(in: database, order: "Z_PK")
+        let content = try table.content(in: database, order: "Z_PK")
+        result.notes += table.columns.indices.compactMap { content.note(table, $0) }
+        let cells = content.columns
         var unknown = 0
         let numbers = Dictionary(uniqueKeysWithValues: family.members.enumerated().map { ($1.number, $0) })
         let kinds = table.columns.firstIndex { $0.name == "Z_ENT" }.map { cells[$0] } ?? []

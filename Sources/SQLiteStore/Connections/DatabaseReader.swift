@@ -37,8 +37,11 @@ package struct DatabaseReader {
 package struct DatabaseRow {
     fileprivate let statement: SQLiteStatement
 
-    /// Returns a value with the storage class that it has in the file: null, int, double, string or data.
+    /// Returns a value with the storage class that it has in the file: null, int, double, string or data. A text that is not UTF-8 is
+    /// returned as data.
     package func value(_ column: Int) -> Value { statement.storedValue(column) }
+    /// Returns whether a value is a text, of whatever bytes.
+    package func isText(_ column: Int) -> Bool { statement.isText(column) }
     /// Returns a value as text; an empty text for null.
     package func text(_ column: Int) -> String { statement.text(column) }
     /// Returns a value as an integer; 0 for null.

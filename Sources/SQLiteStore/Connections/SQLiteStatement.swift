@@ -145,16 +145,31 @@ final class SQLiteStatement {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the value of a column with the storage class that it has in the file.
+    /// Returns the value of a column with the storage class that it has in the file. A text that is not UTF-8 is returned as its bytes.
     func storedValue(_ column: Int) -> Value {
         let at = Int32(column)
         return switch sqlite3_column_type(handle, at) {
         case SQLITE_INTEGER: .int(integer(column))
         case SQLITE_FLOAT: .double(sqlite3_column_double(handle, at))
-        case SQLITE_TEXT: .string(text(column))
+        case SQLITE_TEXT: validText(column).map { .string($0) } ?? .data(textBytes(column))
         case SQLITE_BLOB: .data(data(column))
         default: .null
         }
+    }
+
+    /// Returns whether the value of a column is a text, of whatever bytes.
+    func isText(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_TEXT }
+
+    /// Returns a text, or nil if its bytes are not UTF-8.
+    private func validText(_ column: Int) -> String? {
+        guard let start = sqlite3_column_text(handle, Int32(column)) else { return "" }
+        let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, Int32(column))))
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private func textBytes(_ column: Int) -> Data {
+        guard let start = sqlite3_column_text(handle, Int32(column)) else { return Data() }
+        return Data(bytes: start, count: Int(sqlite3_column_bytes(handle, Int32(column))))
     }
 
     /// Returns the value of a column, or nil if the stored value does not fit the type.

@@ -64,6 +64,7 @@ final class DatasetSource: ObjectSource {
 
     var objectCount: Int? { orders.reduce(dataset.objectCount) { $0 + $1.count } }
     var notes: [String] { dataset.notes }
+    var lostReferences: Int { dataset.lostReferences }
 
     func next() throws -> TransferObject? {
         let tables = dataset.tables

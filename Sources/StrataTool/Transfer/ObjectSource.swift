@@ -26,8 +26,14 @@ protocol ObjectSource: AnyObject {
     var objectCount: Int? { get }
     /// The data that the source has left out or changed, one line each. Complete at the end.
     var notes: [String] { get }
+    /// The number of references to objects that do not exist, which the source has left out.
+    var lostReferences: Int { get }
     /// Returns the next object, or nil at the end.
     func next() throws -> TransferObject?
+}
+
+extension ObjectSource {
+    var lostReferences: Int { 0 }
 }
 
 /// The result of a transfer.

@@ -64,7 +64,10 @@ struct ExportCommand: AsyncParsableCommand {
                 writer.discard()
                 throw error
             }
-            if target == "-" { return }
+            if target == "-" {
+                for note in source.notes { Console.current.complain(note) }
+                return
+            }
         case .csv: summary = try CSVFiles.write(source, to: target, existing: existing)
         case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source)
         }
@@ -86,8 +89,8 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Argument(
         help: """
-            A file or folder: JSON lines or CSV from `strata export`, SQLite, Core Data, SwiftData, JSON from Realm Studio, a store, or CSV \
-            files.
+            A file or folder: JSON lines or CSV from `strata export`, SQLite, Core Data, SwiftData, JSON from Realm Studio, a store, a CSV \
+            file, or a folder of CSV files.
             """)
     var input: String
 
@@ -100,21 +103,14 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Write model classes in Swift for the new store.", valueName: "Models.swift"))
     var swift: String?
 
-    @Option(
-        help: ArgumentHelp("The texts that mean null in CSV files of other programs, besides the empty text.", valueName: "NA,-"))
-    var nullWords: String?
-
-    @Flag(help: "Make values of Core Data null if the files with them are missing.")
-    var withoutMissingFiles = false
+    @OptionGroup var choices: ImportOptions
 
     @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
 
     mutating func run() async throws {
         let existing = replacing.existing
-        let source = try await StoreFiles.anySource(
-            input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) },
-            withoutMissingFiles: withoutMissingFiles)
+        let source = try await StoreFiles.anySource(input, options: choices.options())
         // The model of a file has no names for the far ends of relationships.
         let model = source is DatasetSource ? source.model : InverseNames.model(over: source.model)
         let classes = try swift.map { _ in try SwiftSource(model).text() }
@@ -146,20 +142,22 @@ enum StoreFiles {
     }
 
     /// Opens any file or folder that can be imported.
-    static func anySource(
-        _ path: String, nullWords: Set<String>?, withoutMissingFiles: Bool
-    ) async throws -> any ObjectSource {
+    static func anySource(_ path: String, options: DatasetOptions) async throws -> any ObjectSource {
         var isFolder: ObjCBool = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
             if CSVSource.isExport(path) { return try CSVSource(path) }
-            return try DatasetSource(Dataset.read(path, nullWords: nullWords))
+            return try DatasetSource(Dataset.read(path, options: options))
         }
         switch try FileKind(ofFile: path) {
         case .lmdb: return try await source(path)
         case .sqlite:
             if try await isStore(path) { return try await source(path) }
-            return try DatasetSource(Dataset.read(path, leavesOutMissingFiles: withoutMissingFiles))
+            return try DatasetSource(Dataset.read(path, options: options))
         case .other:
+            let lowercased = path.lowercased()
+            if lowercased.hasSuffix(".csv") || lowercased.hasSuffix(".tsv") || options.delimiter != nil {
+                return try DatasetSource(Dataset.read(path, options: options))
+            }
             return RealmExport.isExport(path) ? try DatasetSource(RealmExport.read(path)) : try JSONLinesSource(path)
         }
     }
@@ -180,12 +178,14 @@ struct TransferReport {
     private let pairs: Int
     private let counts: [(name: String, count: Int)]
     private let notes: [String]
+    private let lost: Int
     private let target: String
 
     init(_ summary: TransferSummary, source: any ObjectSource, target: String) {
         pairs = summary.pairs
         counts = summary.counts(in: source.model)
         notes = source.notes
+        lost = source.lostReferences
         self.target = target
     }
 
@@ -196,11 +196,12 @@ struct TransferReport {
             return Console.print(
                 JSON.object([
                     "file": .string(target), "objects": .number(objects), "pairs": .number(pairs),
-                    "entities": .object(entities), "notes": .array(notes.map { .string($0) }),
+                    "lostReferences": .number(lost), "entities": .object(entities), "notes": .array(notes.map { .string($0) }),
                 ]).text)
         }
         for note in notes { Console.print(note) }
         Console.print(
-            "\(target): \(objects) objects of \(counts.count) entities, \(pairs) related pairs")
+            "\(target): \(objects) objects of \(counts.count) entities, \(pairs) related pairs"
+                + (lost == 0 ? "" : "; \(lost) references to missing rows are lost"))
     }
 }

@@ -8,6 +8,9 @@ public struct DatasetModel: Sendable {
     let entities: [Entity]
 
     public init(_ dataset: Dataset) throws {
+        // The other stacks have no indexes over attributes either.
+        var dataset = dataset
+        for table in dataset.tables.indices { dataset.tables[table].indexes = [] }
         model = try dataset.model()
         entities = model.entities
     }

@@ -1,0 +1,76 @@
+import StoreInterface
+
+/// The choices of a user who imports data.
+public struct DatasetOptions: Sendable {
+    /// The texts that mean null in CSV files, besides the empty text. nil means ``CSVFolder/usualNullWords``.
+    public var nullWords: Set<String>?
+    /// The character between the fields of CSV files, which is ASCII. nil means a tab in files that end in `.tsv`, and otherwise a comma.
+    public var delimiter: Character?
+    /// The types of columns of CSV files, by `column` or `file.column`, whatever their case. All other types are inferred.
+    public var types: [String: ColumnType]
+    /// Whether keys become relationships. Otherwise all columns stay attributes.
+    public var makesReferences: Bool
+    /// The names of the tables or CSV files that are left out, whatever their case.
+    public var excludedTables: Set<String>
+    /// Whether values of a Core Data store whose files are missing become null. Otherwise they are an error.
+    public var leavesOutMissingFiles: Bool
+
+    /// Creates options, of which each has a usual value.
+    public init(
+        nullWords: Set<String>? = nil, delimiter: Character? = nil, types: [String: ColumnType] = [:],
+        makesReferences: Bool = true, excludedTables: Set<String> = [], leavesOutMissingFiles: Bool = false
+    ) {
+        self.nullWords = nullWords
+        self.delimiter = delimiter
+        self.types = types
+        self.makesReferences = makesReferences
+        self.excludedTables = excludedTables
+        self.leavesOutMissingFiles = leavesOutMissingFiles
+    }
+
+    /// Returns the type that was chosen for a column of a file.
+    func type(of column: String, in file: String) -> ColumnType? {
+        let names = ["\(file).\(column)".lowercased(), column.lowercased()]
+        return names.lazy.compactMap { name in types.first { $0.key.lowercased() == name }?.value }.first
+    }
+
+    /// Returns the names of the tables that are not left out. Throws ``DatasetError`` if an excluded table does not exist.
+    func included(_ tables: [String], of input: String) throws -> Set<String> {
+        let names = Set(tables.map { $0.lowercased() })
+        for excluded in excludedTables.sorted() where !names.contains(excluded.lowercased()) {
+            throw DatasetError("\(input): has no table \(excluded)\(Suggestion.hint(for: excluded, among: tables))")
+        }
+        let left = Set(excludedTables.map { $0.lowercased() })
+        return Set(tables.filter { !left.contains($0.lowercased()) })
+    }
+
+    /// Throws ``DatasetError`` if the types name a column that no file has.
+    func checkTypes(_ files: [CSVFile], of input: String) throws {
+        let columns = files.flatMap { file in file.columns.flatMap { [$0, "\(file.name).\($0)"] } }
+        let known = Set(columns.map { $0.lowercased() })
+        for name in types.keys.sorted() where !known.contains(name.lowercased()) {
+            throw DatasetError("\(input): has no column \(name)\(Suggestion.hint(for: name, among: columns))")
+        }
+    }
+
+    /// Throws ``DatasetError`` if there are choices that are for CSV files only.
+    func checkIsNotCSV(_ input: String) throws {
+        if nullWords != nil {
+            throw DatasetError("\(input): is no CSV file or folder of them, so it has no words for null; leave out --null-words")
+        }
+        if delimiter != nil {
+            throw DatasetError("\(input): is no CSV file or folder of them, so it has no delimiter; leave out --delimiter")
+        }
+        if !types.isEmpty {
+            throw DatasetError("\(input): is no CSV file or folder of them, so its types are known; leave out --types")
+        }
+    }
+
+    /// Throws ``DatasetError`` if there are choices about tables, which a store of Core Data does not have.
+    func checkIsForCoreData(_ input: String) throws {
+        if !excludedTables.isEmpty || !makesReferences {
+            throw DatasetError(
+                "\(input): is a store of Core Data, whose model decides; leave out --exclude and --no-references")
+        }
+    }
+}
