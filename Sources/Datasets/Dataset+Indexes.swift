@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 extension Table {
     /// Adds an index over properties. It is unique only if the converted values are, and leaves out an index that every reference has.

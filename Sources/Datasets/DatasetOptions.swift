@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// The choices of a user who imports data.
 public struct DatasetOptions: Sendable {

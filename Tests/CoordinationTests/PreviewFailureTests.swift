@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

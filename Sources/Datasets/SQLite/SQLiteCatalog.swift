@@ -1,5 +1,6 @@
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// The tables of a database that have data of the user, and notes about the others.
 struct SQLiteCatalog {

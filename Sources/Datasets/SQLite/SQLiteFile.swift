@@ -1,5 +1,6 @@
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// Reads any SQLite file. A table becomes an entity, a row an object, and a foreign key a to-one relationship. A table becomes
 /// a many-to-many relationship if its primary key is exactly two foreign keys, it has no other columns, and no table refers to it.

@@ -1,5 +1,6 @@
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// The foreign keys of the tables of a file, and the rows to which they lead.
 struct SQLiteReferences {

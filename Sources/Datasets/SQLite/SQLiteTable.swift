@@ -1,5 +1,6 @@
 import SQLiteStore
 import StoreInterface
+import StoreModel
 
 /// The schema of a table.
 struct SQLiteTable {

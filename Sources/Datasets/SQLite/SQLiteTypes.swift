@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Finds the types of columns of SQLite, in which values of any type may occur.
 enum SQLiteTypes {

@@ -2,6 +2,7 @@ import LMDB
 import PageCodec
 internal import Platform
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

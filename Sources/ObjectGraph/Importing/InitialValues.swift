@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 import Synchronization
 
 /// The initial values of the properties of a model class, such as `UUID()` in `var id = UUID()`.

@@ -1,5 +1,6 @@
 import Logging
 import StoreInterface
+import StoreModel
 import Synchronization
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,7 @@
 import Foundation
 internal import Platform
 import StoreInterface
+import StoreModel
 
 /// The state of an open file that a store has seen, and with which it compares later transactions.
 struct KnownContent: ~Copyable, Sendable {

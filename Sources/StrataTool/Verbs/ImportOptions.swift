@@ -2,6 +2,7 @@ import ArgumentParser
 import Datasets
 import Foundation
 import StoreInterface
+import StoreModel
 
 /// The options of `strata import` about data of other programs.
 struct ImportOptions: ParsableArguments {

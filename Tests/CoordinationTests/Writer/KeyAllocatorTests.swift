@@ -1,6 +1,7 @@
 import Dispatch
 import Platform
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import LMDB
 import StoreInterface
+import StoreModel
 import Testing
 
 @testable import LMDBStore

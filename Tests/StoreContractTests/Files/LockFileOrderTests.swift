@@ -3,6 +3,7 @@ import LMDBStore
 import Platform
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 /// The order in which one process removes a lock file and another one locks it or opens the store. Other processes are played by

@@ -3,6 +3,7 @@ import LMDBStore
 import SQLiteStore
 import StoreContract
 import StoreInterface
+import StoreModel
 import Testing
 
 #if canImport(Glibc)

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// Removes the pairs of deleted objects in the layer itself (S106).
 ///
