@@ -159,6 +159,20 @@ import Testing
         try store.saveElsewhere(layer)
     }
 
+    @Test func `S154: the budget moves a clean context after saves of other processes only`() async throws {
+        let idle = coordinator.newBackgroundContext(name: "idle")
+        #expect(try await idle.perform { try $0.trackTitles() } == [])
+        coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero, responses: .advanceCleanContexts)
+        for number in 1...3 {
+            try saveElsewhere(.insert, [ObjectKey(number) << 30: number])
+            #expect(await idle.perform { $0.snapshot.generation } == Generation(number - 1))
+            clock.advance(by: .milliseconds(500))
+            // The clock has run the check, which has enqueued the move.
+            try await until("the context is moved") { await idle.perform { $0.snapshot.generation } == Generation(number) }
+        }
+        coordinator.snapshotBudget = nil
+    }
+
     @Test func `S068: a new context sees what another connection has committed, without being told`() async throws {
         _ = try await coordinator.titles()
         try saveElsewhere(.insert, [1 << 30: 0])

@@ -46,7 +46,7 @@ final class SQLiteConnection: @unchecked Sendable {
     /// lists.
     private static let statementLimit = 500
     /// The maximum wait for another process that writes, in milliseconds.
-    private static let busyTimeout: Int32 = 30_000
+    static let busyTimeout: Int32 = 30_000
 
     /// Opens the file and reads its schema.
     /// - Parameters:

@@ -16,6 +16,8 @@ final class SQLiteReaderPool: Sendable {
     private let lent = Mutex<[ObjectIdentifier: SQLiteConnection]>([:])
 
     private static let idleLimit = 8
+    /// A closure that is called after a snapshot has ended; nil for none.
+    let didRelease = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// The identity of the file at the path when the store was opened.
     private let file: FileIdentity?
@@ -107,6 +109,8 @@ final class SQLiteReaderPool: Sendable {
         defer { _ = lent.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) } }
         do { try connection.endReading() } catch { return connection.close() }
         keep(connection)
+        // While the connection counts as lent, the store is not closed.
+        didRelease.withLock { $0 }?()
     }
 
     /// Restarts the read transaction of each snapshot of the newest state, so that it reads the file and not the log. SQLite

@@ -8,14 +8,15 @@ import StoreModel
 ///
 /// SQLite restarts the log, and writes it from its beginning again, when the whole log is in the file and has no reader. A
 /// snapshot that was taken after a save reads the log. If a new snapshot follows each save, the log always has a reader and
-/// would grow without bound.
+/// would grow without bound. The snapshot may be of another store or process than the save. Each store therefore moves its own
+/// snapshots of the newest state from a long log into the file: before it writes, and when it has released an older snapshot.
 extension SQLiteStore {
     /// The size in bytes to which SQLite truncates the log when it restarts it.
     static let logLimit = 4 << 20
     /// The size in bytes above which the log is restarted as soon as no snapshot is older than the newest state.
     private static let longLog = 6 << 20
     /// The number of bytes that the log must have grown by before the next attempt.
-    private static let logStep = 1 << 20
+    private static let logStep = 1 << 16
 
     /// Lets the next transaction restart the log if the log is long and only the newest state is read. Takes about 1 µs
     /// otherwise. After a failure, a later call tries again.
@@ -30,13 +31,31 @@ extension SQLiteStore {
             // Prevents saves until the snapshots are renewed.
             try writer.run("BEGIN IMMEDIATE")
             defer { try? writer.run("COMMIT") }
-            let newest = try writer.newestGeneration()
-            // Includes a save that was committed before the transaction began.
-            guard try pool.withIdle({ try $0.checkpoint() }) else { return }
-            pool.renew(newest)
+            try renewSnapshots()
         } catch {
             return
         }
+    }
+
+    /// Moves the snapshots of the newest state from a long log into the file, so that another store can restart the log. Takes about
+    /// 1 µs if the log is short. Never waits for a writer, and does nothing if there is one. After a failure, a later call tries again.
+    ///
+    /// Called after a snapshot was released, because an older snapshot keeps later saves in the log.
+    func leaveLog() {
+        guard logSize() > Self.longLog else { return }
+        writer.withLockIfAvailable {
+            guard !writer.isInTransaction, (try? writer.beginWriteAtOnce()) == true else { return }
+            defer { try? writer.run("COMMIT") }
+            try? renewSnapshots()
+        }
+    }
+
+    /// Copies the rest of the log into the file and renews the snapshots of the newest state. The caller prevents saves.
+    private func renewSnapshots() throws {
+        let newest = try writer.newestGeneration()
+        // Includes a save that was committed before the caller's transaction began.
+        guard try pool.withIdle({ try $0.checkpoint() }) else { return }
+        pool.renew(newest)
     }
 
     /// Returns the size of the log in bytes; 0 if there is none.

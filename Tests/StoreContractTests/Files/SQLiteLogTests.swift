@@ -74,4 +74,44 @@ import Testing
         #expect(longest < Self.bound, "\(longest) bytes")
         #expect(try contract.store.verify() == [])
     }
+
+    /// The other store may be of another process. Each time it moves, its read begins in the log again.
+    @Test(arguments: [false, true])
+    func `S154: another store that reads after each save keeps the log short`(_ writerReads: Bool) throws {
+        let contract = try ContractStore(.sqlite)
+        let other = try contract.openAgain()
+        var longest = 0
+        var own = writerReads ? try contract.snapshot() : nil
+        var seen = try other.snapshot()
+        for number in 0..<2000 {
+            try save(contract, number)
+            if writerReads { own = try contract.snapshot() }
+            seen = try other.snapshot()
+            #expect(seen.generation == Generation(number + 1))
+            longest = max(longest, logSize(contract))
+        }
+        #expect(longest < Self.bound, "\(longest) bytes")
+        #expect(try seen.count(StoreQuery(entity: Sample.item)) == 100)
+        withExtendedLifetime(own) {}
+    }
+
+    /// A store that reads what it reads keeps its state while another store moves and restarts the log.
+    @Test func `S154: an old snapshot of another store keeps its state while the log is shortened`() throws {
+        let contract = try ContractStore(.sqlite)
+        let other = try contract.openAgain()
+        try save(contract, 0)
+        var kept = try other.snapshot()
+        var value = Int64(0)
+        for number in 1..<1200 {
+            try save(contract, number)
+            _ = try other.snapshot()
+            if number % 50 == 0 {
+                // The state before this move is read once more.
+                #expect(try kept.value(Sample.item, key: 64, column: Sample.number) == .int(value))
+                kept = try other.snapshot()
+                value = Int64(number - number % 100)
+            }
+        }
+        #expect(try contract.store.verify() == [])
+    }
 }

@@ -1,4 +1,5 @@
 internal import CSQLite
+import StoreInterface
 
 extension SQLiteConnection {
     /// Reads a page of the database file itself, past the log and the cache. Returns nil if the connection is closed or the file ends
@@ -12,5 +13,15 @@ extension SQLiteConnection {
         var bytes = [UInt8](repeating: 0, count: page.size)
         let code = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress, Int32(page.size), page.offset) }
         return code == SQLITE_OK ? bytes : nil
+    }
+
+    /// Begins a write transaction, unless another connection has one. Does not wait. The caller holds the lock.
+    /// - Returns: Whether the transaction has begun.
+    func beginWriteAtOnce() throws -> Bool {
+        guard let handle = openHandle else { return false }
+        sqlite3_busy_timeout(handle, 0)
+        defer { sqlite3_busy_timeout(handle, Self.busyTimeout) }
+        do { try run("BEGIN IMMEDIATE") } catch let error as StoreError where error.code == .inUseElsewhere { return false }
+        return true
     }
 }
