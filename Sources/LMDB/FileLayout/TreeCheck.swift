@@ -99,7 +99,7 @@ public struct TreeCheck {
     private var seen: [UInt64]
     /// The pages visited in a check of roots. Damage may lead to the same pages again and again.
     private var visited: Set<UInt64> = []
-    /// What was counted in the current tree.
+    /// The entries and levels of the current tree.
     private var counts = Counts()
     /// The number of pages of the free list that may still be read.
     private var freeListPagesLeft = Int.max
