@@ -53,10 +53,16 @@ extension RelationshipRules {
         guard newest.mayDelete, !layers.isEmpty else { return nil }
         let made = Layer(schema: schema)
         let reader = PendingReferences(schema: schema, layers: [made, newest] + layers.reversed())
+        let older = PendingReferences(schema: schema, layers: layers.reversed())
         var waiting = newest.deletions
         while let (entity, key) = waiting.popLast() {
+            // The references of the deleted object itself. Its deletion keeps those that the owner of the layer set before it.
+            let own = { (column: Int) -> ObjectKey? in
+                if let row = newest.row(entity, key), row.isSet(column) { return row[column].referenceKey }
+                return older.value(entity, key: key, column: column)?.referenceKey
+            }
             // Reading from layers does not throw.
-            for consequence in (try? consequences(of: entity, key, in: reader, own: { _ in nil })) ?? [] {
+            for consequence in (try? consequences(of: entity, key, in: reader, own: own)) ?? [] {
                 switch consequence {
                 case .clear(let other, let otherKey, let column):
                     guard newest.row(other, otherKey)?.isSet(column) != true else { continue }
