@@ -60,6 +60,7 @@ struct ModelClass {
             misuses += reader.misuses
             if let property { properties.append(property) } else { misusedNames.formUnion(variable.names) }
         }
+        for member in declaration.memberBlock.members { checkConditions(member) }
         numbers = Self.number(&properties, of: sourceName, spelling)
         for member in declaration.memberBlock.members { readIndexes(member) }
         checkFormerNames(declaration)
@@ -89,6 +90,21 @@ struct ModelClass {
                 return pattern?.as(IdentifierPatternSyntax.self)?.identifier.plainName == property.name
             }
             misuses.append(ModelDiagnostic.sameFormerName.at(member.map { Syntax($0.decl) } ?? Syntax(declaration)))
+        }
+    }
+
+    /// Checks that no stored property is inside `#if`. The macro does not know which of its clauses the compiler uses.
+    private mutating func checkConditions(_ member: MemberBlockItemSyntax) {
+        guard let conditions = member.decl.as(IfConfigDeclSyntax.self) else { return }
+        for case .decls(let members)? in conditions.clauses.map(\.elements) {
+            for member in members {
+                checkConditions(member)
+                guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStoredInInstances,
+                    variable.attribute(named: "Transient") == nil
+                else { continue }
+                misuses.append(ModelDiagnostic.conditional.at(variable.bindings))
+                misusedNames.formUnion(variable.names)
+            }
         }
     }
 

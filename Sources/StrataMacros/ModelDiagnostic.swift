@@ -14,6 +14,8 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
     case wrapped = "a property wrapper cannot be used on a stored property of a model; mark it with @Transient"
     case subclassInitializer =
         "write an initializer that sets the properties of the class and calls super.init; @Model does not know those of the superclass"
+    case conditional =
+        "a stored property of a model cannot be inside '#if', because a file has the same properties in every build; move it out"
     case untyped = "give the type of this property, so that @Model can write an initializer; or write one yourself"
     case scalarRelationship = "a relationship leads to a model; a value is stored without '@Relationship'"
     case attributeOnRelationship = "a relationship is not an attribute; it is always indexed"
@@ -61,6 +63,38 @@ struct Remedy: FixItMessage {
 }
 
 extension Remedy {
+    /// Declares each of several properties on its own line, if each one shows its type or its value.
+    static func split(_ variable: VariableDeclSyntax) -> [FixIt] {
+        var type: TypeAnnotationSyntax?
+        var declarations: [VariableDeclSyntax] = []
+        for var binding in variable.bindings.reversed() {
+            // In `var a, b: Int`, both have the type of the last one.
+            if binding.initializer == nil, binding.typeAnnotation == nil { binding.typeAnnotation = type }
+            type = binding.initializer == nil ? binding.typeAnnotation : nil
+            guard binding.typeAnnotation != nil || binding.initializer != nil, binding.accessorBlock == nil else { return [] }
+            binding.trailingComma = nil
+            binding = binding.trimmed
+            declarations.insert(variable.with(\.bindings, [binding]).trimmed, at: 0)
+        }
+        let pieces = variable.leadingTrivia.pieces
+        let last = pieces.lastIndex(where: \.isNewline)
+        let indent = Trivia(pieces: last.map { Array(pieces[($0 + 1)...]) } ?? [])
+        let items = declarations.enumerated().map { position, declaration in
+            let start = position == 0 ? variable.leadingTrivia : .newline + indent
+            return MemberBlockItemSyntax(decl: declaration.with(\.leadingTrivia, start))
+        }
+        return [replace(variable, with: MemberBlockItemListSyntax(items), "declare each property on its own line")]
+    }
+
+    /// Replaces an argument that means another one.
+    static func replaceArgument(_ argument: LabeledExprSyntax, label: String? = nil, with text: String) -> [FixIt] {
+        let new = LabeledExprSyntax(
+            leadingTrivia: argument.leadingTrivia, label: label.map { .identifier($0) },
+            colon: label.map { _ in .colonToken(trailingTrivia: .space) }, expression: ExprSyntax("\(raw: text)"),
+            trailingComma: argument.trailingComma)
+        return [replace(argument, with: new, "use '\(new.trimmed.with(\.trailingComma, nil))'")]
+    }
+
     /// Excludes a property from the store.
     static func markTransient(_ variable: VariableDeclSyntax) -> FixIt {
         var marked = variable.with(\.leadingTrivia, [])

@@ -15,6 +15,8 @@ import Testing
         ("var a = 1, b = 2", .severalInOne),
         ("var (a, b) = (1, 2)", .pattern),
         ("var a = [1].count", .untyped),
+        ("#if DEBUG\nvar a = 1\n#endif", .conditional),
+        ("#if DEBUG\n#else\n#if X\nvar a = 1\n#endif\n#endif", .conditional),
         ("var managedObject: Int", .reservedName),
         ("@Attribute(option) var a: Int", .unknownOption),
         ("@Attribute(.length) var a: String", .unknownOption),
@@ -90,6 +92,10 @@ import Testing
                 @Transient var maybe: Int?
                 @Transient lazy var late = 6
                 @Transient let constant = 7
+                #if DEBUG
+                @Transient var debugged = 8
+                var shown: Int { 9 }
+                #endif
                 deinit {}
                 struct Inner { let a: Int }
             }
@@ -124,12 +130,46 @@ import Testing
             "@Model final class A {\n    @Attribute(.unique) @Relationship var b: B?\n}",
             "@Model final class A {\n    @Relationship var b: B?\n}", "remove '@Attribute'"
         ),
+        (
+            "@Model final class A {\n    var a = 1, b: Int, c, d: String?\n}",
+            "@Model final class A {\n    var a = 1\n    var b: Int\n    var c: String?\n    var d: String?\n}",
+            "declare each property on its own line"
+        ),
+        (
+            "@Model final class A {\n    @Attribute(.unique, .length(1...)) var a: Int\n}",
+            "@Model final class A {\n    @Attribute(.unique, .range(1...)) var a: Int\n}", "use '.range(1...)'"
+        ),
+        (
+            "@Model final class A {\n    @Attribute(.range(1...), .indexed) var a = \"\"\n}",
+            "@Model final class A {\n    @Attribute(.length(1...), .indexed) var a = \"\"\n}", "use '.length(1...)'"
+        ),
+        (
+            "@Model final class A {\n    @Relationship(.required) var a: [B]\n}",
+            "@Model final class A {\n    @Relationship(count: 1...) var a: [B]\n}", "use 'count: 1...'"
+        ),
+        (
+            "@Model final class A {\n    @Relationship(count: 1...) var a: B?\n}",
+            "@Model final class A {\n    @Relationship(.required) var a: B?\n}", "use '.required'"
+        ),
     ])
     func `S173: a fix-it makes the model right`(_ source: String, _ corrected: String, _ name: String) {
         let (found, fixIts) = fixed(source)
         #expect(fixIts == [name])
         #expect(found == corrected)
         #expect(MacroExpansion(of: corrected).messages == [])
+    }
+
+    @Test func `S173: of two contradicting markers, either can be removed`() {
+        for other in ["Attribute", "Relationship"] {
+            let expansion = MacroExpansion(of: "@Model final class A {\n    @Transient @\(other) var a: B? = nil\n}")
+            #expect(
+                expansion.diagnostics.flatMap(\.fixIts).map(\.message.message) == ["remove '@Transient'", "remove '@\(other)'"])
+        }
+    }
+
+    @Test func `S173: no fix-it stops storing a property with observers`() {
+        #expect(
+            MacroExpansion(of: "@Model final class A {\n    var a = 1 { didSet {} }\n}").diagnostics.flatMap(\.fixIts).isEmpty)
     }
 
     @Test(arguments: bodies.indices)

@@ -45,6 +45,7 @@ struct ModelMistakeTests {
         ("var managedObject = 1", "choose another name"),
         ("@Relationship(inverse: \\Friend.best) var a: Other?", "the inverse must be a property"),
         ("var a = [1].count", "give the type of this property"),
+        ("\n#if os(Linux) || os(macOS)\nvar a: Int\n#endif\n", "cannot be inside '#if'"),
         ("@Attribute(.length(1...)) var a = 1", ".length is for strings"),
         ("@Attribute(.range(0...1)) var a = \"\"", ".range is for numbers"),
         ("@Attribute(.pattern(/a/)) var a = 1", ".pattern is for strings"),
@@ -115,6 +116,12 @@ struct ModelMistakeTests {
                 var private1: [Pet]
                 private var hidden = 1
                 public init() { private1 = [] }
+            }
+            @Model final class Site {
+                var address = URL(string: "https://a.b")
+                var number = UInt8("1")
+                var token = UUID(uuidString: "1")
+                var price = Decimal(string: "1")
             }
             @Model public final class Pet: Codable {
                 var name: String

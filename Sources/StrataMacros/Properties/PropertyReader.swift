@@ -23,7 +23,9 @@ struct PropertyReader {
     /// Returns the property, or nil if it cannot be stored.
     mutating func read() -> ModelProperty? {
         guard let binding = variable.bindings.first else { return nil }
-        guard variable.bindings.count == 1 else { return misuse(.severalInOne, at: variable.bindings) }
+        guard variable.bindings.count == 1 else {
+            return misuse(.severalInOne, at: variable.bindings, fixIts: Remedy.split(variable))
+        }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else { return misuse(.pattern, at: binding.pattern) }
         let property = ModelProperty(
             name: pattern.identifier.plainName, sourceName: pattern.identifier.text, marker: .transient,
@@ -43,15 +45,17 @@ struct PropertyReader {
         return made
     }
 
-    private mutating func misuse(_ misuse: ModelDiagnostic, at node: some SyntaxProtocol, fixIt: FixIt? = nil) -> ModelProperty? {
-        misuses.append(misuse.at(node, fixIts: fixIt.map { [$0] } ?? []))
+    private mutating func misuse(
+        _ misuse: ModelDiagnostic, at node: some SyntaxProtocol, fixIts: [FixIt] = []
+    ) -> ModelProperty? {
+        misuses.append(misuse.at(node, fixIts: fixIts))
         return nil
     }
 
     private mutating func readTransient(_ property: ModelProperty, _ marker: AttributeSyntax) -> ModelProperty? {
         let attribute = variable.attribute(named: "Attribute").flatMap { $0 == marker ? nil : $0 }
-        if attribute ?? variable.attribute(named: "Relationship") != nil {
-            return misuse(.transientMixed, at: marker)
+        if let other = attribute ?? variable.attribute(named: "Relationship") {
+            return misuse(.transientMixed, at: marker, fixIts: [remove(marker), remove(other)])
         }
         let isLazy = variable.modifiers.contains { $0.name.text == "lazy" }
         let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
@@ -64,19 +68,19 @@ struct PropertyReader {
     /// Reports `lazy`, `weak`, observers and wrappers, which cannot be stored.
     private mutating func checkStorage(_ binding: PatternBindingSyntax) -> Bool {
         let before = misuses.count
-        let remedy = Remedy.markTransient(variable)
+        let remedy = [Remedy.markTransient(variable)]
         for modifier in variable.modifiers {
             switch modifier.name.text {
-            case "lazy": _ = misuse(.lazy, at: modifier, fixIt: remedy)
-            case "weak", "unowned": _ = misuse(.reference, at: modifier, fixIt: remedy)
+            case "lazy": _ = misuse(.lazy, at: modifier, fixIts: remedy)
+            case "weak", "unowned": _ = misuse(.reference, at: modifier, fixIts: remedy)
             default: break
             }
         }
-        if let block = binding.accessorBlock { _ = misuse(.observers, at: block, fixIt: remedy) }
+        if let block = binding.accessorBlock { _ = misuse(.observers, at: block) }
         for element in variable.attributes {
             guard let attribute = element.as(AttributeSyntax.self) else { continue }
             if !Self.knownAttributes.contains(attribute.attributeName.lastName) {
-                _ = misuse(.wrapped, at: attribute, fixIt: remedy)
+                _ = misuse(.wrapped, at: attribute, fixIts: remedy)
             }
         }
         return misuses.count == before
@@ -89,11 +93,11 @@ struct PropertyReader {
             return readOptions(property, attribute).map(ModelProperty.Marker.attribute)
         }
         if let attribute {
-            _ = misuse(.attributeOnRelationship, at: attribute, fixIt: remove(attribute))
+            _ = misuse(.attributeOnRelationship, at: attribute, fixIts: [remove(attribute)])
             return nil
         }
         if let type = property.type, type.isPlain || type.unwrapped.element?.isPlain == true || type.unwrapped.isDictionary {
-            _ = misuse(.scalarRelationship, at: relationship, fixIt: remove(relationship))
+            _ = misuse(.scalarRelationship, at: relationship, fixIts: [remove(relationship)])
             return nil
         }
         return readRelationship(property, relationship).map(ModelProperty.Marker.relationship)
@@ -125,7 +129,7 @@ struct PropertyReader {
             case _ where spelling == .swiftData: break
             default:
                 do { options.rules.append(try RuleReader.rule(argument, of: property)) } catch {
-                    _ = misuse(error, at: argument)
+                    _ = misuse(error, at: argument, fixIts: RuleReader.remedies(error, argument, of: property))
                     return nil
                 }
             }
@@ -142,7 +146,8 @@ struct PropertyReader {
         let destination = (type?.element ?? type)?.unwrapped.lastName
         for argument in arguments {
             do { try RuleReader.read(argument, of: property, spelling, into: &options) } catch {
-                _ = misuse(error, at: argument)
+                let fixIts = arguments.count == 1 ? RuleReader.remedies(error, argument, of: property) : []
+                _ = misuse(error, at: argument, fixIts: fixIts)
                 return nil
             }
             if argument.label?.text == "deleteRule" { options.deleteRule = argument.expression.trimmedDescription }

@@ -1,3 +1,4 @@
+import SwiftDiagnostics
 import SwiftSyntax
 
 /// Reads rules of properties, and the order of relationships, from the arguments of `@Attribute` and `@Relationship`.
@@ -23,6 +24,20 @@ enum RuleReader {
             if let type, !type.isText { throw .patternOfOther }
             return ".pattern(\(try pattern(bounds)))"
         default: throw .unknownOption
+        }
+    }
+
+    /// Returns the replacements of an argument that belongs to another kind of property.
+    static func remedies(_ mistake: ModelDiagnostic, _ argument: LabeledExprSyntax, of property: ModelProperty) -> [FixIt] {
+        let type = property.type ?? property.typeText.map { TypeSyntax("\(raw: $0)") }
+        let bounds = argument.expression.as(FunctionCallExprSyntax.self)?.arguments.first?.expression.trimmedDescription ?? ""
+        switch mistake {
+        case .lengthOfOther where type?.hasOrder == true: return Remedy.replaceArgument(argument, with: ".range(\(bounds))")
+        case .rangeOfOther where type?.hasLength == true: return Remedy.replaceArgument(argument, with: ".length(\(bounds))")
+        case .requiredObjects: return Remedy.replaceArgument(argument, label: "count", with: "1...")
+        case .countOfOne where argument.expression.trimmedDescription == "1...":
+            return Remedy.replaceArgument(argument, with: ".required")
+        default: return []
         }
     }
 
