@@ -211,8 +211,8 @@ private struct ConditionLowering {
     /// Returns a property, and the entity of the objects to which it leads if it is a relationship.
     private func found(_ name: String, on entity: Entity) throws -> (term: PredicateTerm, destination: Entity?) {
         let path = PredicatePath(scope: 0, entity: entity.number)
-        if !name.utf8.contains(UInt8(ascii: ".")) { return try property(name, of: entity, at: path) }
-        let names = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let names = entity.names(onPath: name, in: lowering.model)
+        if names.count == 1 { return try property(name, of: entity, at: path) }
         var result = (term: PredicateTerm.object(path), destination: Optional(entity))
         for part in names {
             guard case .object(let next) = result.term, let owner = result.destination else { throw unknown(name, on: entity) }

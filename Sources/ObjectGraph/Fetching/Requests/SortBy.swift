@@ -141,7 +141,7 @@ extension Entity {
     ) throws -> StoreSort {
         var entity = self
         var path: [Int] = []
-        let names = property.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let names = self.names(onPath: property, in: model)
         for name in names.dropLast() {
             guard let column = entity.column(named: name), let destination = entity.columns[column].destination else {
                 throw entity.cannotSort(by: name)

@@ -139,7 +139,7 @@ struct ValueQuery: Sendable {
     private func path(_ name: String, _ entity: Entity) throws -> Path {
         var entity = entity
         var steps: [Path.Step] = []
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let parts = entity.names(onPath: name, in: model)
         for (position, part) in parts.enumerated() {
             guard let column = entity.column(named: part) else {
                 throw FetchError.unknownProperty(entity: entity.name, property: part)
