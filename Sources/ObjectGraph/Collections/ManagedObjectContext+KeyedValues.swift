@@ -212,7 +212,7 @@ extension ManagedObjectContext {
         try types.check(bytes, name)
     }
 
-    private func record(_ name: String, _ types: CollectionTypes) throws {
+    func record(_ name: String, _ types: CollectionTypes) throws {
         guard let entity = keyedEntity, !tracker.keyed.recorded.contains(name) else { return }
         let key = KeyedColumn.typesKey(name)
         if let bytes = try keyedBytes(key) {

@@ -86,4 +86,15 @@ import StoreModel
         }
         // end
     }
+
+    static func storing(_ context: ManagedObjectContext) throws {
+        // Sources/ObjectGraph/Collections/StoredCollection.swift
+        for collection in try context.storedCollections() {
+            print(collection.name, collection.keyType, collection.valueType, try context.storedCount(of: collection))
+            for entry in try context.storedEntries(of: collection, limit: 10) {
+                print(collection.texts(ofKey: entry.key) ?? ["?"], collection.text(ofValue: entry.value) ?? "?")
+            }
+        }
+        // end
+    }
 }

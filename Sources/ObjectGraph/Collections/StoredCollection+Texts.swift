@@ -1,0 +1,132 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Keys and values as texts. The name of a type decides how its bytes are read.
+extension StoredCollection {
+    /// Returns the parts of a key as texts; nil for a type of keys that only its program knows, and for damaged bytes.
+    ///
+    /// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001. Data is hexadecimal digits.
+    public func texts(ofKey bytes: Data) -> [String]? {
+        guard let parts = keyParts else { return nil }
+        var rest = ArraySlice(bytes)
+        var texts: [String] = []
+        for (position, part) in parts.enumerated() {
+            guard let text = part.read(&rest, position == parts.count - 1) else { return nil }
+            texts.append(text)
+        }
+        return rest.isEmpty ? texts : nil
+    }
+
+    /// Returns the bytes of a key from the texts of its parts, as ``texts(ofKey:)`` returns them; nil if they are no key of this type.
+    public func key(_ texts: [String]) -> Data? {
+        guard let parts = keyParts, parts.count == texts.count else { return nil }
+        var bytes: [UInt8] = []
+        for (position, part) in parts.enumerated() {
+            guard part.append(texts[position], &bytes, position == parts.count - 1) else { return nil }
+        }
+        return Data(bytes)
+    }
+
+    /// Returns a value as text: JSON for types that encode themselves. Returns nil for data, and for bytes that are no text.
+    public func text(ofValue bytes: Data) -> String? {
+        func number<Number: BitwiseCopyable>(_: Number.Type, _ text: (Number) -> String) -> String? {
+            guard bytes.count == MemoryLayout<Number>.size else { return nil }
+            return bytes.withUnsafeBytes { text($0.loadUnaligned(as: Number.self)) }
+        }
+        return switch valueType {
+        case "Data": nil
+        case "Int", "Int64": number(Int64.self) { "\($0)" }
+        case "Int8": number(Int8.self) { "\($0)" }
+        case "Int16": number(Int16.self) { "\($0)" }
+        case "Int32": number(Int32.self) { "\($0)" }
+        case "UInt", "UInt64": number(UInt64.self) { "\($0)" }
+        case "UInt8": number(UInt8.self) { "\($0)" }
+        case "UInt16": number(UInt16.self) { "\($0)" }
+        case "UInt32": number(UInt32.self) { "\($0)" }
+        case "Float": number(Float.self) { "\($0)" }
+        case "Double": number(Double.self) { "\($0)" }
+        case "Bool": number(UInt8.self) { $0 == 0 ? "false" : "true" }
+        case "Date": number(Double.self) { Date(timeIntervalSinceReferenceDate: $0).keyText }
+        case "UUID": number(uuid_t.self) { UUID(uuid: $0).uuidString }
+        default: String(validating: bytes, as: UTF8.self)
+        }
+    }
+
+    private var keyParts: [KeyPart]? {
+        let isTuple = keyType.hasPrefix("(") && keyType.hasSuffix(")")
+        let names = isTuple ? keyType.dropFirst().dropLast().split(separator: ", ").map(String.init) : [keyType]
+        let parts = names.compactMap(KeyPart.init)
+        return parts.count == names.count ? parts : nil
+    }
+}
+
+/// The conversion of a part of a key to text and back.
+private struct KeyPart {
+    let read: (inout ArraySlice<UInt8>, Bool) -> String?
+    /// Returns false if the text is no key of the type.
+    let append: (String, inout [UInt8], Bool) -> Bool
+
+    private init<Key: CollectionKey>(_: Key.Type, _ text: @escaping (Key) -> String, _ key: @escaping (String) -> Key?) {
+        read = { Key(readingKey: &$0, isLast: $1).map(text) }
+        append = { written, bytes, isLast in
+            guard let key = key(written) else { return false }
+            key.appendKey(to: &bytes, isLast: isLast)
+            return true
+        }
+    }
+
+    private init<Key: CollectionKey & FixedWidthInteger>(_: Key.Type) { self.init(Key.self, { "\($0)" }, { Key($0) }) }
+
+    /// - Parameter type: A ``CollectionKey/keyTypeName``.
+    init?(_ type: String) {
+        switch type {
+        case "String": self.init(String.self, { $0 }, { $0 })
+        case "Int": self.init(Int.self)
+        case "Int8": self.init(Int8.self)
+        case "Int16": self.init(Int16.self)
+        case "Int32": self.init(Int32.self)
+        case "Int64": self.init(Int64.self)
+        case "UInt": self.init(UInt.self)
+        case "UInt8": self.init(UInt8.self)
+        case "UInt16": self.init(UInt16.self)
+        case "UInt32": self.init(UInt32.self)
+        case "UInt64": self.init(UInt64.self)
+        case "UUID": self.init(UUID.self, \.uuidString, { UUID(uuidString: $0) })
+        case "Date": self.init(Date.self, \.keyText, Date.init(keyText:))
+        case "Data": self.init(Data.self, \.digits, Data.init(digits:))
+        default: return nil
+        }
+    }
+}
+
+extension Date {
+    fileprivate var keyText: String {
+        let seconds = timeIntervalSinceReferenceDate
+        // The formatter covers the years that people write.
+        guard abs(seconds) < 6e10 else { return "\(seconds)" }
+        let text = formatted(ISO8601FormatStyle())
+        return (try? Date(text, strategy: ISO8601FormatStyle())) == self ? text : "\(seconds)"
+    }
+
+    fileprivate init?(keyText: String) {
+        if let seconds = Double(keyText) {
+            self.init(timeIntervalSinceReferenceDate: seconds)
+        } else {
+            guard let date = try? Date(keyText, strategy: ISO8601FormatStyle()) else { return nil }
+            self = date
+        }
+    }
+}
+
+extension Data {
+    fileprivate var digits: String { map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
+
+    fileprivate init?(digits: String) {
+        let digits = digits.compactMap(\.hexDigitValue)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        self.init(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+    }
+}
