@@ -1,5 +1,6 @@
 internal import CSQLite
 import StoreInterface
+import StoreModel
 
 extension SQLiteConnection {
     /// Reads a page of the database file itself, past the log and the cache. Returns nil if the connection is closed or the file ends

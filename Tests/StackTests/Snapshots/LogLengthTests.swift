@@ -2,6 +2,7 @@ import Foundation
 import ObjectGraph
 import SQLiteStore
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 
