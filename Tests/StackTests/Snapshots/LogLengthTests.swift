@@ -19,7 +19,8 @@ import Testing
     /// - Parameter saved: A closure that is called after each save with the number of saves.
     /// - Returns: The most bytes that the log has had.
     private static func importTracks(
-        _ container: PersistentContainer, _ count: Int, path: String, saved: @MainActor @Sendable (Int) async throws -> Void = { _ in }
+        _ container: PersistentContainer, _ count: Int, path: String,
+        saved: @MainActor @Sendable (Int) async throws -> Void = { _ in }
     ) async throws -> Int {
         let importer = container.newBatchOperationContext(name: "import")
         let text = String(repeating: "x", count: 20_000)
