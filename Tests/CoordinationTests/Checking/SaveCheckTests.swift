@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// What a save writes of the track.
+    /// The part of the track that a save writes.
     enum Outcome: Equatable {
         case conflict, nothing, deletion
         case update([Int: Value])

@@ -44,7 +44,8 @@ struct SaveRequest: Sendable {
     }
 }
 
-/// What every check of one save follows: when it is accepted, and again if an earlier deferred save cannot be written.
+/// The policy and the rules of one save. It is checked by them when it is accepted, and again if an earlier deferred save cannot be
+/// written.
 struct SaveTerms: Sendable {
     var policy: MergePolicy = .error
     /// For each entity, the columns of deleted objects whose values the history keeps.

@@ -54,7 +54,7 @@ final class StoreState: Sendable {
 struct PendingSave: Sendable {
     var sequence: SaveSequence
     var changes: ChangeSet
-    /// What a second check of the save follows.
+    /// The policy and the rules for a second check of the save.
     var terms: SaveTerms
     /// The save alone, as it was accepted. Readers may see it folded with other saves.
     var layer: Layer
