@@ -157,7 +157,9 @@ let package = Package(
                 "ObjectGraph", "TestSupport", "Platform", .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
-        .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Platform"]),
+        .testTarget(
+            name: "CoordinationTests",
+            dependencies: ["ObjectGraph", "LMDB", "LMDBStore", "MemoryStore", "TestSupport", "Platform"]),
         .testTarget(
             name: "StackTests",
             dependencies: [

@@ -8,7 +8,7 @@ extension Environment {
     /// - Throws: ``LMDBError`` `.diskFull`, also if the process may not make a file so large.
     public func reserve(from start: Int, to end: Int) throws(LMDBError) {
         let file = OpenFile(descriptor: try fileDescriptor())
-        try check(.reserve) {
+        try check(.reserve, of: .environment(pointer)) {
             do throws(SystemError) {
                 try file.allocate(from: start, to: end)
                 return MDB_SUCCESS

@@ -101,7 +101,7 @@ extension Environment {
 
     private func begin() throws(LMDBError) -> Reader {
         var begun: OpaquePointer?
-        try check(.begin) { mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) }
+        try check(.begin, of: .environment(pointer)) { mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) }
         guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
         return Reader(pointer: begun)
     }

@@ -114,12 +114,12 @@ public final class Environment: @unchecked Sendable {
 
     private static func open(_ path: String, _ options: Options, mapSize: Int) throws(LMDBError) -> OpaquePointer {
         var made: OpaquePointer?
-        try check(.environmentCreate) { mdb_env_create(&made) }
+        try check(.environmentCreate, of: .file(path)) { mdb_env_create(&made) }
         guard let made else { throw LMDBError(returnCode: SystemError.noMemory.number, call: .environmentCreate) }
         do throws(LMDBError) {
-            try check(.setMapSize) { mdb_env_set_mapsize(made, mapSize) }
-            try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(clamping: options.maximumDatabases)) }
-            try check(.setMaxReaders) { mdb_env_set_maxreaders(made, Self.readerSlots(options.maximumReaders)) }
+            try check(.setMapSize, of: .file(path)) { mdb_env_set_mapsize(made, mapSize) }
+            try check(.setMaxDatabases, of: .file(path)) { mdb_env_set_maxdbs(made, UInt32(clamping: options.maximumDatabases)) }
+            try check(.setMaxReaders, of: .file(path)) { mdb_env_set_maxreaders(made, Self.readerSlots(options.maximumReaders)) }
             // Never MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a power failure must neither damage the file nor lose a
             // commit.
             let access: Int32 =
@@ -130,7 +130,7 @@ public final class Environment: @unchecked Sendable {
                 case .readOnly: Int32(MDB_RDONLY)
                 }
             let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS) | UInt32(access)
-            try check(.environmentOpen) { mdb_env_open(made, path, flags, options.fileMode) }
+            try check(.environmentOpen, of: .file(path)) { mdb_env_open(made, path, flags, options.fileMode) }
         } catch {
             mdb_env_close(made)
             throw error
@@ -247,7 +247,7 @@ public final class Environment: @unchecked Sendable {
         let outcome: Result<Void, LMDBError> = readers.withLock { readers in
             do throws(LMDBError) {
                 try readers.checkUsable()
-                return .success(try check(.information) { mdb_env_info(pointer, &info) })
+                return .success(try check(.information, of: .environment(pointer)) { mdb_env_info(pointer, &info) })
             } catch {
                 return .failure(error)
             }
@@ -261,7 +261,7 @@ public final class Environment: @unchecked Sendable {
     /// Returns the descriptor of the open file. The environment closes it.
     public func fileDescriptor() throws(LMDBError) -> Int32 {
         var file: mdb_filehandle_t = -1
-        try check(.fileDescriptor) { mdb_env_get_fd(pointer, &file) }
+        try check(.fileDescriptor, of: .environment(pointer)) { mdb_env_get_fd(pointer, &file) }
         return file
     }
 
@@ -275,14 +275,14 @@ public final class Environment: @unchecked Sendable {
     /// Frees the slots of dead readers. The caller must have acquired the lock of the readers.
     func clearDeadReadersNow() throws(LMDBError) -> Int {
         var dead: Int32 = 0
-        try check(.readerCheck) { mdb_reader_check(pointer, &dead) }
+        try check(.readerCheck, of: .environment(pointer)) { mdb_reader_check(pointer, &dead) }
         return Int(dead)
     }
 
     /// Writes a copy of the newest state to a new file, without free pages. Blocks; readers and writers continue.
     public func copy(to path: String) throws(LMDBError) {
         try takingSlot { () throws(LMDBError) in
-            try check(.copy) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
+            try check(.copy, of: .environment(pointer)) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
         }
     }
 
@@ -291,7 +291,9 @@ public final class Environment: @unchecked Sendable {
     public func copy(to descriptor: Int32) throws(LMDBError) {
         try takingSlot { () throws(LMDBError) in
             try staying { () throws(LMDBError) in
-                try check(.copyToDescriptor) { mdb_env_copyfd2(pointer, descriptor, UInt32(MDB_CP_COMPACT)) }
+                try check(.copyToDescriptor, of: .environment(pointer)) {
+                    mdb_env_copyfd2(pointer, descriptor, UInt32(MDB_CP_COMPACT))
+                }
             }
         }
     }
@@ -312,7 +314,7 @@ public final class Environment: @unchecked Sendable {
                 // LMDB unmaps the old map before it requests the new one. If that fails, LMDB crashes at its next call.
                 guard AddressSpace.hasRoom(for: size > 0 ? size : try sizeInFile()) else { return .success(false) }
                 readers.dropUnused()
-                try check(.setMapSize) { mdb_env_set_mapsize(pointer, size) }
+                try check(.setMapSize, of: .environment(pointer)) { mdb_env_set_mapsize(pointer, size) }
                 return .success(true)
             } catch {
                 return .failure(error)

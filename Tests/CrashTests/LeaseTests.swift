@@ -18,15 +18,12 @@ import Testing
     /// Catches: a crash on an insert if no keys can be leased, and leases that continue after keys that were picked at random.
     @Test func S002_insertingGoesOnWithoutALeaseAndItsIdsStay() async throws {
         let bed = try TestBed(.lmdb)
-        let full: @Sendable (LMDBCall) -> Int32? = { $0 == .commit ? ENOSPC : nil }
         let store = try bed.description.open(Music.model.storeSchema)
-        let coordinator = try LMDBFaults.$injector.withValue(full) {
-            try PersistentStoreCoordinator(model: Music.model, store: store)
-        }
+        let fault = LMDBFaults.inject(at: bed.folder.path) { $0 == .commit ? ENOSPC : nil }
+        let coordinator = try PersistentStoreCoordinator(model: Music.model, store: store)
         let context = coordinator.newBackgroundContext()
-        let unleased = await context.perform { context in
-            LMDBFaults.$injector.withValue(full) { context.makeTrack("without a lease").objectID }
-        }
+        let unleased = await context.perform { $0.makeTrack("without a lease").objectID }
+        fault.end()
         #expect(unleased.key >= 1 << 61, "no lease comes there")
         try await context.save()
         let next = coordinator.newBackgroundContext()

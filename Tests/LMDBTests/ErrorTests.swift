@@ -63,7 +63,7 @@ import Testing
                     try transaction.withCursor(table) { _ = try $0.reserve(2, byteCount: 1, order: .any) }
                 }
             }
-            let code = LMDBFaults.$injector.withValue({ $0 == call ? 28 : nil }) { failure(write) }
+            let code = LMDBFaults.withInjector(at: temporary.folder.path, { $0 == call ? 28 : nil }) { failure(write) }
             #expect(code == .diskFull)
             #expect(try ReadTransaction(temporary.environment).statistics(table).entries == 0)
             try write()

@@ -56,7 +56,7 @@ public struct Cursor {
 
     init(_ transaction: OpaquePointer, _ database: Database, mapPageSize: Int?) throws(LMDBError) {
         var opened: OpaquePointer?
-        try check(.openCursor) { mdb_cursor_open(transaction, database.handle, &opened) }
+        try check(.openCursor, of: .transaction(transaction)) { mdb_cursor_open(transaction, database.handle, &opened) }
         guard let opened else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .openCursor) }
         pointer = opened
         self.mapPageSize = mapPageSize
@@ -115,7 +115,7 @@ public struct Cursor {
 
     @inline(__always)
     private func get(_ key: inout MDB_val, value: inout MDB_val, operation: MDB_cursor_op) throws(LMDBError) -> Bool {
-        try found(.cursorGet) { mdb_cursor_get(pointer, &key, &value, operation) }
+        try found(.cursorGet, of: .cursor(pointer)) { mdb_cursor_get(pointer, &key, &value, operation) }
     }
 
     // MARK: Number values of one key
@@ -123,7 +123,7 @@ public struct Cursor {
     /// Returns the number of values of the current key.
     public func valueCount() throws(LMDBError) -> Int {
         var count = 0
-        try check(.cursorCount) { mdb_cursor_count(pointer, &count) }
+        try check(.cursorCount, of: .cursor(pointer)) { mdb_cursor_count(pointer, &count) }
         return count
     }
 
@@ -196,7 +196,9 @@ public struct Cursor {
     public func reserve(_ key: UInt64, byteCount: Int, order: Order) throws(LMDBError) -> UnsafeMutableRawBufferPointer {
         var value = MDB_val(mv_size: byteCount, mv_data: nil)
         try withNumber(key) { (key) throws(LMDBError) in
-            try check(.cursorPut) { mdb_cursor_put(pointer, &key, &value, UInt32(MDB_RESERVE) | order.flags) }
+            try check(.cursorPut, of: .cursor(pointer)) {
+                mdb_cursor_put(pointer, &key, &value, UInt32(MDB_RESERVE) | order.flags)
+            }
         }
         return UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
@@ -219,7 +221,7 @@ public struct Cursor {
     }
 
     private func add(_ key: inout MDB_val, _ value: inout MDB_val) throws(LMDBError) -> Bool {
-        try found(.cursorPut) { mdb_cursor_put(pointer, &key, &value, UInt32(MDB_NODUPDATA)) }
+        try found(.cursorPut, of: .cursor(pointer)) { mdb_cursor_put(pointer, &key, &value, UInt32(MDB_NODUPDATA)) }
     }
 
     /// Deletes the current key with all of its values.
@@ -231,6 +233,6 @@ public struct Cursor {
     public func delete() throws(LMDBError) { try delete(0) }
 
     private func delete(_ flags: UInt32) throws(LMDBError) {
-        try check(.cursorDelete) { mdb_cursor_del(pointer, flags) }
+        try check(.cursorDelete, of: .cursor(pointer)) { mdb_cursor_del(pointer, flags) }
     }
 }

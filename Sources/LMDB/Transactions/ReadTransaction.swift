@@ -96,7 +96,7 @@ extension Environment {
 
     private func renew(_ reader: Reader) throws(LMDBError) -> Reader {
         do throws(LMDBError) {
-            try check(.renew) { mdb_txn_renew(reader.pointer) }
+            try check(.renew, of: .transaction(reader.pointer)) { mdb_txn_renew(reader.pointer) }
             return reader
         } catch {
             mdb_txn_abort(reader.pointer)
@@ -123,7 +123,7 @@ func lookUp(_ transaction: OpaquePointer, database: Database, key: UInt64) throw
     if database == .absent { return nil }
     var value = MDB_val()
     let isThere = try withNumber(key) { (key) throws(LMDBError) in
-        try found(.get) { mdb_get(transaction, database.handle, &key, &value) }
+        try found(.get, of: .transaction(transaction)) { mdb_get(transaction, database.handle, &key, &value) }
     }
     return isThere ? value.bytes : nil
 }
@@ -133,16 +133,20 @@ func lookUp(
 ) throws(LMDBError) -> UnsafeRawBufferPointer? {
     var key = MDB_val(key)
     var value = MDB_val()
-    return try found(.get) { mdb_get(transaction, database.handle, &key, &value) } ? value.bytes : nil
+    return try found(.get, of: .transaction(transaction)) { mdb_get(transaction, database.handle, &key, &value) }
+        ? value.bytes : nil
 }
 
 func openDatabase(_ transaction: OpaquePointer, named name: String, flags: UInt32) throws(LMDBError) -> Database? {
     var handle: UInt32 = 0
-    return try found(.openDatabase) { mdb_dbi_open(transaction, name, flags, &handle) } ? Database(handle: handle) : nil
+    return try found(.openDatabase, of: .transaction(transaction)) { mdb_dbi_open(transaction, name, flags, &handle) }
+        ? Database(handle: handle) : nil
 }
 
 func databaseStatistics(_ transaction: OpaquePointer, _ database: Database) throws(LMDBError) -> DatabaseStatistics {
     var stat = MDB_stat()
-    if database != .absent { try check(.statistics) { mdb_stat(transaction, database.handle, &stat) } }
+    if database != .absent {
+        try check(.statistics, of: .transaction(transaction)) { mdb_stat(transaction, database.handle, &stat) }
+    }
     return DatabaseStatistics(stat)
 }

@@ -29,7 +29,7 @@ extension HandleTransaction {
 
     private func flags(_ database: Database) throws(LMDBError) -> UInt32 {
         var flags: UInt32 = 0
-        try check(.databaseFlags) { mdb_dbi_flags(pointer, database.handle, &flags) }
+        try check(.databaseFlags, of: .transaction(pointer)) { mdb_dbi_flags(pointer, database.handle, &flags) }
         return flags
     }
 }
@@ -57,6 +57,6 @@ extension Cursor {
         var key = MDB_val(entry.key)
         var value = MDB_val(entry.value)
         let flags = UInt32(order == .newKey ? MDB_APPEND : MDB_APPENDDUP)
-        try check(.cursorPut) { mdb_cursor_put(pointer, &key, &value, flags) }
+        try check(.cursorPut, of: .cursor(pointer)) { mdb_cursor_put(pointer, &key, &value, flags) }
     }
 }

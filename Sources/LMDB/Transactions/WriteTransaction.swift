@@ -35,7 +35,7 @@ public final class WriteTransaction {
         isChanged = true
         var value = MDB_val(value)
         try withNumber(key) { (key) throws(LMDBError) in
-            try check(.put) { mdb_put(pointer, database.handle, &key, &value, 0) }
+            try check(.put, of: .transaction(pointer)) { mdb_put(pointer, database.handle, &key, &value, 0) }
         }
     }
 
@@ -45,7 +45,7 @@ public final class WriteTransaction {
         isChanged = true
         var key = MDB_val(key)
         var value = MDB_val(value)
-        try check(.put) { mdb_put(pointer, database.handle, &key, &value, 0) }
+        try check(.put, of: .transaction(pointer)) { mdb_put(pointer, database.handle, &key, &value, 0) }
     }
 
     /// Deletes a key with all its values.
@@ -54,7 +54,7 @@ public final class WriteTransaction {
     public func delete(_ database: Database, _ key: UInt64) throws(LMDBError) -> Bool {
         isChanged = true
         return try withNumber(key) { (key) throws(LMDBError) in
-            try found(.delete) { mdb_del(pointer, database.handle, &key, nil) }
+            try found(.delete, of: .transaction(pointer)) { mdb_del(pointer, database.handle, &key, nil) }
         }
     }
 
@@ -64,7 +64,7 @@ public final class WriteTransaction {
     public func delete(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> Bool {
         isChanged = true
         var key = MDB_val(key)
-        return try found(.delete) { mdb_del(pointer, database.handle, &key, nil) }
+        return try found(.delete, of: .transaction(pointer)) { mdb_del(pointer, database.handle, &key, nil) }
     }
 
     /// Deletes one value of a key.
@@ -74,7 +74,7 @@ public final class WriteTransaction {
         isChanged = true
         return try withNumber(key) { (key) throws(LMDBError) in
             try withNumber(value) { (value) throws(LMDBError) in
-                try found(.delete) { mdb_del(pointer, database.handle, &key, &value) }
+                try found(.delete, of: .transaction(pointer)) { mdb_del(pointer, database.handle, &key, &value) }
             }
         }
     }
@@ -86,14 +86,14 @@ public final class WriteTransaction {
         isChanged = true
         var key = MDB_val(key)
         return try withNumber(value) { (value) throws(LMDBError) in
-            try found(.delete) { mdb_del(pointer, database.handle, &key, &value) }
+            try found(.delete, of: .transaction(pointer)) { mdb_del(pointer, database.handle, &key, &value) }
         }
     }
 
     /// Deletes all entries of a sub-database.
     public func empty(_ database: Database) throws(LMDBError) {
         isChanged = true
-        try check(.drop) { mdb_drop(pointer, database.handle, 0) }
+        try check(.drop, of: .transaction(pointer)) { mdb_drop(pointer, database.handle, 0) }
     }
 
     /// Opens a sub-database, and creates it if it does not exist.
@@ -126,7 +126,7 @@ extension Environment {
     /// nest calls: a thread that calls it inside `body` waits for itself.
     public func write<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
         var begun: OpaquePointer?
-        try check(.begin) { mdb_txn_begin(pointer, nil, 0, &begun) }
+        try check(.begin, of: .environment(pointer)) { mdb_txn_begin(pointer, nil, 0, &begun) }
         guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
         let result: R
         do {
@@ -143,7 +143,7 @@ extension Environment {
     private func commit(_ transaction: OpaquePointer) throws(LMDBError) {
         #if DEBUG
             // An injected failure must also end the transaction. Otherwise the next transaction would wait for it forever.
-            if let fault = LMDBFaults.injector?(.commit) {
+            if let fault = LMDBFaults.fault(.commit, .environment(pointer)) {
                 mdb_txn_abort(transaction)
                 throw LMDBError(returnCode: fault, call: .commit)
             }

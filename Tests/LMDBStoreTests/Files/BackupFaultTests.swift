@@ -12,7 +12,7 @@ import Testing
         let store = try scratch.store()
         try store.insertTracks(500)
         let target = scratch.folder.appendingPathComponent("copy")
-        LMDBFaults.$injector.withValue({ $0 == .copyToDescriptor ? code : nil }) {
+        LMDBFaults.withInjector(at: scratch.folder.path, { $0 == .copyToDescriptor ? code : nil }) {
             #expect(throws: StoreError.self) { try store.backup(to: target, existing: .refuse) }
         }
         let left = try FileManager.default.contentsOfDirectory(atPath: scratch.folder.path).filter { $0.contains("copy") }

@@ -71,7 +71,7 @@ import Testing
         let before = try store.snapshot()
         for place in 0..<10_000 {
             let calls = Calls(failing: place)
-            let failure = LMDBFaults.$injector.withValue({ calls.answer($0) }) { () -> StoreError? in
+            let failure = LMDBFaults.withInjector(at: scratch.folder.path, { calls.answer($0) }) { () -> StoreError? in
                 do {
                     try store.insertTracks(200, artist: nil)
                     return nil

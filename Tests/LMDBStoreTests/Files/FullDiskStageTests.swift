@@ -220,7 +220,7 @@ extension FullDiskStageTests {
         while place < 100_000 {
             let scratch = try Scratch()
             try FileManager.default.copyItem(at: template.url, to: scratch.url)
-            let disk = FullDisk(at: place)
+            let disk = FullDisk(at: place, in: scratch.folder)
             try attempt(scratch, disk)
             if disk.lastCall == nil { break }
             place += 1 + place / 2
@@ -237,9 +237,11 @@ private final class FullDisk: Sendable, CustomStringConvertible {
     ]
     private let state: Mutex<(left: Int, met: LMDBCall?)>
     private let place: Int
+    private let folder: URL
 
-    init(at place: Int) {
-        self.place = place
+    /// - Parameter folder: The folder of the files that meet the full disk.
+    init(at place: Int, in folder: URL) {
+        (self.place, self.folder) = (place, folder)
         state = Mutex((place, nil))
     }
 
@@ -251,7 +253,7 @@ private final class FullDisk: Sendable, CustomStringConvertible {
     @discardableResult
     func run(_ body: () throws -> Void) throws -> Bool {
         do {
-            try LMDBFaults.$injector.withValue({ self.answer($0) }) { try body() }
+            try LMDBFaults.withInjector(at: folder.path, { self.answer($0) }) { try body() }
             return true
         } catch let error as StoreError {
             #expect(error.code == .full, "\(self): \(error)")

@@ -186,7 +186,7 @@ import Testing
         let store = try store(scratch, titleByteCount: 70_000)
         for place in 0..<1000 {
             let calls = Counter()
-            let isFull = LMDBFaults.$injector.withValue({ _ in calls.next() == place ? ENOSPC : nil }) {
+            let isFull = LMDBFaults.withInjector(at: scratch.folder.path, { _ in calls.next() == place ? ENOSPC : nil }) {
                 do {
                     try update(store, 64, [1: .string(Self.title(140_000)), 2: .int(9)])
                     return false

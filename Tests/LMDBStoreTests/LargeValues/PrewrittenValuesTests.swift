@@ -108,10 +108,13 @@ import Testing
         let large = Self.title(0, 3_000_000)
         let titles = [large] + (1...4).map { Self.title($0) } + (5...20).map { Self.title($0, 40_000) }
         let puts = Puts()
-        let keys = try LMDBFaults.$injector.withValue({
-            puts.note($0)
-            return nil
-        }) { try Self.save(titles, in: store) }
+        let keys = try LMDBFaults.withInjector(
+            at: scratch.folder.path,
+            {
+                puts.note($0)
+                return nil
+            }
+        ) { try Self.save(titles, in: store) }
         // At most four chunks. The save's own transaction also has the page and its indexes.
         let most = try #require(puts.all.max())
         #expect(most <= 4 + 3 * titles.count)
@@ -204,11 +207,14 @@ import Testing
             let scratch = try Scratch()
             let store = try scratch.store(Self.options)
             let calls = Atomic(0)
-            let error = try LMDBFaults.$injector.withValue({ call -> Int32? in
-                guard [.put, .cursorPut, .delete, .cursorDelete, .reserve, .commit].contains(call) else { return nil }
-                let number = calls.add(1, ordering: .relaxed).oldValue
-                return (disk == .once ? number == place : number >= place) ? ENOSPC : nil
-            }) { try Self.refusal { try Self.save([title], in: store) } }
+            let error = try LMDBFaults.withInjector(
+                at: scratch.folder.path,
+                { call -> Int32? in
+                    guard [.put, .cursorPut, .delete, .cursorDelete, .reserve, .commit].contains(call) else { return nil }
+                    let number = calls.add(1, ordering: .relaxed).oldValue
+                    return (disk == .once ? number == place : number >= place) ? ENOSPC : nil
+                }
+            ) { try Self.refusal { try Self.save([title], in: store) } }
             if calls.load(ordering: .relaxed) <= place {
                 #expect(error == nil && place > 20)
                 try Self.checkNothingIsLeft(store, tracks: 1, chunks: LargeChunk.count(byteCount: Self.byteCount))
@@ -268,10 +274,13 @@ import Testing
     /// Leaves unclaimed values in the file: the disk stayed full for their save.
     private static func leaveUnclaimed(in store: LMDBStore) throws {
         let commits = Atomic(0)
-        _ = LMDBFaults.$injector.withValue({ call in
-            guard call == .commit else { return nil }
-            return commits.add(1, ordering: .relaxed).oldValue >= 2 ? ENOSPC : nil
-        }) { try? Self.save([Self.title(1)], in: store) }
+        LMDBFaults.withInjector(
+            at: store.url.path,
+            { call in
+                guard call == .commit else { return nil }
+                return commits.add(1, ordering: .relaxed).oldValue >= 2 ? ENOSPC : nil
+            }
+        ) { try? Self.save([Self.title(1)], in: store) }
         #expect(try Self.unclaimed(store) == 1)
         #expect(try Self.chunks(store) == 8)
     }
@@ -341,10 +350,13 @@ import Testing
             let store = try LMDBStore.open(
                 URL(fileURLWithPath: path), schema: Samples.schema, options: PrewrittenValuesTests.options)
             let commits = Atomic(0)
-            try LMDBFaults.$injector.withValue({ call in
-                if call == .commit, commits.add(1, ordering: .relaxed).oldValue == commit { kill(getpid(), SIGKILL) }
-                return nil
-            }) {
+            try LMDBFaults.withInjector(
+                at: path,
+                { call in
+                    if call == .commit, commits.add(1, ordering: .relaxed).oldValue == commit { kill(getpid(), SIGKILL) }
+                    return nil
+                }
+            ) {
                 try PrewrittenValuesTests.save(
                     [PrewrittenValuesTests.title(1), PrewrittenValuesTests.title(2, 400_000)], in: store)
             }
