@@ -50,7 +50,8 @@ extension ModelMaking {
         return property.accessorMacro(spelling, mayBeInherited: model.mayBeSubclass).map { [$0] } ?? []
     }
 
-    /// Returns the conformance to `PersistentModel`, and an unavailable one to `Sendable`, unless the class states its own.
+    /// Returns the conformance to `PersistentModel`, which must not be isolated in a module whose default isolation is the main actor, and an
+    /// unavailable one to `Sendable`, unless the class states its own.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingExtensionsOf type: some TypeSyntaxProtocol,
@@ -60,7 +61,8 @@ extension ModelMaking {
         let missing = protocols.map(\.lastName)
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
-            extensions.append(try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: spelling.types)PersistentModel {}"))
+            extensions.append(
+                try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: spelling.types)PersistentModel {}"))
         }
         if missing.contains("Sendable") {
             extensions.append(try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"))

@@ -171,10 +171,10 @@ final class Band {
     }
 }
 
-extension Song: PersistentModel {}
+nonisolated extension Song: PersistentModel {}
 
 @available(*, unavailable) extension Song: Sendable {}
 
-extension Band: PersistentModel {}
+nonisolated extension Band: PersistentModel {}
 
 @available(*, unavailable) extension Band: Sendable {}

@@ -31,13 +31,13 @@ struct SwiftCompiler {
     /// Compiles a file, including the checks of data races. Returns the messages, one per line.
     ///
     /// Runs on a thread that may block, so that other tests continue.
-    func messages(about source: String, languageMode: Int = 6) async throws -> [String] {
+    func messages(about source: String, languageMode: Int = 6, flags: [String] = []) async throws -> [String] {
         try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try compile(source, languageMode) }) }
+            DispatchQueue.global().async { continuation.resume(with: Result { try compile(source, languageMode, flags) }) }
         }
     }
 
-    private func compile(_ source: String, _ languageMode: Int) throws -> [String] {
+    private func compile(_ source: String, _ languageMode: Int, _ flags: [String]) throws -> [String] {
         let file = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -46,7 +46,7 @@ struct SwiftCompiler {
             [
                 "-swift-version", "\(languageMode)", "-parse-as-library", "-emit-sil", "-o", "/dev/null", "-diagnostic-style",
                 "llvm",
-            ] + folders
+            ] + flags + folders
                 + ["-load-plugin-executable", "\(plugin.path())#StrataMacros", file.path()])
         return output.split(separator: "\n").map(String.init)
     }
