@@ -147,6 +147,14 @@ import Testing
         #expect(try model([one("b", "B", .wanted)], [one("a", "A", .refused)]) == [nil, nil])
         #expect(try model([one("b", "B", .wanted)], [one("a", "A", .accepted)]) == [0, 0])
         #expect(try model([one("b", "B", .wanted)], [one("a", "A", .wanted), one("c", "A", .accepted)]) == [nil, nil, nil])
+        let ambiguous = try Model([
+            EntityDescription(name: "A", properties: [one("b", "B", .wanted)]),
+            EntityDescription(name: "B", properties: [one("a", "A", .accepted), one("c", "A", .accepted)]),
+        ])
+        #expect(ambiguous.ambiguousInverses.count == 1)
+        #expect(ambiguous.ambiguousInverses.first?.contains("among A.b, B.a, B.c: ") == true)
+        #expect(try Model(Lists.types).ambiguousInverses.first?.contains("Errands.first, Errands.folder, Folder.lists") == true)
+        #expect(try Model(Shelves.types).ambiguousInverses.isEmpty && Model(Spending.types).ambiguousInverses.isEmpty)
         #expect(try model([one("b", "B", .wanted), one("n", "A", .wanted), one("p", "A", .wanted)], []) == [nil, nil, nil])
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Logging
 internal import Platform
 import StoreInterface
 import StoreModel
@@ -61,6 +62,7 @@ public final class PersistentStoreCoordinator: Sendable {
     ) throws {
         self.model = model
         self.name = name
+        for message in model.ambiguousInverses { Self.modelLog.warning("\(message)") }
         contextModel = model.withHiddenEntities(of: store.schema)
         hops = routing == .ancestors ? HopCounts() : nil
         traits = ModelCapabilities(contextModel)
@@ -70,6 +72,8 @@ public final class PersistentStoreCoordinator: Sendable {
         let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }
         listener.withLock { $0 = number }
     }
+
+    private static let modelLog = Logger(label: "strata.models")
 
     deinit {
         writer.removeListener(listener.withLock { $0 })

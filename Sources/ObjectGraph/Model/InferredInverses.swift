@@ -16,16 +16,7 @@ extension [EntityDescription] {
     ///
     /// Two relationships within one entity are a pair if one leads to one object and the other to many.
     func withInferredInverses() -> [EntityDescription] {
-        var open: [Pair: [Candidate]] = [:]
-        var isWanted = false
-        for (position, entity) in enumerated() {
-            for relationship in entity.relationships where !isPaired(relationship, of: entity) {
-                isWanted = isWanted || relationship.inference == .wanted
-                open[Pair(source: entity.name, destination: relationship.destination), default: []].append(
-                    Candidate(entity: position, relationship: relationship))
-            }
-        }
-        guard isWanted else { return self }
+        guard let open = openRelationships() else { return self }
         var inferred = self
         for (pair, candidates) in open {
             var ends = candidates
@@ -41,6 +32,43 @@ extension [EntityDescription] {
             inferred[ends[0].entity].setInverse(ends[1].relationship.name, of: ends[0].relationship.name)
         }
         return inferred
+    }
+
+    /// Returns a message per pair of entities between which an inverse is wanted, but could be one of several relationships.
+    func ambiguousInverses() -> [String] {
+        guard let open = openRelationships() else { return [] }
+        var messages: [String] = []
+        for (pair, candidates) in open where pair.source <= pair.destination {
+            var ends = candidates
+            if pair.source == pair.destination {
+                guard ends.count > 2, Set(ends.map(\.relationship.cardinality)).count == 2 else { continue }
+            } else {
+                let back = open[Pair(source: pair.destination, destination: pair.source)] ?? []
+                guard !back.isEmpty, candidates.count + back.count > 2 else { continue }
+                ends += back
+            }
+            guard ends.contains(where: { $0.relationship.inference == .wanted }) else { continue }
+            let names = ends.map { "\(self[$0.entity].name).\($0.relationship.name)" }.sorted()
+            messages.append(
+                "cannot infer the inverse among \(names.joined(separator: ", ")): there is more than one candidate, so that none of them has "
+                    + "one. Name it with @Relationship(inverse:), or write @Relationship(inverse: nil) on those without an inverse."
+            )
+        }
+        return messages.sorted()
+    }
+
+    /// Returns the relationships without an inverse, by the entities that they connect. Returns nil if none of them wants one.
+    private func openRelationships() -> [Pair: [Candidate]]? {
+        var open: [Pair: [Candidate]] = [:]
+        var isWanted = false
+        for (position, entity) in enumerated() {
+            for relationship in entity.relationships where !isPaired(relationship, of: entity) {
+                isWanted = isWanted || relationship.inference == .wanted
+                open[Pair(source: entity.name, destination: relationship.destination), default: []].append(
+                    Candidate(entity: position, relationship: relationship))
+            }
+        }
+        return isWanted ? open : nil
     }
 
     private struct Pair: Hashable {

@@ -26,6 +26,8 @@ public struct Model: Sendable {
     let hierarchies: [Hierarchy?]
     /// Whether an entity inherits from another.
     let hasInheritance: Bool
+    /// A message per pair of entities whose inverse could be one of several relationships. Opening a container logs them.
+    package private(set) var ambiguousInverses: [String] = []
     private let byName: [String: Entity]
     private let types: [String: any PersistentModel.Type]
     private let byType: [ObjectIdentifier: Entity]
@@ -113,6 +115,7 @@ public struct Model: Sendable {
     private init(
         _ descriptions: [EntityDescription], _ version: SchemaVersion, types: [String: any PersistentModel.Type]
     ) throws(ModelError) {
+        let ambiguousInverses = descriptions.ambiguousInverses()
         let descriptions = descriptions.withInferredInverses()
         try ModelResolution.checkNames(descriptions)
         let flattened = try FlattenedModel(descriptions)
@@ -125,6 +128,7 @@ public struct Model: Sendable {
         storeSchema.relationships = RelationshipSchema.all(of: entities, flattened.stored)
         self.init(
             entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders, hierarchies: hierarchies)
+        self.ambiguousInverses = ambiguousInverses
     }
 
     /// Returns the entity with this name, or nil.
