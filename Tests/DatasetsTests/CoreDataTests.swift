@@ -130,6 +130,8 @@ import Testing
         #expect(
             car.attribute(named: "isLimitedEdition")?.type == .bool && car.attribute(named: "numberPlate")?.values[0] == "170")
         #expect(car.references.map(\.name) == ["owner"] && car.references[0].inverse == "cars")
+        #expect(car.indexes.contains(.unique("numberPlate")) && car.indexes.contains(.index("maker", "numberPlate")))
+        #expect(car.attribute(named: "isLimitedEdition")?.defaultValue == false)
         let owner = car.references[0].rows[0]
         #expect(owner == 16 && data.tables[1].attribute(named: "firstName")?.values[Int(owner)].isNull == false)
         #expect(data.tables[1].attribute(named: "updatedAt")?.values[0] == .double(639_503_569.638733))
@@ -147,6 +149,7 @@ import Testing
             book.attribute(named: "uniqueID")?.values[0]
                 == UUID(uuidString: "173EF017-8551-4A76-AD07-19D8830FDC80").map { .uuid($0) })
         #expect(book.attribute(named: "price")?.values[1] == .double(10.11))
+        #expect(data.tables[2].references[0].inverseDeleteRule == .cascade)
         #expect(data.tables[2].references.map(\.name) == ["book"] && data.tables[2].references[0].rows.count { $0 == 1 } == 99)
         #expect(data.tables[3].members == ["Writer", "Author"] && data.tables[3].kinds == [1])
         #expect(data.tables[3].isAbstract && data.tables[3].attribute(named: "alias")?.owners == [1])
@@ -162,6 +165,8 @@ import Testing
         #expect(recipe.references.map(\.name) == ["producedItem"] && recipe.references[0].inverse == "craftingRecipe")
         #expect(recipe.references[0].rows == [0, 2])
         #expect(try swiftData.model().entity(named: "Item")?.relationships.map(\.name) == ["craftingRecipe", "components"])
+        #expect(swiftData.tables[2].indexes.map(\.kind) == [.unique])
+        #expect(swiftData.tables[0].attribute(named: "count")?.defaultValue == 1)
         let books = try real("books.sqlite")
         #expect(books.tables.map(\.rowCount) == [11])
         #expect(books.tables[0].attributes.map(\.type) == [.date, .string, .string])

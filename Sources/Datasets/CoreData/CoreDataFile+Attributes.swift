@@ -37,6 +37,7 @@ extension CoreDataFile {
         let name = known.property?.name ?? column.name.dropFirst().lowercased()
         var attribute = Self.converted(name, type: type, declared: column.declaredType, values: values)
         attribute.owners = known.owners
+        attribute.defaultValue = known.property?.defaultValue.flatMap { Self.value($0, attribute.type) } ?? .null
         if let note = SQLiteTypes.note(attribute, values) {
             result.notes.append("\(root.table.name).\(column.name): \(note)")
         }
@@ -87,6 +88,22 @@ extension CoreDataFile {
             default: nil
             }
         return found ?? SQLiteTypes.attribute(name, declared: declared, values: values)
+    }
+
+    /// Returns the default of an attribute; null if it is none, or of a class that has no literal.
+    private static func value(_ object: KeyedArchive.Object, _ type: ColumnType) -> Value {
+        let value: Value =
+            switch (object, type) {
+            case (.bool(let flag), .bool): .bool(flag)
+            case (.integer(let number), .bool): .bool(number != 0)
+            case (.integer(let number), .double): Double(exactly: number).map { .double($0) } ?? .null
+            case (.integer(let number), _): .int(Int64(number))
+            case (.bool(let flag), _): .int(flag ? 1 : 0)
+            case (.real(let number), .double): .double(number)
+            case (.string(let text), .string) where text != "$null": .string(text)
+            default: .null
+            }
+        return type.accepts(value, isOptional: true) ? value : .null
     }
 
     private static func uuid(_ value: Value) -> Value? {

@@ -71,6 +71,8 @@ extension CoreDataFile {
             inverse: take(backward?.property.name ?? first.name.lowercased(), of: destination.member, in: destination.family),
             source: source.family, destination: destination.family, pairs: pairs)
         (link.sourceMember, link.destinationMember) = (source.member, destination.member)
+        link.deleteRule = forward?.property.deleteRule ?? .nullify
+        link.inverseDeleteRule = backward?.property.deleteRule ?? .nullify
         var text = "\(table.name): \(pairs.count) links between \(entityName(source)) and \(entityName(destination))"
         link.ranks = ranks(
             owners: pairs.map(\.source), members: pairs.map(\.destination),

@@ -1,3 +1,4 @@
+import ObjectGraph
 import SQLiteStore
 import StoreInterface
 import StoreModel
@@ -15,6 +16,7 @@ struct CoreDataReference {
     var modelInverse: String?
     /// The positions in the lists of the destinations, if the file has them.
     var positions: [Value]?
+    var deleteRule = DeleteRule.nullify
     var lost: Int
 }
 
@@ -69,6 +71,7 @@ extension CoreDataFile {
                 name: take(known.property?.name ?? column.name.dropFirst().lowercased(), of: owner, in: number),
                 modelName: known.property?.name, lost: lost)
             if case .toOne(_, let inverse)? = known.property?.kind { reference.modelInverse = inverse }
+            reference.deleteRule = known.property?.deleteRule ?? .nullify
             reference.positions = root.values(CoreDataColumn.positionPrefix + column.name.dropFirst())
             return reference
         }
@@ -103,6 +106,8 @@ extension CoreDataFile {
             (made.owner, made.destinationMember) = (reference.owner, destination.member)
             var text = "\(entityName(number, reference.owner)).\(reference.name) refers to \(entityName(destination))"
             let declared = reference.modelInverse.flatMap { declaration($0.uppercased(), of: destination) }?.property
+            made.deleteRule = reference.deleteRule
+            made.inverseDeleteRule = back?.deleteRule ?? declared?.deleteRule ?? .nullify
             if back == nil {
                 made.ranks = ranks(
                     owners: reference.rows, members: Array(0..<Int32(reference.rows.count)), positions: reference.positions,
@@ -111,6 +116,31 @@ extension CoreDataFile {
             }
             result.tables[number].references.append(made)
             note(text, reference.lost)
+        }
+    }
+
+    /// Adds the unique constraints and indexes of the root entities.
+    mutating func addIndexes(to number: Int) {
+        guard let model else { return }
+        for (position, member) in roots[number].family.members.enumerated() {
+            let found = model.constraints(ofEntity: member.storedName)
+            for (names, isUnique) in found.unique.map({ ($0, true) }) + found.indexed.map({ ($0, false) }) {
+                let table = result.tables[number]
+                let isKnown = names.allSatisfy { name in
+                    table.attributes.contains { $0.name == name && $0.owners == [0] }
+                        || table.references.contains { $0.name == name && $0.owner == 0 }
+                }
+                guard position == 0, isKnown else {
+                    // Archives repeat those of the superentity.
+                    if !table.indexes.contains(where: { $0.properties == names }) {
+                        result.notes.append(
+                            "\(member.name): \(isUnique ? "the unique constraint" : "the index") over \(names.joined(separator: ", ")) is left out"
+                        )
+                    }
+                    continue
+                }
+                result.tables[number].addIndex(names, isUnique: isUnique, notes: &result.notes)
+            }
         }
     }
 

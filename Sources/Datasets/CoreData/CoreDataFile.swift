@@ -78,6 +78,7 @@ struct CoreDataFile {
             addReferences(references[number], number: number, all: references)
             notePositionsOfNothing(in: number)
         }
+        for number in roots.indices { addIndexes(to: number) }
         return result
     }
 

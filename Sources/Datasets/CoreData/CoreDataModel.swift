@@ -1,3 +1,5 @@
+import ObjectGraph
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -23,6 +25,10 @@ struct CoreDataModel {
         var isExternal = false
         /// Whether a to-many relationship keeps the order of its objects.
         var isOrdered = false
+        /// What happens to the other end of a relationship if the object is deleted.
+        var deleteRule = DeleteRule.nullify
+        /// The value of an attribute of a new object.
+        var defaultValue: KeyedArchive.Object?
 
         var isAttribute: Bool { if case .attribute = kind { true } else { false } }
     }
@@ -33,6 +39,10 @@ struct CoreDataModel {
         var renamingIdentifier: String?
         /// Whether every object belongs to a sub-entity.
         var isAbstract: Bool
+        /// The names of the properties of each unique constraint.
+        var uniqueProperties: [[String]] = []
+        /// The names of the properties of each index over several of them.
+        var indexedProperties: [[String]] = []
     }
 
     private(set) var entities: [EntityNames] = []
@@ -42,6 +52,8 @@ struct CoreDataModel {
     private static let externalFlag = 4
     /// The bit among the flags of a property that says that a relationship is ordered. Older archives have a member for it.
     private static let orderedFlag = 0x400
+    /// The delete rules by their numbers in Core Data's headers.
+    private static let deleteRules: [DeleteRule] = [.noAction, .nullify, .cascade, .deny]
     /// The largest model that is read, in bytes.
     private static let limit = 1 << 25
 
@@ -54,12 +66,29 @@ struct CoreDataModel {
                 if case .bool(true)? = members["NSIsAbstract"] { isAbstract = true }
                 entities.append(
                     EntityNames(
-                        name: name, renamingIdentifier: archive.text(members, "NSRenamingIdentifier"), isAbstract: isAbstract))
+                        name: name, renamingIdentifier: archive.text(members, "NSRenamingIdentifier"), isAbstract: isAbstract,
+                        uniqueProperties: Self.names(members, "NSUniqueTuples", archive),
+                        indexedProperties: Self.names(members, "NSCompoundIndexes", archive)))
             } else if let property = Self.property(members, archive) {
                 properties.append(property)
             }
         }
         if entities.isEmpty { return nil }
+    }
+
+    /// Returns the names of properties in a list of lists, which contain names or properties.
+    private static func names(_ members: [String: KeyedArchive.Object], _ member: String, _ archive: KeyedArchive) -> [[String]] {
+        archive.elements(members, member).compactMap { element in
+            guard case .members(let list) = element else { return nil }
+            let names = archive.elements(of: list).compactMap { object -> String? in
+                switch object {
+                case .string(let name): name
+                case .members(let property): archive.text(property, "NSPropertyName")
+                default: nil
+                }
+            }
+            return names
+        }.filter { !$0.isEmpty }
     }
 
     private static func property(_ members: [String: KeyedArchive.Object], _ archive: KeyedArchive) -> Property? {
@@ -72,6 +101,7 @@ struct CoreDataModel {
         if case .integer(let type)? = members["NSAttributeType"] {
             var property = Property(entity: entity, name: name, isOptional: isOptional, kind: .attribute(type: type))
             if case .integer(let flags)? = members["NSFlagsKey"] { property.isExternal = flags & Self.externalFlag != 0 }
+            property.defaultValue = archive.target(members, "NSDefaultValue")
             return property
         }
         guard case .integer(let most)? = members["NSMaxCount"],
@@ -82,6 +112,9 @@ struct CoreDataModel {
             entity: entity, name: name, isOptional: isOptional,
             kind: most == 1
                 ? .toOne(destination: destination, inverse: inverse) : .toMany(destination: destination, inverse: inverse))
+        if case .integer(let rule)? = members["NSDeleteRule"], Self.deleteRules.indices.contains(rule) {
+            property.deleteRule = Self.deleteRules[rule]
+        }
         if case .bool(true)? = members["NSIsOrdered"] { property.isOrdered = true }
         if case .integer(let flags)? = members["_P"], flags & Self.orderedFlag != 0 { property.isOrdered = true }
         return property
@@ -95,6 +128,11 @@ struct CoreDataModel {
 
     private func entity(_ name: String) -> EntityNames? {
         entities.first { $0.name == name } ?? entities.first { $0.renamingIdentifier == name }
+    }
+
+    /// Returns the names of the properties of the constraints and indexes of an entity of the file.
+    func constraints(ofEntity name: String) -> (unique: [[String]], indexed: [[String]]) {
+        entity(name).map { ($0.uniqueProperties, $0.indexedProperties) } ?? ([], [])
     }
 
     /// Returns the properties that the entities of a family declare, by name in capitals. The archive has inherited properties once per

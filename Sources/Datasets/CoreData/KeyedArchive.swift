@@ -8,11 +8,17 @@ struct KeyedArchive {
         case reference(Int)
         /// The members of an encoded object that can be read.
         case members([String: Object])
-        /// Anything else: floating-point numbers, data and lists.
+        case real(Double)
+        /// The numbers of the objects in a list.
+        case list([Int])
+        /// Anything else: data, and lists that are longer than any of a model.
         case other
     }
 
     private(set) var objects: [Object] = []
+
+    /// More elements than any list of a model has.
+    private static let listLimit = 1000
 
     private let bytes: [UInt8]
     private let offsets: [Int]
@@ -47,6 +53,18 @@ struct KeyedArchive {
     func text(_ members: [String: Object], _ name: String) -> String? {
         guard case .string(let text)? = target(members, name), text != "$null" else { return nil }
         return text
+    }
+
+    /// Returns the objects of a member that is an array or a set.
+    func elements(_ members: [String: Object], _ name: String) -> [Object] {
+        guard case .members(let list)? = target(members, name) else { return [] }
+        return elements(of: list)
+    }
+
+    /// Returns the objects of an array or a set from its members.
+    func elements(of list: [String: Object]) -> [Object] {
+        guard case .list(let numbers)? = list["NS.objects"] else { return [] }
+        return numbers.compactMap { objects.indices.contains($0) ? objects[$0] : nil }
     }
 
     // MARK: The property list
@@ -97,7 +115,7 @@ struct KeyedArchive {
         return .members(values.mapValues { plain($0) })
     }
 
-    /// Returns a value that contains no others.
+    /// Returns a value that contains no others, besides references to objects.
     private func plain(_ number: Int) -> Object {
         guard let (kind, count, start) = header(number) else { return .other }
         switch kind {
@@ -107,6 +125,11 @@ struct KeyedArchive {
             guard count <= 3, start <= bytes.count - (1 << count) else { return .other }
             let value = bytes[start..<start + (1 << count)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             return .integer(Int(truncatingIfNeeded: value))
+        case 0x2 where count == 2:
+            return Self.number(bytes, start: start, size: 4).map { .real(Double(Float(bitPattern: UInt32($0)))) } ?? .other
+        case 0x2 where count == 3:
+            guard start <= bytes.count - 8 else { return .other }
+            return .real(Double(bitPattern: bytes[start..<start + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }))
         case 0x5:
             guard start <= bytes.count, count <= bytes.count - start else { return .other }
             return String(validating: bytes[start..<start + count], as: UTF8.self).map { .string($0) } ?? .other
@@ -114,6 +137,16 @@ struct KeyedArchive {
             guard start <= bytes.count, count <= (bytes.count - start) / 2 else { return .other }
             let units = (0..<count).map { UInt16(bytes[start + 2 * $0]) << 8 | UInt16(bytes[start + 2 * $0 + 1]) }
             return String(validating: units, as: UTF16.self).map { .string($0) } ?? .other
+        case 0xA:
+            guard count <= Self.listLimit, let found = references(start, count) else { return .other }
+            let targets = found.compactMap { reference in
+                if case (0x8, let size, let start)? = header(reference) {
+                    Self.number(bytes, start: start, size: size + 1)
+                } else {
+                    nil
+                }
+            }
+            return targets.count == count ? .list(targets) : .other
         case 0x8: return Self.number(bytes, start: start, size: count + 1).map { .reference($0) } ?? .other
         default: return .other
         }

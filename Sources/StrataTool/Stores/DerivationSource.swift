@@ -32,7 +32,7 @@ struct DerivationSource {
     /// The path through relationships to one object, to an attribute.
     private func path() throws -> String {
         var reached = model.entities[entity.number]
-        var text = "\\" + (try SwiftSource.quoted(entity.name))
+        var text = "\\" + (try ClassNames(model).quoted(entity.name))
         for column in derivation.path {
             guard let next = reached.relationships.first(where: { $0.kind == .toOne(column: column) }) else { break }
             text += ".\(try SwiftSource.quoted(next.name))?"
@@ -46,11 +46,11 @@ struct DerivationSource {
             guard case .toMany(let relation) = relationship.kind else { return false }
             return relation == derivation.relation
         }
-        return "\\\(try SwiftSource.quoted(entity.name)).\(try SwiftSource.quoted(found?.name ?? ""))"
+        return "\\\(try ClassNames(model).quoted(entity.name)).\(try SwiftSource.quoted(found?.name ?? ""))"
     }
 
     private func attribute(of far: Entity) throws -> String {
-        "\\\(try SwiftSource.quoted(far.name)).\(try name(ofColumnIn: far))"
+        "\\\(try ClassNames(model).quoted(far.name)).\(try name(ofColumnIn: far))"
     }
 
     private func name(ofColumnIn far: Entity) throws -> String {

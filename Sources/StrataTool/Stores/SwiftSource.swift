@@ -5,8 +5,12 @@ import StoreModel
 /// The source of model classes for a model.
 struct SwiftSource {
     private let model: Model
+    private let names: ClassNames
 
-    init(_ model: Model) { self.model = model }
+    init(_ model: Model) {
+        self.model = model
+        names = ClassNames(model)
+    }
 
     /// The source of all classes, with imports.
     /// - Throws: ``ToolError`` for a name that no Swift source can contain.
@@ -42,7 +46,7 @@ struct SwiftSource {
         let indexes = try entity.indexes.filter { inherited?.indexes.contains($0) != true }.map { index in
             let paths = try index.columns.map { "\\." + (try Self.quoted(entity.columns[$0].name)) }
             return
-                "    #\(index.kind == .unique ? "Unique" : "Index")<\(try Self.quoted(entity.name))>([\(paths.joined(separator: ", "))])"
+                "    #\(index.kind == .unique ? "Unique" : "Index")<\(try names.quoted(entity.name))>([\(paths.joined(separator: ", "))])"
         }
         if !indexes.isEmpty { lines += [""] + indexes }
         return (lines + ["}", ""]).joined(separator: "\n")
@@ -50,14 +54,16 @@ struct SwiftSource {
 
     private func header(of entity: Entity) throws -> String {
         let isFinal = !model.subentities.contains { $0.superentityName == entity.name }
-        let superclass = try entity.superentityName.map { ": " + (try Self.quoted($0)) } ?? ""
-        let mark = entity.isAbstract ? "@Model(isAbstract: true)" : "@Model"
-        return "\(mark) \(isFinal ? "final " : "")class \(try Self.quoted(entity.name))\(superclass) {"
+        let superclass = try entity.superentityName.map { ": " + (try names.quoted($0)) } ?? ""
+        var arguments = names.isRenamed(entity.name) ? ["renamedFrom: \(Self.literal(entity.name))"] : []
+        if entity.isAbstract { arguments.append("isAbstract: true") }
+        let mark = arguments.isEmpty ? "@Model" : "@Model(\(arguments.joined(separator: ", ")))"
+        return "\(mark) \(isFinal ? "final " : "")class \(try names.quoted(entity.name))\(superclass) {"
     }
 
     /// The initializer of a subclass, which the macro does not write. It has the attributes that need a value.
     private func initializer(of entity: Entity) throws -> [String] {
-        let needed = entity.attributes.filter { !$0.isOptional && entity.columns[$0.column].derivation == nil }
+        let needed = requiredAttributes(of: entity)
         let superentity = entity.superentityName.flatMap(model.entity)
         let inherited = needed.map(\.name).filter { superentity?.attribute(named: $0) != nil }
         let parameters = try needed.map { "\(try Self.quoted($0.name)): \(Self.type($0.type))" }
@@ -66,8 +72,28 @@ struct SwiftSource {
             return "        self.\(name) = \(name)"
         }
         let arguments = try inherited.map { "\(try Self.quoted($0)): \(try Self.quoted($0))" }
-        return ["", "    init(\(parameters.joined(separator: ", "))) {"] + own
+        let isOverride = try superentity.map { try self.parameters(of: $0) == parameters } ?? false
+        return ["", "    \(isOverride ? "override " : "")init(\(parameters.joined(separator: ", "))) {"] + own
             + ["        super.init(\(arguments.joined(separator: ", ")))", "    }"]
+    }
+
+    /// Returns the attributes that an initializer needs a value for.
+    private func requiredAttributes(of entity: Entity) -> [Attribute] {
+        entity.attributes.filter {
+            !$0.isOptional && entity.columns[$0.column].derivation == nil && Self.value(entity, $0.column) == nil
+        }
+    }
+
+    /// Returns the parameters of a class's initializer, which a subclass with equal parameters overrides. The macro writes that of a class
+    /// without a superclass.
+    private func parameters(of entity: Entity) throws -> [String] {
+        guard entity.superentityName == nil else {
+            return try requiredAttributes(of: entity).map { "\(try Self.quoted($0.name)): \(Self.type($0.type))" }
+        }
+        let attributes = try entity.attributes.filter { entity.columns[$0.column].derivation == nil }.map {
+            "\(try Self.quoted($0.name)): \(Self.type($0.type))\($0.isOptional ? "?" : "")"
+        }
+        return try attributes + entity.relationships.map { try Self.quoted($0.name) }
     }
 
     /// Returns the entity that declares a relationship of a store's entity.
@@ -90,7 +116,7 @@ struct SwiftSource {
         if let relationship = entity.relationships.first(where: { $0.kind == .toOne(column: number) }) {
             let far = model.entities[relationship.destination]
             return
-                "\(try toOneMark(relationship, of: entity, to: far))var \(name): \(try Self.quoted(destination(of: relationship).name))?"
+                "\(try toOneMark(relationship, of: entity, to: far))var \(name): \(try names.quoted(destination(of: relationship).name))?"
         }
         var mark =
             switch column.index {
@@ -102,7 +128,8 @@ struct SwiftSource {
             mark = try DerivationSource(model, entity: entity, derivation: derivation).text() + mark
         }
         let isOptional = entity.attribute(named: column.name)?.isOptional ?? column.isOptional
-        return "\(mark)var \(name): \(Self.type(column.type))\(isOptional ? "?" : "")"
+        let value = column.derivation == nil ? Self.value(entity, number).map { " = \($0)" } : nil
+        return "\(mark)var \(name): \(Self.type(column.type))\(isOptional ? "?" : "")\(value ?? "")"
     }
 
     /// Returns the annotation of a to-one relationship. Of a one-to-one relationship, the second end names the first.
@@ -111,29 +138,49 @@ struct SwiftSource {
             entity.number > far.number || entity.number == far.number && relationship.number > inverse
         else { return attribute(relationship) }
         let back = far.relationships[inverse]
-        return attribute(relationship, inverse: "\\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))")
+        return attribute(relationship, inverse: "\\\(try names.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))")
     }
 
     private func toMany(_ relationship: Relationship, relation: Relation, entity: Entity) throws -> String {
         let far = model.entities[relationship.destination]
         let name = try Self.quoted(relationship.name)
-        let list = "var \(name): [\(try Self.quoted(destination(of: relationship).name))]"
+        let list = "var \(name): [\(try names.quoted(destination(of: relationship).name))]"
         guard let inverse = relationship.inverse else { return attribute(relationship) + list }
         // The inverse is named on one side only. A link is stored under the name of the end that comes first in the model.
         let isSecond = entity.number > far.number || entity.number == far.number && relationship.number > inverse
         if case .link = relation, !isSecond { return attribute(relationship) + list }
         let back = far.relationships[inverse]
-        let path = "\\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))"
+        let path = "\\\(try names.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))"
         return attribute(relationship, inverse: path) + list
     }
 
     /// Returns the annotation of a relationship. Without one, it would be paired with a relationship that leads back.
     private func attribute(_ relationship: Relationship, inverse: String? = nil) -> String {
         var arguments = relationship.isOrdered ? [".ordered"] : []
+        if relationship.deleteRule != .nullify { arguments.append("deleteRule: .\(relationship.deleteRule.rawValue)") }
         if let inverse { arguments.append("inverse: \(inverse)") }
         if relationship.inverse == nil { arguments.append("inverse: nil") }
         return "@Relationship" + (arguments.isEmpty ? " " : "(\(arguments.joined(separator: ", "))) ")
     }
+
+    /// Returns the default of an attribute, or nil if it is null, zero or empty, or cannot be written as a literal.
+    private static func value(_ entity: Entity, _ column: Int) -> String? {
+        guard entity.defaults.indices.contains(column) else { return nil }
+        let value = entity.defaults[column]
+        let isOptional = entity.attributes.first { $0.column == column }?.isOptional ?? entity.columns[column].isOptional
+        guard isOptional || value != .zero(of: entity.columns[column].type) else { return nil }
+        return switch value {
+        case .bool(let flag): "\(flag)"
+        case .int(let number): "\(number)"
+        case .uint(let number): "\(number)"
+        case .double(let number) where entity.columns[column].type != .date && number.isFinite: "\(number)"
+        case .string(let text): literal(text)
+        default: nil
+        }
+    }
+
+    /// Returns a text as a literal.
+    private static func literal(_ text: String) -> String { text.debugDescription }
 
     private static func type(_ type: ColumnType) -> String {
         switch type {
