@@ -25,7 +25,7 @@ struct CoreDataModel {
         var isExternal = false
         /// Whether a to-many relationship keeps the order of its objects.
         var isOrdered = false
-        /// What happens to the other end of a relationship if the object is deleted.
+        /// The effect of deleting the object on the other end of a relationship.
         var deleteRule = DeleteRule.nullify
         /// The value of an attribute of a new object.
         var defaultValue: KeyedArchive.Object?
@@ -67,8 +67,8 @@ struct CoreDataModel {
                 entities.append(
                     EntityNames(
                         name: name, renamingIdentifier: archive.text(members, "NSRenamingIdentifier"), isAbstract: isAbstract,
-                        uniqueProperties: Self.names(members, "NSUniqueTuples", archive),
-                        indexedProperties: Self.names(members, "NSCompoundIndexes", archive)))
+                        uniqueProperties: Self.names(members, of: "NSUniqueTuples", in: archive),
+                        indexedProperties: Self.names(members, of: "NSCompoundIndexes", in: archive)))
             } else if let property = Self.property(members, archive) {
                 properties.append(property)
             }
@@ -77,7 +77,8 @@ struct CoreDataModel {
     }
 
     /// Returns the names of properties in a list of lists, which contain names or properties.
-    private static func names(_ members: [String: KeyedArchive.Object], _ member: String, _ archive: KeyedArchive) -> [[String]] {
+    private static func names(_ members: [String: KeyedArchive.Object], of member: String, in archive: KeyedArchive) -> [[String]]
+    {
         archive.elements(members, member).compactMap { element in
             guard case .members(let list) = element else { return nil }
             let names = archive.elements(of: list).compactMap { object -> String? in

@@ -62,7 +62,8 @@ struct SQLiteReferences {
             guard let column = table.column(named: key.column), let destination = Self.destination(key, among: entities) else {
                 continue
             }
-            let (rows, lost) = try self.rows(contents[number].columns[column], of: table, column, destination)
+            let (rows, lost) = try self.rows(
+                contents[number].columns[column], of: table, column: column, destination: destination)
             found.append(
                 Reference(column: column, destination: destination, rows: rows, lost: lost, onDelete: key.onDelete))
         }
@@ -82,14 +83,14 @@ struct SQLiteReferences {
             guard let key = join.foreignKeys.first(where: { $0.column.lowercased() == join.columns[column].name.lowercased() }),
                 let destination = Self.destination(key, among: entities)
             else { continue }
-            ends.append((destination.table, try rows(own[column], of: join, column, destination).rows))
+            ends.append((destination.table, try rows(own[column], of: join, column: column, destination: destination).rows))
         }
         return ends
     }
 
     /// Returns the rows to which the values of a column lead, and the number of values that lead to none.
     private mutating func rows(
-        _ keys: [Value], of table: SQLiteTable, _ column: Int, _ destination: Key
+        _ keys: [Value], of table: SQLiteTable, column: Int, destination: Key
     ) throws -> (rows: [Int32], lost: Int) {
         let known = rowsByValue(destination)
         var lost = 0

@@ -19,7 +19,7 @@ struct SQLiteTable {
         var table: String
         /// The referenced column. Empty means the primary key of the other table.
         var key: String
-        /// What `ON DELETE` says, in capitals.
+        /// The action of `ON DELETE`, in capitals.
         var onDelete: String
     }
 
