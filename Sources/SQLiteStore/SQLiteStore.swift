@@ -84,7 +84,7 @@ public final class SQLiteStore: ObjectStore {
         identity = StoreIdentity(openedLineage.store)
         pool = SQLiteReaderPool(path: path, role: readerRole)
         signal = SaveSignal(besideFile: path)
-        if !readOnly { pool.didRelease.withLock { $0 = { [weak self] in self?.leaveLog() } } }
+        if !readOnly { pool.didRelease.withLock { $0 = { [weak self] in self?.snapshotWasReleased() } } }
     }
 
     /// Watches a file beside the data file, whose name ends in `-signal`. If there is no such file, a store that is opened

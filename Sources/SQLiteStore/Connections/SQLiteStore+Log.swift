@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 internal import Platform
 import StoreFiles
@@ -16,7 +17,7 @@ extension SQLiteStore {
     /// The size in bytes above which the log is restarted as soon as no snapshot is older than the newest state.
     private static let longLog = 6 << 20
     /// The number of bytes that the log must have grown by before the next attempt.
-    private static let logStep = 1 << 16
+    private static let logStep = 1 << 18
 
     /// Lets the next transaction restart the log if the log is long and only the newest state is read. Takes about 1 µs
     /// otherwise. After a failure, a later call tries again.
@@ -37,12 +38,17 @@ extension SQLiteStore {
         }
     }
 
-    /// Moves the snapshots of the newest state from a long log into the file, so that another store can restart the log. Takes about
-    /// 1 µs if the log is short. Never waits for a writer, and does nothing if there is one. After a failure, a later call tries again.
-    ///
-    /// Called after a snapshot was released, because an older snapshot keeps later saves in the log.
-    func leaveLog() {
+    /// Leaves a long log after a snapshot was released, because an older snapshot keeps later saves in the log. Takes about 1 µs if the
+    /// log is short. On the main thread, the work is done on a background queue, because it waits for the disk.
+    func snapshotWasReleased() {
         guard logSize() > Self.longLog else { return }
+        guard CurrentThread.isMain else { return leaveLog() }
+        DispatchQueue.global(qos: .utility).async { [weak self] in self?.leaveLog() }
+    }
+
+    /// Moves the snapshots of the newest state from a long log into the file, so that another store can restart the log. Never waits
+    /// for a writer, and does nothing if there is one, or if the store is closed. After a failure, a later call tries again.
+    private func leaveLog() {
         writer.withLockIfAvailable {
             guard !writer.isInTransaction, (try? writer.beginWriteAtOnce()) == true else { return }
             defer { try? writer.run("COMMIT") }
