@@ -28,4 +28,36 @@ import Testing
             try await container.close()
         }
     }
+
+    @Test func `S180: a deletion without subclasses keeps their objects`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(PaidJourney.self, Leg.self)
+            let context = ModelContext(container)
+            func fill() throws {
+                for object in [Journey(name: "walk"), Journey(name: "run"), PaidJourney(name: "cruise", price: 900)] {
+                    context.insert(object)
+                }
+                try context.save()
+            }
+            func names() throws -> [String] {
+                let other = ModelContext(container)
+                return try withExtendedLifetime(other) { try other.fetch(FetchDescriptor<Journey>()).map(\.name).sorted() }
+            }
+            try fill()
+            try context.delete(model: Journey.self, where: #Predicate { $0.name < "s" }, includeSubclasses: false)
+            #expect(try names() == ["cruise", "walk"])
+            try context.delete(model: Journey.self, includeSubclasses: false)
+            #expect(try names() == ["cruise"])
+            try fill()
+            let inMemory = #Predicate<Journey> { $0.name.hashValue == $0.name.hashValue }
+            try context.delete(model: Journey.self, where: inMemory, includeSubclasses: false)
+            #expect(try names() == ["cruise", "cruise"])
+            try context.delete(model: PaidJourney.self, includeSubclasses: false)
+            #expect(try names() == [])
+            try fill()
+            try context.delete(model: Journey.self)
+            #expect(try names() == [])
+            try await container.close()
+        }
+    }
 }

@@ -18,29 +18,41 @@ extension ModelContext {
     /// - Parameters:
     ///   - model: The model class.
     ///   - predicate: The condition; nil for all objects.
-    ///   - includeSubclasses: Ignored: models have no subclasses.
+    ///   - includeSubclasses: Whether to delete objects of subclasses too. If false, only objects whose class is `model` itself are deleted.
     /// - Throws: Strata's `SaveError` if a delete rule denies the deletion, ``SwiftDataError``, or the store's error. Then nothing is deleted.
     public func delete<T: PersistentModel>(
         model: T.Type, where predicate: Predicate<T>? = nil, includeSubclasses: Bool = true
     ) throws {
         let selection = FetchDescriptor<T>(predicate: predicate)
-        guard !isMigrating else { return try deleteObjects(selection) }
+        guard !isMigrating else { return try deleteObjects(selection, includeSubclasses: includeSubclasses) }
         try checkSaving()
         var options = BatchOptions()
         options.durability = .deferred
         options.author = author ?? ""
+        let classes: Condition = includeSubclasses ? .always : noSubclass(of: model)
         do {
-            try context.batchDeleteNow(selection.request(isFiltered: true, sorted: []), options: options)
+            var request = selection.request(isFiltered: true, sorted: [])
+            request.condition = classes
+            try context.batchDeleteNow(request, options: options)
         } catch let error as FetchError where error.isAnsweredInMemory {
             // Another context reads only what is saved.
             let ids = try ModelContext(container).fetchIdentifiers(selection).map(\.objectID)
-            try context.batchDeleteNow(EntityFetchRequest(T.entityName, matching: .ids(ids)), options: options)
+            try context.batchDeleteNow(
+                EntityFetchRequest(T.entityName, matching: .all([.ids(ids), classes])), options: options)
         }
     }
 
+    /// Returns the condition that an object belongs to no subclass of a model class.
+    private func noSubclass<T: PersistentModel>(of model: T.Type) -> Condition {
+        let subclasses = context.model.subentities.filter { $0.superentityName == T.entityName }
+        return .all(subclasses.map { .not(.isKind(of: $0.name)) })
+    }
+
     /// Deletes the objects of a description at the next save.
-    func deleteObjects<T: PersistentModel>(_ selection: FetchDescriptor<T>) throws {
-        for object in try fetch(selection) where !object.isDeleted { context.delete(object) }
+    func deleteObjects<T: PersistentModel>(_ selection: FetchDescriptor<T>, includeSubclasses: Bool = true) throws {
+        for object in try fetch(selection) where !object.isDeleted && (includeSubclasses || type(of: object) == T.self) {
+            context.delete(object)
+        }
     }
 
     /// Deletes all objects of a model at the next save.
