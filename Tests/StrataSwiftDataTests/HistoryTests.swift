@@ -8,7 +8,49 @@ import Testing
     init(_ number: String) { self.number = number }
 }
 
+private enum Shade: String, Codable { case light, dark }
+
+private struct Corner: Codable, Equatable { var x: Int }
+
+@Model private final class Tile {
+    @Attribute(.preserveValueOnDeletion) var shade: Shade
+    @Attribute(.preserveValueOnDeletion) var former: Shade?
+    @Attribute(.preserveValueOnDeletion) var corner: Corner
+    @Attribute(.preserveValueOnDeletion) var corners: [Corner] = []
+    @Attribute(.preserveValueOnDeletion) var other: Corner?
+    @Attribute(.preserveValueOnDeletion) var price: Decimal = 0
+
+    init(_ shade: Shade) {
+        self.shade = shade
+        corner = Corner(x: 3)
+    }
+}
+
 @Suite struct HistoryTests {
+    @Test func `tombstones have raw values and Codable values`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(Tile.self)
+            let context = ModelContext(container)
+            let tile = Tile(.dark)
+            tile.corners = [Corner(x: 1), Corner(x: 2)]
+            tile.price = 2.5
+            context.insert(tile)
+            try context.save()
+            context.delete(tile)
+            try context.save()
+            let changes = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).flatMap(\.changes)
+            guard case .delete(let deletion as DefaultHistoryDelete<Tile>)? = changes.last else {
+                Issue.record("no deletion")
+                return
+            }
+            let tombstone = deletion.tombstone
+            #expect(tombstone[\.shade] == .dark && tombstone[\.corner] == Corner(x: 3))
+            #expect(tombstone[\.corners] == [Corner(x: 1), Corner(x: 2)] && tombstone[\.price] == 2.5)
+            #expect(tombstone[\.former] == .some(nil) && tombstone[\.other] == .some(nil))
+            try await container.close()
+        }
+    }
+
     @Test func `the history lists saves, changes and tombstones`() async throws {
         try await TestFile.use { file in
             let container = try file.open(Account.self)

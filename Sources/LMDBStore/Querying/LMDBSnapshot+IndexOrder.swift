@@ -20,7 +20,8 @@ extension LMDBSnapshot {
         let columns = schema.entities[query.entity].columns
         guard let direction = query.sort.first?.direction,
             query.sort.allSatisfy({ sort in
-                sort.direction == direction
+                // Indexes have null first.
+                sort.direction == direction && (sort.nulls == .lowest || !columns[sort.column].isOptional)
                     && (sort.caseSensitivity == .sensitive || columns[sort.column].type != .string)
             })
         else { return nil }

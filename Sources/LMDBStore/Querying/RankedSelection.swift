@@ -5,7 +5,7 @@ import StoreModel
 /// counted and only three words per object are copied.
 struct RankedSelection {
     private struct Entry: Comparable {
-        /// 0 for null, 1 for a value; inverted for descending sorts, like the rank.
+        /// 1 for a value, and 0 or 2 for null; inverted for descending sorts, like the rank.
         var hasValue: UInt64
         var rank: UInt64
         var key: ObjectKey
@@ -23,6 +23,7 @@ struct RankedSelection {
     }
 
     private let turned: UInt64
+    private let null: UInt64
     private let wanted: Int
     private let most: Int
     private var entries: [Entry] = []
@@ -32,6 +33,7 @@ struct RankedSelection {
     init?(_ sort: [StoreSort], columns: [ColumnSchema], wanted: Int?) {
         guard sort.count == 1, let only = sort.first, Self.isRanked(columns[only.column].type) else { return nil }
         turned = only.direction == .ascending ? 0 : ~0
+        null = only.nulls == .lowest ? 0 : 2
         self.wanted = wanted ?? Int.max
         most = self.wanted < Int.max / 4 ? 2 * self.wanted + 512 : Int.max
     }
@@ -53,7 +55,7 @@ struct RankedSelection {
         case .int(let number): rank = UInt64(bitPattern: number) ^ 1 << 63
         case .uint(let number), .reference(let number): rank = number
         case .double(let number): rank = Self.rank(number)
-        default: hasValue = 0
+        default: hasValue = null
         }
         let entry = Entry(hasValue: hasValue ^ turned, rank: rank ^ turned, key: key)
         if let worst, !entry.isBefore(worst.hasValue, worst.rank) { return }

@@ -23,7 +23,7 @@ struct SortedSelection {
     /// decides between equal values.
     init(_ sort: [StoreSort], wanted: Int?) {
         lowercased = sort.map { $0.caseSensitivity == .insensitive }
-        self.sort = sort.map { StoreSort(column: $0.column, direction: $0.direction) }
+        self.sort = sort.map { StoreSort(column: $0.column, direction: $0.direction, nulls: $0.nulls) }
         self.wanted = wanted
     }
 

@@ -30,7 +30,7 @@ struct LiveQuery: Sendable {
         self.query = query
         self.view = view
         list = ResultList(order: SortOrder(query.sort))
-        sections = hasSections ? query.sort.first.map { SectionList($0.direction) } : nil
+        sections = hasSections ? query.sort.first.map { SectionList($0) } : nil
     }
 
     /// The positions of ``list`` that remain after the query's offset and limit.
@@ -66,7 +66,7 @@ struct LiveQuery: Sendable {
         if !view.base.isFixed { candidates.sort { order.precedes($0, $1) } }
         list = ResultList(order: order, ContiguousArray(candidates.lazy.map(\.entry)))
         if sections != nil, let sort = query.sort.first {
-            var next = SectionList(sort.direction)
+            var next = SectionList(sort)
             for candidate in candidates { next.append(candidate.values[0]) }
             sections = next
         }

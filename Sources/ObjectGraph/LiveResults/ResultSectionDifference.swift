@@ -54,9 +54,9 @@ public struct ResultSectionDifference: Sendable, Hashable {
     ///   - difference: The difference by positions. An object whose section changed is in it.
     ///   - old: The sections before.
     ///   - new: The sections after.
-    ///   - direction: The direction in which sections are sorted.
+    ///   - sort: The sort of the sections.
     init(
-        _ difference: ResultDifference, from old: [ResultSection], to new: [ResultSection], _ direction: StoreSort.Direction
+        _ difference: ResultDifference, from old: [ResultSection], to new: [ResultSection], _ sort: StoreSort
     ) {
         deletions = difference.deletions.map(old.place)
         insertions = difference.insertions.map(new.place)
@@ -70,16 +70,15 @@ public struct ResultSectionDifference: Sendable, Hashable {
             }
         }
         moves.sort { $0.to < $1.to }
-        compareSections(old, with: new, direction: direction)
+        compareSections(old, with: new, by: sort)
     }
 
-    private mutating func compareSections(_ old: [ResultSection], with new: [ResultSection], direction: StoreSort.Direction) {
+    private mutating func compareSections(_ old: [ResultSection], with new: [ResultSection], by sort: StoreSort) {
         var (before, after) = (0, 0)
         while before < old.count || after < new.count {
             let order: Int
             if before < old.count, after < new.count {
-                let ascending = old[before].value.order(new[after].value)
-                order = direction == .ascending ? ascending : -ascending
+                order = sort.orderOfConverted(old[before].value, new[after].value)
             } else {
                 order = before < old.count ? -1 : 1
             }
@@ -124,7 +123,7 @@ extension ResultDifference {
 extension ResultUpdate {
     /// The difference by sections; nil if the result has none. Computed in O(differences · log sections + sections).
     public var sectionDifference: ResultSectionDifference? {
-        guard let previousSections, let direction = snapshot.list.order.sort.first?.direction else { return nil }
-        return ResultSectionDifference(difference, from: previousSections, to: snapshot.sections, direction)
+        guard let previousSections, let sort = snapshot.list.order.sort.first else { return nil }
+        return ResultSectionDifference(difference, from: previousSections, to: snapshot.sections, sort)
     }
 }

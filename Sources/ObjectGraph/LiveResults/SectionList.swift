@@ -7,9 +7,9 @@ import StoreModel
 struct SectionList: Sendable {
     private(set) var values: [Value] = []
     private(set) var counts: [Int] = []
-    private let direction: StoreSort.Direction
+    private let sort: StoreSort
 
-    init(_ direction: StoreSort.Direction) { self.direction = direction }
+    init(_ sort: StoreSort) { self.sort = sort }
 
     /// Adds an object that comes after all objects so far.
     mutating func append(_ value: Value) {
@@ -49,9 +49,9 @@ struct SectionList: Sendable {
         var high = values.count
         while low < high {
             let middle = (low + high) / 2
-            let order = values[middle].order(value)
+            let order = sort.orderOfConverted(values[middle], value)
             if order == 0 { return (middle, true) }
-            if (order < 0) == (direction == .ascending) { low = middle + 1 } else { high = middle }
+            if order < 0 { low = middle + 1 } else { high = middle }
         }
         return (low, false)
     }

@@ -80,13 +80,15 @@ extension SQLiteSnapshot {
     }
 
     /// Returns the terms of `ORDER BY`. SQLite sorts NULL first in ascending and last in descending order, and compares text
-    /// by bytes, as the reference semantics do.
+    /// by bytes, as the reference semantics do by default.
     private func order(_ query: StoreQuery) -> String {
         var parts: [String] = []
         for sort in query.sort {
             let name = "t0.\(layout.columns[query.entity][sort.column])"
             let direction = sort.direction == .ascending ? "ASC" : "DESC"
-            switch schema.entities[query.entity].columns[sort.column].type {
+            let column = schema.entities[query.entity].columns[sort.column]
+            if sort.nulls == .highest, column.isOptional { parts.append("\(name) IS NULL \(direction)") }
+            switch column.type {
             case .uint64:
                 // Numbers from 2^63 on are stored as negative numbers.
                 parts.append("\(name) < 0 \(direction)")

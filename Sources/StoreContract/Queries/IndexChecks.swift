@@ -54,7 +54,11 @@ enum IndexChecks {
             [], [Sample.name], [Sample.number], [Sample.ratio], [Sample.unsigned], [Sample.name, Sample.number],
             [Sample.second, Sample.note], [Sample.note], [Sample.flag, Sample.second, Sample.note],
         ])
-        return columns.map { StoreSort(column: $0, direction: random.chance(90) ? direction : .ascending) }
+        return columns.map {
+            StoreSort(
+                column: $0, direction: random.chance(90) ? direction : .ascending,
+                nulls: random.chance(20) ? .highest : .lowest)
+        }
     }
 
     private static func indexesChangeNoResult(_ trial: Trial) throws {

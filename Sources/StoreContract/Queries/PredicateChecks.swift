@@ -44,7 +44,7 @@ enum PredicateChecks {
             let sort = (0..<Int.random(in: 1...3, using: &random)).map { _ in
                 StoreSort(
                     column: Int.random(in: 0...8, using: &random), direction: random.pick([.ascending, .descending]),
-                    caseSensitivity: random.pick([.sensitive, .insensitive]))
+                    caseSensitivity: random.pick([.sensitive, .insensitive]), nulls: random.pick([.lowest, .highest]))
             }
             var query = StoreQuery(entity: Sample.item, sort: sort)
             let expected = try Self.sorted(all, by: sort, in: snapshot)

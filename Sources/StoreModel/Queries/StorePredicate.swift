@@ -177,10 +177,18 @@ public struct StoreQuery: Sendable, Hashable {
     }
 }
 
-/// An order by one column. Null comes first when ascending and last when descending.
+/// An order by one column. By default, null comes first when ascending and last when descending.
 public struct StoreSort: Sendable, Hashable {
     /// The direction of a sort.
     public enum Direction: Sendable, Hashable { case ascending, descending }
+
+    /// The place of null among the values of a column.
+    public enum NullOrder: Sendable, Hashable {
+        /// Null is less than all values.
+        case lowest
+        /// Null is greater than all values.
+        case highest
+    }
 
     /// The number of the column to sort by.
     public var column: Int
@@ -188,6 +196,8 @@ public struct StoreSort: Sendable, Hashable {
     public var direction: Direction
     /// The case sensitivity of comparing strings. Other types ignore it.
     public var caseSensitivity: StorePredicate.CaseSensitivity
+    /// The place of null among the values, before the direction is applied.
+    public var nulls: NullOrder
     /// The reference columns that lead to the object with the column; empty for the selected object itself. A nil on the way sorts as
     /// null.
     package var path: [Int] = []
@@ -200,23 +210,30 @@ public struct StoreSort: Sendable, Hashable {
     /// Creates an order by a column, ascending by default.
     public init(
         column: Int, direction: Direction = .ascending,
-        caseSensitivity: StorePredicate.CaseSensitivity = .sensitive
+        caseSensitivity: StorePredicate.CaseSensitivity = .sensitive, nulls: NullOrder = .lowest
     ) {
         self.column = column
         self.direction = direction
         self.caseSensitivity = caseSensitivity
+        self.nulls = nulls
     }
 
     /// Compares two values of the column in the sort's direction. Returns a negative number, zero or a positive number.
     public func order(_ a: Value, _ b: Value) -> Int {
-        var result: Int
         if let textOrder, case .string(let x) = a, case .string(let y) = b {
-            result = Value.string(textOrder.key(x)).order(.string(textOrder.key(y)))
-        } else if caseSensitivity == .insensitive, case .string(let x) = a, case .string(let y) = b {
-            result = Value.string(x.lowercased()).order(.string(y.lowercased()))
-        } else {
-            result = a.order(b)
+            return orderOfConverted(.string(textOrder.key(x)), .string(textOrder.key(y)))
         }
+        if caseSensitivity == .insensitive, case .string(let x) = a, case .string(let y) = b {
+            return orderOfConverted(.string(x.lowercased()), .string(y.lowercased()))
+        }
+        return orderOfConverted(a, b)
+    }
+
+    /// Compares two values in the sort's direction whose strings are already such that they compare by code point.
+    package func orderOfConverted(_ a: Value, _ b: Value) -> Int {
+        var result = a.order(b)
+        // Of null and a value, null is the lower one.
+        if nulls == .highest, a.isNull != b.isNull { result = -result }
         return direction == .ascending ? result : -result
     }
 }

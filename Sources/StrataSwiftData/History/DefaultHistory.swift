@@ -142,9 +142,8 @@ public struct HistoryTombstone<Model: PersistentModel>: Sendable, Hashable {
 
     /// Returns the value of an attribute; nil if the model does not preserve it.
     public subscript<V>(keyPath: KeyPath<Model, V>) -> V? {
-        guard let name = Model.columnsByKeyPath[keyPath], let value = values[name], let type = V.self as? any AttributeValue.Type
-        else { return nil }
-        return type.init(value) as? V
+        guard let name = Model.columnsByKeyPath[keyPath], let value = values[name] else { return nil }
+        return StoredAttribute.value(value, as: V.self)
     }
 }
 

@@ -9,7 +9,8 @@ import Testing
 @Suite @MainActor struct SectionTests {
     private static let sections = [
         AttributeSort("plays"), AttributeSort("plays", .descending), AttributeSort("album.title"),
-        AttributeSort("isrc", .descending),
+        AttributeSort("isrc", .descending), AttributeSort("isrc", nils: .last), AttributeSort("isrc", .descending, nils: .first),
+        AttributeSort("album.title", nils: .last),
     ]
 
     /// Catches: a section that stays without objects, an object that changes its section without a move, and counts that differ from

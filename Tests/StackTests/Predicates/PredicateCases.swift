@@ -31,6 +31,7 @@ enum PredicateCases {
     private static var comparisons: [PredicateCase] {
         let (limit, word, date, kind, raw) = (limit, word, date, ErrandKind.shop, "shop")
         let days = [1, 2, 8]
+        let from = 3...
         return [
             .init("$0.days == limit", .store, #Predicate { $0.days == limit }),
             .init("$0.days != limit", .store, #Predicate { $0.days != limit }),
@@ -47,6 +48,7 @@ enum PredicateCases {
             .init("days.contains($0.days)", .store, #Predicate { days.contains($0.days) }),
             .init("(1...4).contains($0.days)", .store, #Predicate { (1...4).contains($0.days) }),
             .init("(1..<4).contains($0.days)", .store, #Predicate { (1..<4).contains($0.days) }),
+            .init("from.contains($0.days)", .store, #Predicate { from.contains($0.days) }),
             .init("$0.note == nil", .store, #Predicate { $0.note == nil }),
             .init("$0.note != nil && $0.note! == word", .store, #Predicate { $0.note != nil && $0.note! == word }),
             .init("($0.note ?? word) == word", .store, #Predicate { ($0.note ?? word) == word }),
@@ -74,6 +76,7 @@ enum PredicateCases {
         let (limit, word) = (limit, word)
         return [
             .init("$0.owner == nil", .store, #Predicate { $0.owner == nil }),
+            .init("$0.owner?.errands == nil", .store, #Predicate { $0.owner?.errands == nil }),
             .init("$0.owner?.name == word", .store, #Predicate { $0.owner?.name == word }),
             .init("$0.owner?.boss?.name == word", .store, #Predicate { $0.owner?.boss?.name == word }),
             .init("$0.owner?.errands.count == limit", .store, #Predicate { $0.owner?.errands.count == limit }),
@@ -152,6 +155,7 @@ enum PredicateCases {
 
     private static var computedTexts: [PredicateCase] {
         let (limit, word, same) = (limit, word, ComparisonResult.orderedSame)
+        let after = ComparisonResult.orderedDescending
         let text = "abba x 10"
         return [
             .init("$0.title.count > limit", .memory, #Predicate { $0.title.count > limit }),
@@ -167,6 +171,11 @@ enum PredicateCases {
                 "$0.title.caseInsensitiveCompare(word) == same", .memory,
                 #Predicate {
                     $0.title.caseInsensitiveCompare(word) == same
+                }),
+            .init(
+                "$0.title.localizedCompare(word) == after", .memory,
+                #Predicate {
+                    $0.title.localizedCompare(word) == after
                 }),
             .init("($0.note?.count ?? 0) > 1", .memory, #Predicate { ($0.note?.count ?? 0) > 1 }),
         ]

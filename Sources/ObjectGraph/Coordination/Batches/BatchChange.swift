@@ -30,8 +30,7 @@ public struct BatchChange<M: PersistentModel>: Sendable {
         self.newValue = newValue
     }
 
-    private init<N: PersistentModel, V: AttributeValue>(_ keyPath: KeyPath<M, N?>, _ newValue: NewValue, by unique: KeyPath<N, V>)
-    {
+    private init<N: PersistentModel>(_ keyPath: AnyKeyPath, _ newValue: NewValue, by unique: PartialKeyPath<N>) {
         property = M.columnsByKeyPath[keyPath].map { "\($0).\(N.name(of: unique))" }
         keyPathText = RowText.property(keyPath)
         self.newValue = newValue
@@ -42,8 +41,47 @@ public struct BatchChange<M: PersistentModel>: Sendable {
         BatchChange(keyPath, .value(value.storeValue))
     }
 
+    /// Sets an attribute of a raw-value type.
+    @_disfavoredOverload
+    public static func set<V: RawRepresentable>(_ keyPath: KeyPath<M, V>, to value: V) -> BatchChange
+    where V.RawValue: AttributeValue {
+        BatchChange(keyPath, .value(value.rawValue.storeValue))
+    }
+
+    /// Sets an attribute of an optional raw-value type.
+    @_disfavoredOverload
+    public static func set<V: RawRepresentable>(_ keyPath: KeyPath<M, V?>, to value: V?) -> BatchChange
+    where V.RawValue: AttributeValue {
+        BatchChange(keyPath, .value((value?.rawValue).storeValue))
+    }
+
+    /// Sets an attribute of a raw-value type that is also `Codable`.
+    @_disfavoredOverload
+    public static func set<V: RawRepresentable & Codable>(_ keyPath: KeyPath<M, V>, to value: V) -> BatchChange
+    where V.RawValue: AttributeValue {
+        BatchChange(keyPath, .value(value.rawValue.storeValue))
+    }
+
+    /// Sets an attribute of an optional raw-value type that is also `Codable`.
+    @_disfavoredOverload
+    public static func set<V: RawRepresentable & Codable>(_ keyPath: KeyPath<M, V?>, to value: V?) -> BatchChange
+    where V.RawValue: AttributeValue {
+        BatchChange(keyPath, .value((value?.rawValue).storeValue))
+    }
+
+    /// Sets an attribute of a `Codable` type, which may be optional.
+    @_disfavoredOverload
+    public static func set<V: Codable>(_ keyPath: KeyPath<M, V>, to value: V) -> BatchChange {
+        BatchChange(keyPath, .value(EncodedAttribute(value).storeValue))
+    }
+
     /// Sets a to-one relationship to the object with an id, which must exist when the batch runs; nil removes the reference.
     public static func set<N: PersistentModel>(_ keyPath: KeyPath<M, N?>, to id: ObjectID?) -> BatchChange {
+        BatchChange(keyPath, .object(id))
+    }
+
+    /// Sets a to-one relationship that is not optional to the object with an id, which must exist when the batch runs.
+    public static func set<N: PersistentModel>(_ keyPath: KeyPath<M, N>, to id: ObjectID) -> BatchChange {
         BatchChange(keyPath, .object(id))
     }
 
@@ -54,6 +92,13 @@ public struct BatchChange<M: PersistentModel>: Sendable {
     /// ```
     public static func set<N: PersistentModel, V: AttributeValue>(
         _ keyPath: KeyPath<M, N?>, _ unique: KeyPath<N, V>, to value: V
+    ) -> BatchChange {
+        BatchChange(keyPath, .value(value.storeValue), by: unique)
+    }
+
+    /// Sets a to-one relationship that is not optional to the object with a value of a unique attribute.
+    public static func set<N: PersistentModel, V: AttributeValue>(
+        _ keyPath: KeyPath<M, N>, _ unique: KeyPath<N, V>, to value: V
     ) -> BatchChange {
         BatchChange(keyPath, .value(value.storeValue), by: unique)
     }

@@ -75,7 +75,8 @@ extension ValueQuery {
         let sorts = request.sortBy.compactMap { sort in
             columns.firstIndex { $0.name == sort.attribute }.map { position in
                 var order = StoreSort(
-                    column: position, direction: sort.direction, caseSensitivity: sort.comparison.caseSensitivity)
+                    column: position, direction: sort.direction, caseSensitivity: sort.comparison.caseSensitivity,
+                    nulls: sort.nils.order(sort.direction))
                 order.textOrder = sort.comparison.textOrder
                 return order
             }

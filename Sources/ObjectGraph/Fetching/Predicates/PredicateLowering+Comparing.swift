@@ -14,6 +14,9 @@ extension PredicateLowering {
         case (.object(let path), .constant(.null)), (.constant(.null), .object(let path)),
             (.objectID(let path), .constant(.null)), (.constant(.null), .objectID(let path)):
             return .negating(try exists(path))
+        case (.collection(let collection), .constant(.null)), (.constant(.null), .collection(let collection)):
+            // A to-many relationship is never nil itself.
+            return .negating(try exists(collection.path))
         case (.objectID(let path), .identities(let ids)), (.identities(let ids), .objectID(let path)):
             return try isOne(path, of: ids)
         case (.truth(let truth), .constant(let value)), (.constant(let value), .truth(let truth)):

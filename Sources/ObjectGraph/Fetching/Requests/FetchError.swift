@@ -75,6 +75,11 @@ extension FetchError {
     public var message: String { text.line }
 }
 
+extension FetchError {
+    /// The name in messages of a key path that is an optional chain.
+    static let optionalChain = "\\.relationship?.attribute"
+}
+
 extension FetchError: LocalizedError, CustomStringConvertible {
     /// The message.
     public var description: String { message }
@@ -102,6 +107,10 @@ extension FetchError: LocalizedError, CustomStringConvertible {
             ErrorText(
                 "\(entity) has no stored property \(property)",
                 remedy: "Computed and transient properties cannot be used in a request.")
+        case .unsupportedSort(let entity, Self.optionalChain):
+            ErrorText(
+                "cannot sort \(entity) by \(Self.optionalChain): the parts of an optional chain have no names at run time",
+                remedy: "Write .init(\\.relationship, by: \\.attribute).")
         case .unsupportedSort(let entity, let property):
             ErrorText(
                 "cannot sort \(entity) by \(property): it is a relationship",
@@ -109,7 +118,7 @@ extension FetchError: LocalizedError, CustomStringConvertible {
         case .unsupportedAggregate(let function, let entity, let property):
             ErrorText(
                 "cannot compute \(function) of \(entity).\(property): it is not numeric",
-                remedy: "Use count, min or max.")
+                remedy: "Use count, min or max. For a Decimal, use sum(_:of:) or average(_:of:) of the context.")
         case .notGrouped(let entity, let property):
             ErrorText(
                 "cannot fetch \(property) of groups of \(entity): a group has several values of it",
@@ -120,7 +129,7 @@ extension FetchError: LocalizedError, CustomStringConvertible {
                 remedy: "Group by a property, or use matching.")
         case .sumTooLarge(let entity, let property):
             ErrorText(
-                "cannot compute the sum of \(entity).\(property): it is larger than a 64-bit number",
+                "cannot compute the sum of \(entity).\(property): it is larger than the largest number of its type",
                 remedy: "Use the average and the count.")
         case .notUnique(let entity, let property):
             ErrorText(

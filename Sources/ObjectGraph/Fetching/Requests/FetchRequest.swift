@@ -122,7 +122,8 @@ extension EntityFetchRequest {
         return StoreQuery(
             entity: entity.number, predicate: entity.selection.map { .all([predicate, $0]) } ?? predicate,
             sort: try sortBy.map {
-                try entity.storeSort($0.attribute, direction: $0.direction, comparison: $0.comparison, in: scope.model)
+                try entity.storeSort(
+                    $0.attribute, direction: $0.direction, comparison: $0.comparison, nils: $0.nils, in: scope.model)
             },
             offset: max(0, offset), limit: limit.map { max(0, $0) })
     }

@@ -47,4 +47,46 @@ extension ManagedObjectContext {
         let condition = Condition.equal(unique.definition.name, unique.definition.type.stored(value.storeValue))
         return try fetch(FetchRequest<M>(matching: condition, limit: 1)).first
     }
+
+    /// Returns the object with a value of a unique attribute of a raw-value type; nil if there is none.
+    ///
+    /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint.
+    @_disfavoredOverload
+    public func find<M: PersistentModel, V: RawRepresentable>(unique attribute: KeyPath<M, V>, _ value: V) throws -> M?
+    where V.RawValue: AttributeValue { try find(attribute, value.rawValue.storeValue) }
+
+    /// Returns the object with a value of a unique attribute of an optional raw-value type; nil if there is none.
+    ///
+    /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint.
+    @_disfavoredOverload
+    public func find<M: PersistentModel, V: RawRepresentable>(unique attribute: KeyPath<M, V?>, _ value: V?) throws -> M?
+    where V.RawValue: AttributeValue { try find(attribute, (value?.rawValue).storeValue) }
+
+    private func find<M: PersistentModel>(_ attribute: PartialKeyPath<M>, _ value: Value) throws -> M? {
+        let (entity, name) = try property(attribute)
+        let type = try entity.uniqueColumn(named: name).definition.type
+        return try fetch(FetchRequest<M>(matching: .equal(name, type.stored(value)), limit: 1)).first
+    }
+
+    /// Returns the object with a value of a unique attribute of a raw-value type, and inserts one with that value if there is none.
+    ///
+    /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint; the errors of `update`.
+    @_disfavoredOverload @discardableResult
+    public func upsert<M: PersistentModel, V: RawRepresentable>(
+        unique attribute: KeyPath<M, V>, _ value: V, update: (M) throws -> Void = { _ in }
+    ) throws -> M where V.RawValue: AttributeValue {
+        let (entity, name) = try property(attribute)
+        let object = try upsert(entity.name, unique: name, value.rawValue.storeValue) { object in
+            try update(wrapped(object, as: M.self))
+        }
+        return wrapped(object, as: M.self)
+    }
+
+    private func property<M: PersistentModel>(_ attribute: PartialKeyPath<M>) throws -> (entity: Entity, name: String) {
+        guard let entity = storedModel.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+        guard let name = M.columnsByKeyPath[attribute] else {
+            throw FetchError.unknownProperty(entity: entity.name, property: RowText.property(attribute))
+        }
+        return (entity, name)
+    }
 }

@@ -14,7 +14,9 @@ enum RequestText {
         return text
     }
 
-    static func sort(_ name: String, direction: StoreSort.Direction, comparison: StringComparison) -> String {
+    static func sort(
+        _ name: String, direction: StoreSort.Direction, comparison: StringComparison, nils: NilPosition
+    ) -> String {
         let words =
             switch comparison {
             case .caseInsensitive: " ignoring case"
@@ -22,7 +24,13 @@ enum RequestText {
             case .localizedStandard: " as people sort"
             default: ""
             }
-        return name + words + (direction == .descending ? " descending" : "")
+        let place =
+            switch nils {
+            case .byDirection: ""
+            case .first: " with nil first"
+            case .last: " with nil last"
+            }
+        return name + words + (direction == .descending ? " descending" : "") + place
     }
 }
 
@@ -80,10 +88,14 @@ extension ModelColumn: CustomStringConvertible {
 
 extension SortBy: CustomStringConvertible {
     /// The property, the comparison of strings and the direction: `title ignoring case descending`.
-    public var description: String { RequestText.sort(property ?? keyPathText, direction: direction, comparison: comparison) }
+    public var description: String {
+        RequestText.sort(property ?? keyPathText, direction: direction, comparison: comparison, nils: nils)
+    }
 }
 
 extension AttributeSort: CustomStringConvertible {
     /// The attribute, the comparison of strings and the direction: `title ignoring case descending`.
-    public var description: String { RequestText.sort(attribute, direction: direction, comparison: comparison) }
+    public var description: String {
+        RequestText.sort(attribute, direction: direction, comparison: comparison, nils: nils)
+    }
 }

@@ -26,26 +26,70 @@ public enum StringComparison: Sendable, Hashable {
     }
 }
 
-/// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`, `.init(\.album, by: \.title)`.
-///
-/// The attribute of a related object follows the key path of the to-one relationship. Such sorts are made in memory. nil comes first in ascending order and last in descending order. Objects with equal values are in the order of their keys.
+/// The place of nil in a sort (S132).
 ///
 /// ```swift
-/// request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive)]
+/// request.sortBy = [.init(\.due, nils: .last)]
+/// ```
+public enum NilPosition: Sendable, Hashable {
+    /// nil before all values in ascending order, and after them in descending order.
+    case byDirection
+    /// nil before all values, in either direction.
+    case first
+    /// nil after all values, in either direction.
+    case last
+
+    func order(_ direction: StoreSort.Direction) -> StoreSort.NullOrder {
+        switch self {
+        case .byDirection: .lowest
+        case .first: direction == .ascending ? .lowest : .highest
+        case .last: direction == .ascending ? .highest : .lowest
+        }
+    }
+}
+
+/// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`, `.init(\.album, by: \.title)`.
+///
+/// The attribute of a related object follows the key path of the to-one relationship. Such sorts are made in memory. nil comes first in
+/// ascending order and last in descending order, unless `nils` has another place for it. Objects with equal values are in the order of
+/// their keys.
+///
+/// ```swift
+/// request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive), .init(\.due, nils: .last)]
 /// ```
 public struct SortBy<M: PersistentModel>: Sendable, Hashable {
     /// The direction of the sort.
     public let direction: StoreSort.Direction
     /// The comparison of strings.
     public let comparison: StringComparison
+    /// The place of nil.
+    public let nils: NilPosition
     /// The name of the property, or a path of names; nil if the key path refers to no stored property. The request then throws when it
     /// is used.
     let property: String?
     let keyPathText: String
 
     /// Creates a sort by an attribute.
-    public init<V: AttributeValue>(_ keyPath: KeyPath<M, V>, _ direction: StoreSort.Direction = .ascending) {
-        self.init(path: keyPath, direction, .codePoints)
+    public init<V: AttributeValue>(
+        _ keyPath: KeyPath<M, V>, _ direction: StoreSort.Direction = .ascending, nils: NilPosition = .byDirection
+    ) {
+        self.init(path: keyPath, direction, .codePoints, nils: nils)
+    }
+
+    /// Creates a sort by an attribute of a raw-value type, in the order of the raw values.
+    @_disfavoredOverload
+    public init<V: RawRepresentable>(
+        _ keyPath: KeyPath<M, V>, _ direction: StoreSort.Direction = .ascending, nils: NilPosition = .byDirection
+    ) where V.RawValue: AttributeValue {
+        self.init(path: keyPath, direction, .codePoints, nils: nils)
+    }
+
+    /// Creates a sort by an attribute of an optional raw-value type, in the order of the raw values.
+    @_disfavoredOverload
+    public init<V: RawRepresentable>(
+        _ keyPath: KeyPath<M, V?>, _ direction: StoreSort.Direction = .ascending, nils: NilPosition = .byDirection
+    ) where V.RawValue: AttributeValue {
+        self.init(path: keyPath, direction, .codePoints, nils: nils)
     }
 
     /// Creates a sort by a string attribute with a comparison.
@@ -58,33 +102,20 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
     /// Creates a sort by an optional string attribute with a comparison.
     public init(
         _ keyPath: KeyPath<M, String?>, _ direction: StoreSort.Direction = .ascending,
-        comparing comparison: StringComparison
+        comparing comparison: StringComparison, nils: NilPosition = .byDirection
     ) {
-        self.init(path: keyPath, direction, comparison)
+        self.init(path: keyPath, direction, comparison, nils: nils)
     }
 
-    /// Creates a sort by an attribute of a related object. Objects without one sort as nil.
-    public init<N: PersistentModel, V: AttributeValue>(
-        _ relationship: KeyPath<M, N?>, by attribute: KeyPath<N, V>, _ direction: StoreSort.Direction = .ascending
+    /// Creates a sort by the key path of an attribute whose type is not known.
+    package init(
+        path: AnyKeyPath, _ direction: StoreSort.Direction, _ comparison: StringComparison, nils: NilPosition = .byDirection
     ) {
-        self.init(relationship, SortBy<N>(attribute, direction))
-    }
-
-    /// Creates a sort by a string attribute of a related object with a comparison. Objects without one sort as nil.
-    public init<N: PersistentModel>(
-        _ relationship: KeyPath<M, N?>, by attribute: KeyPath<N, String>, _ direction: StoreSort.Direction = .ascending,
-        comparing comparison: StringComparison
-    ) {
-        self.init(relationship, SortBy<N>(attribute, direction, comparing: comparison))
-    }
-
-    /// Creates a sort by a sort of a related object: `.init(\.album, .init(\.artist, by: \.name))`. Objects without one sort as nil.
-    public init<N: PersistentModel>(_ relationship: KeyPath<M, N?>, _ sort: SortBy<N>) {
-        direction = sort.direction
-        comparison = sort.comparison
-        let name = M.columnsByKeyPath[relationship]
-        property = name.flatMap { name in sort.property.map { "\(name).\($0)" } }
-        keyPathText = name == nil ? RowText.property(relationship) : sort.keyPathText
+        self.direction = direction
+        self.comparison = comparison
+        self.nils = nils
+        property = M.columnsByKeyPath[path]
+        keyPathText = Self.text(of: path)
     }
 
     /// Creates a sort by the positions of objects in an ordered relationship: `.init(positionIn: \.album)` for the tracks of an album.
@@ -92,23 +123,44 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
     /// Objects that lead to one destination are in the order of its relationship. The sort is made in memory. If the inverse of the
     /// relationship is not ordered, the request throws.
     public init<N: PersistentModel>(positionIn relationship: KeyPath<M, N?>, _ direction: StoreSort.Direction = .ascending) {
-        self.direction = direction
-        comparison = .codePoints
-        property = M.columnsByKeyPath[relationship].map(ColumnSchema.positionName)
-        keyPathText = RowText.property(relationship)
+        self.init(position: relationship, direction)
     }
 
-    /// Creates a sort by the key path of an attribute whose type is not known.
-    package init(path: AnyKeyPath, _ direction: StoreSort.Direction, _ comparison: StringComparison) {
+    /// Creates a sort by the positions of objects in an ordered relationship whose inverse is not optional.
+    public init<N: PersistentModel>(positionIn relationship: KeyPath<M, N>, _ direction: StoreSort.Direction = .ascending) {
+        self.init(position: relationship, direction)
+    }
+
+    private init(position relationship: AnyKeyPath, _ direction: StoreSort.Direction) {
         self.direction = direction
-        self.comparison = comparison
-        property = M.columnsByKeyPath[path]
-        keyPathText = RowText.property(path)
+        comparison = .codePoints
+        nils = .byDirection
+        property = M.columnsByKeyPath[relationship].map(ColumnSchema.positionName)
+        keyPathText = Self.text(of: relationship)
+    }
+
+    init<N: PersistentModel>(through relationship: AnyKeyPath, _ sort: SortBy<N>) {
+        direction = sort.direction
+        comparison = sort.comparison
+        nils = sort.nils
+        let name = M.columnsByKeyPath[relationship]
+        property = name.flatMap { name in sort.property.map { "\(name).\($0)" } }
+        keyPathText = name == nil ? Self.text(of: relationship) : sort.keyPathText
+    }
+
+    /// Returns the name of a key path's property for messages. The parts of an optional chain have no names at run time.
+    private static func text(of keyPath: AnyKeyPath) -> String {
+        guard M.columnsByKeyPath[keyPath] == nil, "\(keyPath)".contains("?.") else { return RowText.property(keyPath) }
+        return FetchError.optionalChain
     }
 
     func storeSort(on entity: Entity, in model: Model) throws -> StoreSort {
-        guard let property else { throw FetchError.unknownProperty(entity: entity.name, property: keyPathText) }
-        return try entity.storeSort(property, direction: direction, comparison: comparison, in: model)
+        guard let property else {
+            throw keyPathText == FetchError.optionalChain
+                ? FetchError.unsupportedSort(entity: entity.name, property: keyPathText)
+                : .unknownProperty(entity: entity.name, property: keyPathText)
+        }
+        return try entity.storeSort(property, direction: direction, comparison: comparison, nils: nils, in: model)
     }
 }
 
@@ -124,20 +176,24 @@ public struct AttributeSort: Sendable, Hashable {
     public var direction: StoreSort.Direction
     /// The comparison of strings.
     public var comparison: StringComparison
+    /// The place of nil.
+    public var nils: NilPosition
 
     /// Creates a sort by an attribute, whose name is checked when a request uses the sort.
     public init(
-        _ attribute: String, _ direction: StoreSort.Direction = .ascending, comparing comparison: StringComparison = .codePoints
+        _ attribute: String, _ direction: StoreSort.Direction = .ascending,
+        comparing comparison: StringComparison = .codePoints, nils: NilPosition = .byDirection
     ) {
         self.attribute = attribute
         self.direction = direction
         self.comparison = comparison
+        self.nils = nils
     }
 }
 
 extension Entity {
     func storeSort(
-        _ property: String, direction: StoreSort.Direction, comparison: StringComparison, in model: Model
+        _ property: String, direction: StoreSort.Direction, comparison: StringComparison, nils: NilPosition, in model: Model
     ) throws -> StoreSort {
         var entity = self
         var path: [Int] = []
@@ -154,6 +210,7 @@ extension Entity {
         }
         var sort = StoreSort(column: column, direction: direction, caseSensitivity: comparison.caseSensitivity)
         sort.path = path
+        if entity.columns[column].isOptional || !path.isEmpty { sort.nulls = nils.order(direction) }
         if entity.columns[column].type == .string { sort.textOrder = comparison.textOrder }
         return sort
     }

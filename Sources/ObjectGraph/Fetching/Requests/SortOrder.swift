@@ -65,8 +65,8 @@ struct SortOrder: Sendable {
     /// Compares objects with equal prefixes by their values, then by their keys.
     func precedes(_ a: [Value], key keyOfA: ObjectKey, _ b: [Value], key keyOfB: ObjectKey) -> Bool {
         for (sort, values) in zip(sort, zip(a, b)) {
-            let result = values.0.order(values.1)
-            if result != 0 { return sort.direction == .ascending ? result < 0 : result > 0 }
+            let result = sort.orderOfConverted(values.0, values.1)
+            if result != 0 { return result < 0 }
         }
         return keyOfA < keyOfB
     }

@@ -21,14 +21,14 @@ struct SortPrefix: Sendable, Hashable, Comparable {
     init(_ values: [Value], _ sort: [StoreSort]) {
         var count = 0
         for (value, sort) in zip(values, sort) where count <= Self.capacity {
-            append(value, mask: sort.direction == .descending ? 0xFF : 0, &count)
+            append(value, sort, &count)
         }
         finish(count)
     }
 
     init(_ value: Value, _ sort: StoreSort) {
         var count = 0
-        append(value, mask: sort.direction == .descending ? 0xFF : 0, &count)
+        append(value, sort, &count)
         finish(count)
     }
 
@@ -36,10 +36,11 @@ struct SortPrefix: Sendable, Hashable, Comparable {
         low |= count > Self.capacity ? Self.tooLong : UInt64(count)
     }
 
-    /// Appends a class byte, then the value. Null has the lowest class byte, so it comes first.
-    private mutating func append(_ value: Value, mask: UInt64, _ count: inout Int) {
+    /// Appends a class byte, then the value. Null has the lowest or the highest class byte.
+    private mutating func append(_ value: Value, _ sort: StoreSort, _ count: inout Int) {
+        let mask: UInt64 = sort.direction == .descending ? 0xFF : 0
         switch value {
-        case .null: append(0, mask: mask, count: &count)
+        case .null: append(sort.nulls == .lowest ? 0 : 3, mask: mask, count: &count)
         case .bool(let flag): append(flag ? 2 : 1, mask: mask, count: &count)
         case .int(let number): append(number: UInt64(bitPattern: number) ^ 1 << 63, mask, &count)
         case .uint(let number): append(number: number, mask, &count)

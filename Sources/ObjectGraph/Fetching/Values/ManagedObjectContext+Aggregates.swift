@@ -49,17 +49,24 @@ extension ManagedObjectContext {
         guard let aggregate = values.aggregates.first else {
             throw FetchError.unsupportedAggregate(function: "one value", entity: entity, property: column.name)
         }
-        var aggregation = values.aggregation
-        aggregation.predicate = query.predicate
-        let groups = try answer(query, includesPendingChanges: includesPendingChanges) { view in
-            guard query.limit != nil || query.offset > 0 else { return try view.groups(aggregation) }
-            return try view.groups(aggregation, of: view.keys(query))
-        }
+        let groups = try groups(values.aggregation, of: query, includesPendingChanges: includesPendingChanges)
         let definition = aggregate.column.map { storedModel.entities[query.entity].columns[$0] }
         guard let result = groups.states[0][0].result(aggregate, of: definition?.type) else {
             throw FetchError.sumTooLarge(entity: entity, property: definition?.name ?? column.name)
         }
         return result
+    }
+
+    /// Returns the groups of an aggregation over the objects that a query selects.
+    func groups(
+        _ aggregation: StoreAggregation, of query: StoreQuery, includesPendingChanges: Bool
+    ) throws -> AggregateGroups {
+        var aggregation = aggregation
+        aggregation.predicate = query.predicate
+        return try answer(query, includesPendingChanges: includesPendingChanges) { view in
+            guard query.limit != nil || query.offset > 0 else { return try view.groups(aggregation) }
+            return try view.groups(aggregation, of: view.keys(query))
+        }
     }
 
     /// Returns the sum of a numeric attribute, or zero if there are no objects.
@@ -110,4 +117,36 @@ extension ManagedObjectContext {
     ) throws -> Double? { try nonNull(aggregate(.average(keyPath), of: request)) }
 
     private func nonNull<V: AttributeValue>(_ value: Value) -> V? { value.isNull ? nil : V(value) }
+}
+
+// Attributes of raw-value types, whose order is that of the raw values.
+
+extension ManagedObjectContext {
+    /// Returns the least raw value of an attribute, or nil if there are no objects.
+    @_disfavoredOverload
+    public func minimum<M: PersistentModel, V: RawRepresentable>(
+        _ keyPath: KeyPath<M, V>, of request: FetchRequest<M> = FetchRequest()
+    ) throws -> V? where V.RawValue: AttributeValue { try raw(aggregate(.min(keyPath), of: request)) }
+
+    /// Returns the least raw value of an optional attribute, ignoring nil, or nil if there are no values.
+    @_disfavoredOverload
+    public func minimum<M: PersistentModel, V: RawRepresentable>(
+        _ keyPath: KeyPath<M, V?>, of request: FetchRequest<M> = FetchRequest()
+    ) throws -> V? where V.RawValue: AttributeValue { try raw(aggregate(.min(keyPath), of: request)) }
+
+    /// Returns the greatest raw value of an attribute, or nil if there are no objects.
+    @_disfavoredOverload
+    public func maximum<M: PersistentModel, V: RawRepresentable>(
+        _ keyPath: KeyPath<M, V>, of request: FetchRequest<M> = FetchRequest()
+    ) throws -> V? where V.RawValue: AttributeValue { try raw(aggregate(.max(keyPath), of: request)) }
+
+    /// Returns the greatest raw value of an optional attribute, ignoring nil, or nil if there are no values.
+    @_disfavoredOverload
+    public func maximum<M: PersistentModel, V: RawRepresentable>(
+        _ keyPath: KeyPath<M, V?>, of request: FetchRequest<M> = FetchRequest()
+    ) throws -> V? where V.RawValue: AttributeValue { try raw(aggregate(.max(keyPath), of: request)) }
+
+    private func raw<V: RawRepresentable>(_ value: Value) -> V? where V.RawValue: AttributeValue {
+        RawAttribute<V>(value)?.value
+    }
 }

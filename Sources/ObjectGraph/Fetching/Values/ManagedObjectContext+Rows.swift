@@ -66,4 +66,38 @@ extension ManagedObjectContext {
         let request = ValueRequest<M>(columns, where: predicate, sortBy: sortBy, limit: limit, offset: offset)
         return try rows(request, as: (repeat each V).self)
     }
+
+    /// Returns the rows of a request as tuples that also have raw-value and `Codable` types.
+    ///
+    /// - Throws: ``FetchError``; ``FetchError/undecodableRow(type:column:reason:)`` names the column that does not fit.
+    @_disfavoredOverload
+    public func rows<M: PersistentModel, each V>(
+        _ request: ValueRequest<M>, as type: (repeat each V).Type
+    ) throws -> [(repeat each V)] {
+        try fetch(request).map { row in
+            var position = -1
+            func next<T>(_ type: T.Type) throws -> T {
+                position += 1
+                return try row.dynamicElement(position, type)
+            }
+            return (repeat try next((each V).self))
+        }
+    }
+
+    /// Returns attributes of the objects that a predicate selects, as tuples that also have raw-value and `Codable` types.
+    ///
+    /// ```swift
+    /// for (title, status) in try context.rows(\Task.title, \.status) { print(title, status) }
+    /// ```
+    /// - Throws: ``FetchError``; ``FetchError/undecodableRow(type:column:reason:)`` if a property is a relationship.
+    @_disfavoredOverload
+    public func rows<M: PersistentModel, each V>(
+        _ attributes: repeat KeyPath<M, each V>, where predicate: Predicate<M>? = nil,
+        sortBy: [ValueRequest<M>.Sort] = [], limit: Int? = nil, offset: Int = 0
+    ) throws -> [(repeat each V)] {
+        var columns: [ModelColumn<M>] = []
+        repeat columns.append(ModelColumn(.property(M.name(of: each attributes))))
+        let request = ValueRequest<M>(columns, where: predicate, sortBy: sortBy, limit: limit, offset: offset)
+        return try rows(request, as: (repeat each V).self)
+    }
 }

@@ -24,12 +24,19 @@ extension ResultRow {
     }
 
     /// Returns a column's value as a type of tuples' elements.
-    func element<V: AttributeValue>(_ position: Int, _ type: V.Type) throws -> V {
+    func element<V: AttributeValue>(_ position: Int, _ type: V.Type) throws -> V { try element(position) { V($0) } }
+
+    /// Returns a column's value as a type of tuples' elements that is known only at run time.
+    func dynamicElement<V>(_ position: Int, _ type: V.Type) throws -> V {
+        try element(position) { StoredAttribute.value($0, as: V.self) }
+    }
+
+    private func element<V>(_ position: Int, decode: (Value) -> V?) throws -> V {
         guard values.indices.contains(position) else {
             throw FetchError.undecodableRow(
                 type: "\(V.self)", column: nil, reason: "the request has only \(values.count) columns")
         }
-        guard let value = V(values[position]) else {
+        guard let value = decode(values[position]) else {
             throw FetchError.undecodableRow(
                 type: "\(V.self)", column: names[position], reason: "it is \(shape.text(values[position], at: position))")
         }

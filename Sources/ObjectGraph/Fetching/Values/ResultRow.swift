@@ -26,6 +26,13 @@ public struct ResultRow: Sendable, Hashable {
         self[M.name(of: keyPath), as: V.self]
     }
 
+    /// Returns the value of a column of a raw-value or `Codable` type by key path; nil if there is no such column or its value has another
+    /// type.
+    @_disfavoredOverload
+    public func value<M: PersistentModel, V>(_ keyPath: KeyPath<M, V>) -> V? {
+        self[M.name(of: keyPath)].flatMap { StoredAttribute.value($0, as: V.self) }
+    }
+
     /// Returns the id in a column of ids or of a to-one relationship; nil for null.
     public func objectID(_ name: String) -> ObjectID? {
         guard let position = shape.position(of: name), let entity = shape.entities[position],

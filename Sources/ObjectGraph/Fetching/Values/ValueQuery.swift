@@ -66,7 +66,8 @@ struct ValueQuery: Sendable {
         } else {
             guard request.having == .always else { throw FetchError.havingWithoutGroups(entity: entity.name) }
             objects.sort = try request.sortBy.map {
-                try entity.storeSort(sortName($0.attribute), direction: $0.direction, comparison: $0.comparison, in: scope.model)
+                try entity.storeSort(
+                    sortName($0.attribute), direction: $0.direction, comparison: $0.comparison, nils: $0.nils, in: scope.model)
             }
         }
     }

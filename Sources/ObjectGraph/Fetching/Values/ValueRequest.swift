@@ -93,9 +93,9 @@ public struct ValueRequest<M: PersistentModel>: Sendable {
         /// Creates a sort by a column of the result.
         public init(
             _ column: ModelColumn<M>, _ direction: StoreSort.Direction = .ascending,
-            comparing comparison: StringComparison = .codePoints
+            comparing comparison: StringComparison = .codePoints, nils: NilPosition = .byDirection
         ) {
-            sort = AttributeSort(column.column.name, direction, comparing: comparison)
+            sort = AttributeSort(column.column.name, direction, comparing: comparison, nils: nils)
         }
     }
 

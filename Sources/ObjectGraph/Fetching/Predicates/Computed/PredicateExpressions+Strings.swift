@@ -59,6 +59,39 @@ import StoreModel
             }
         }
 
+        /// A comparison of strings as people sort titles: `$0.title.localizedCompare(name) == descending`.
+        ///
+        /// Foundation has this expression only on Apple's systems. It is computed in memory, in the same way in each locale, and as
+        /// sorts by ``StringComparison/localizedStandard`` compare.
+        public struct StringLocalizedCompare<Root: PredicateExpression, Other: PredicateExpression>: PredicateExpression
+        where Root.Output: StringProtocol, Other.Output: StringProtocol {
+            /// The result of the expression: the order of the strings.
+            public typealias Output = ComparisonResult
+
+            /// The first string.
+            public let root: Root
+            /// The second string.
+            public let other: Other
+
+            /// Creates the expression. The `#Predicate` macro calls this.
+            public init(root: Root, other: Other) {
+                self.root = root
+                self.other = other
+            }
+
+            /// Returns the order of the strings.
+            public func evaluate(_ bindings: PredicateBindings) throws -> ComparisonResult {
+                SearchedText.compareTitles(try root.evaluate(bindings), try other.evaluate(bindings))
+            }
+        }
+
+        /// Creates a comparison of strings. The `#Predicate` macro calls this for `localizedCompare(_:)`.
+        public static func build_localizedCompare<Root, Other>(
+            _ root: Root, _ other: Other
+        ) -> StringLocalizedCompare<Root, Other> {
+            StringLocalizedCompare(root: root, other: other)
+        }
+
         /// Creates a search in a string. The `#Predicate` macro calls this for `localizedStandardContains(_:)`.
         public static func build_localizedStandardContains<Root, Other>(
             _ root: Root, _ other: Other
@@ -83,6 +116,11 @@ import StoreModel
     extension PredicateExpressions.StringCaseInsensitiveCompare: Sendable where Root: Sendable, Other: Sendable {}
     extension PredicateExpressions.StringCaseInsensitiveCompare: StandardPredicateExpression
     where Root: StandardPredicateExpression, Other: StandardPredicateExpression {}
+
+    extension PredicateExpressions.StringLocalizedCompare: Codable where Root: Codable, Other: Codable {}
+    extension PredicateExpressions.StringLocalizedCompare: Sendable where Root: Sendable, Other: Sendable {}
+    extension PredicateExpressions.StringLocalizedCompare: StandardPredicateExpression
+    where Root: StandardPredicateExpression, Other: StandardPredicateExpression {}
 #endif
 
 private enum SearchedText {
@@ -92,7 +130,15 @@ private enum SearchedText {
     }
 
     static func compare(_ a: some StringProtocol, _ b: some StringProtocol) -> ComparisonResult {
-        let order = StoreInterface.Value.string(a.lowercased()).order(.string(b.lowercased()))
+        result(a.lowercased(), b.lowercased())
+    }
+
+    static func compareTitles(_ a: some StringProtocol, _ b: some StringProtocol) -> ComparisonResult {
+        result(TextOrder.localizedStandard.key(String(a)), TextOrder.localizedStandard.key(String(b)))
+    }
+
+    private static func result(_ a: String, _ b: String) -> ComparisonResult {
+        let order = StoreInterface.Value.string(a).order(.string(b))
         return order == 0 ? .orderedSame : order < 0 ? .orderedAscending : .orderedDescending
     }
 }
@@ -111,6 +157,15 @@ extension PredicateExpressions.StringCaseInsensitiveCompare: ComputedExpression 
         let (a, b) = (try lowering.row(root), try lowering.row(other))
         return RowExpression("\(a.text).caseInsensitiveCompare(\(b.text))", of: a, b) {
             SearchedText.compare(try a.evaluate($0), try b.evaluate($0))
+        }
+    }
+}
+
+extension PredicateExpressions.StringLocalizedCompare: ComputedExpression {
+    func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
+        let (a, b) = (try lowering.row(root), try lowering.row(other))
+        return RowExpression("\(a.text).localizedCompare(\(b.text))", of: a, b) {
+            SearchedText.compareTitles(try a.evaluate($0), try b.evaluate($0))
         }
     }
 }

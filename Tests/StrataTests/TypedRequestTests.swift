@@ -1,0 +1,204 @@
+import Foundation
+import Strata
+import Testing
+
+/// Models with properties that the macro stores although their types do not conform to `AttributeValue`.
+private enum Tasks {
+    enum Status: String, Codable, CaseIterable { case done, open, waiting }
+    enum Rank: Int { case low = 1, high = 5 }
+    struct Place: Codable, Equatable { var city: String }
+
+    @Model final class Project {
+        @Attribute(.unique) var code: String
+        var name: String
+        var kind: Status = Status.open
+        var note: String?
+        init(code: String, name: String) {
+            self.code = code
+            self.name = name
+        }
+    }
+
+    @Model final class Chore {
+        #Unique<Chore>([\.rank])
+        var title: String
+        var status: Status
+        var former: Status?
+        var rank: Rank
+        var place: Place
+        var places: [Place] = []
+        var other: Place?
+        var cost: Decimal = 0
+        var tip: Decimal?
+        @Relationship(inverse: nil) var project: Project
+        var parent: Chore?
+        init(_ title: String, _ status: Status, rank: Rank, project: Project) {
+            self.title = title
+            self.status = status
+            self.rank = rank
+            self.project = project
+            place = Place(city: title)
+        }
+    }
+
+    static let types: [any PersistentModel.Type] = [Project.self, Chore.self]
+}
+
+/// Requests, batches and aggregates by key paths of such properties, on every store.
+@Suite @MainActor struct TypedRequestTests {
+    private typealias Chore = Tasks.Chore
+
+    private static func decimal(_ text: String) -> Decimal { Decimal(string: text) ?? .nan }
+
+    private func open(
+        _ store: TestStore, _ body: @MainActor (PersistentContainer, ManagedObjectContext) async throws -> Void
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(model: Model(Tasks.types), store: description)
+            let context = container.mainContext
+            let a = Tasks.Project(code: "a", name: "Zoo")
+            let b = Tasks.Project(code: "b", name: "Attic")
+            b.kind = .done
+            let first = Chore("first", .waiting, rank: .low, project: a)
+            first.former = .open
+            let second = Chore("second", .done, rank: .high, project: b)
+            second.parent = first
+            for object in [first, second] { context.insert(object) }
+            try await context.save()
+            try await body(container, context)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S139: sorts take raw values and relationships that are not optional`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            func titles(_ sort: SortBy<Chore>...) throws -> [String] {
+                try context.fetch(FetchRequest<Chore>(sortBy: sort)).map(\.title)
+            }
+            #expect(try titles(.init(\.status)) == ["second", "first"])
+            #expect(try titles(.init(\.rank, .descending)) == ["second", "first"])
+            #expect(try titles(.init(\.former, nils: .last)) == ["first", "second"])
+            #expect(try titles(.init(\.project, by: \.name)) == ["second", "first"])
+            #expect(try titles(.init(\.project, by: \.name, .descending, comparing: .localizedStandard)) == ["first", "second"])
+            #expect(try titles(.init(\.project, by: \.kind, .descending)) == ["first", "second"])
+            #expect(try titles(.init(\.project, by: \.note), .init(\.title, .descending)) == ["second", "first"])
+            #expect(try titles(.init(\.parent, by: \.status, nils: .last)) == ["second", "first"])
+            #expect(try titles(.init(\.parent, .init(\.project, by: \.name))) == ["first", "second"])
+            let results = try FetchedResultsController(
+                FetchRequest<Chore>(sortBy: [.init(\.title)]), sectionedBy: .init(\.status), context: context)
+            try results.performFetch()
+            #expect(results.snapshot.sections.map(\.name) == ["done", "waiting"])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S139: batches set raw values, Codable values and relationships`(_ store: TestStore) async throws {
+        try await open(store) { container, context in
+            let all = FetchRequest<Chore>(where: #Predicate { $0.title == "first" })
+            let chore = try #require(try context.fetch(all).first)
+            let project = try #require(try context.find(unique: \Tasks.Project.code, "b"))
+            try await container.coordinator.batchUpdate(
+                all, .set(\.status, to: .open), .set(\.former, to: nil), .set(\.place, to: Tasks.Place(city: "Oslo")),
+                .set(\.places, to: [Tasks.Place(city: "Rome")]), .set(\.other, to: nil), .set(\.rank, to: .low),
+                .set(\.cost, to: 12.5), .set(\.project, \.code, to: "b"))
+            let other = container.newBackgroundContext()
+            let id = chore.id
+            let projectID = project.id
+            try await other.perform { context throws in
+                let chore = try #require(context.model(for: id) as? Chore)
+                #expect(chore.status == .open && chore.former == nil && chore.place.city == "Oslo")
+                #expect(chore.places == [Tasks.Place(city: "Rome")] && chore.rank == .low && chore.cost == 12.5)
+                #expect(chore.project.id == projectID)
+            }
+            try await container.coordinator.batchUpdate(
+                all, .set(\.former, to: .done), .set(\.other, to: Tasks.Place(city: "Bern")), .set(\.project, to: projectID))
+            try await container.newBackgroundContext().perform { context throws in
+                let chore = try #require(context.model(for: id) as? Chore)
+                #expect(chore.former == .done && chore.other?.city == "Bern" && chore.project.id == projectID)
+            }
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S133, S139: rows, columns, aggregates and look-ups take raw and Codable values`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            let rows = try context.rows(\Chore.title, \.status, sortBy: [.init(.property(\.status))])
+            #expect(rows.map(\.0) == ["second", "first"] && rows.map(\.1) == [.done, .waiting])
+            let values = try context.rows(\Chore.rank, \.former, \.place, \.other, where: #Predicate { $0.title == "first" })
+            #expect(values.count == 1 && values[0].0 == .low && values[0].1 == .open)
+            #expect(values[0].2.city == "first" && values[0].3 == nil)
+            let request = ValueRequest<Chore>(
+                [.property(\.status), .count, .max(\.rank), .min(\.former), .count(\.former)], groupBy: [.property(\.status)])
+            let groups = try context.fetch(request)
+            #expect(groups.map { $0.value(\Chore.status) } == [.done, .waiting])
+            #expect(groups.map { $0["max(rank)"] } == [.int(5), .int(1)])
+            #expect(groups.map { $0["count(former)"] } == [.int(0), .int(1)])
+            let pairs = ValueRequest<Chore>(
+                [.property(\.project, \.name), .property(\.project, \.kind), .property(\.place)],
+                sortBy: [.init(.property(\.title))])
+            let tuples = try context.rows(pairs, as: (String, Tasks.Status, Tasks.Place).self)
+            #expect(tuples.map(\.0) == ["Zoo", "Attic"] && tuples.map(\.1) == [.open, .done])
+            #expect(tuples.map(\.2.city) == ["first", "second"])
+            #expect(throws: FetchError.self) { try context.rows(\Chore.title, \.parent) }
+            #expect(try context.minimum(\Chore.status) == .done && context.maximum(\Chore.status) == .waiting)
+            #expect(try context.maximum(\Chore.former) == .open && context.minimum(\Chore.rank) == .low)
+            #expect(try context.find(unique: \Chore.rank, .high)?.title == "second")
+            let project = try #require(try context.find(unique: \Tasks.Project.code, "a"))
+            let found = try context.upsert(unique: \Chore.rank, .low) { $0.project = project }
+            #expect(found.title == "first")
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S133: sums and means of decimals are exact, with unsaved changes`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            #expect(try context.sum(\Chore.cost) == 0 && context.sum(\Chore.tip) == 0 && context.average(\Chore.tip) == nil)
+            let project = try #require(try context.find(unique: \Tasks.Project.code, "a"))
+            let chores = try context.fetch(FetchRequest<Chore>())
+            let cents = Self.decimal("0.1")
+            for chore in chores { chore.cost = cents }
+            try await context.save()
+            #expect(try context.sum(\Chore.cost) == Decimal(string: "0.2"))
+            let large = Chore("third", .open, rank: .low, project: project)
+            large.cost = Self.decimal("12345678901234567890123456.01")
+            large.tip = Self.decimal("-0.30")
+            context.insert(large)
+            chores[0].cost = Self.decimal("0.05")
+            #expect(try context.sum(\Chore.cost) == Decimal(string: "12345678901234567890123456.16"))
+            let tips = Decimal(string: "-0.3")
+            #expect(try context.sum(\Chore.tip) == tips && context.average(\Chore.tip) == tips)
+            let some = FetchRequest<Chore>(where: #Predicate { $0.title != "third" })
+            #expect(try context.average(\Chore.cost, of: some) == Decimal(string: "0.075"))
+            let one = FetchRequest<Chore>(sortBy: [.init(\.cost, .descending)], limit: 1)
+            #expect(try context.sum(\Chore.cost, of: one) == large.cost)
+            context.rollback()
+            #expect(try context.sum(\Chore.cost) == Decimal(string: "0.2"))
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S138: a sort by an optional chain is refused with the spelling that works`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            let request = FetchRequest<Chore>(sortBy: [.init(\.parent?.title)])
+            let error = #expect(throws: FetchError.self) { try context.fetch(request) }
+            #expect(
+                error?.message == "cannot sort Chore by \\.relationship?.attribute: the parts of an optional chain have no names "
+                    + "at run time. Write .init(\\.relationship, by: \\.attribute).")
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S134: an optional to-many relationship is never nil in a predicate`(_ store: TestStore) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(model: Model(Shelves.types), store: description)
+            let context = container.mainContext
+            context.insert(Shelves.Shelf(name: "empty", volumes: nil))
+            context.insert(Shelves.Shelf(name: "full", volumes: [Shelves.Volume(title: "one")]))
+            for isSaved in [false, true] {
+                if isSaved { try await context.save() }
+                #expect(try context.count(where: #Predicate<Shelves.Shelf> { $0.volumes == nil }) == 0)
+                #expect(try context.count(where: #Predicate<Shelves.Shelf> { $0.volumes != nil }) == 2)
+            }
+        }
+    }
+}
