@@ -32,7 +32,8 @@ public enum CollectionError: Error, Sendable, Hashable, CustomStringConvertible 
     public var description: String {
         switch self {
         case .otherTypes(let collection, let stored, let requested):
-            "cannot open the collection \(collection): it holds \(stored), not \(requested). Use these types, or another name."
+            "cannot open the collection \(collection): it holds \(stored), not \(requested). Use these types, or another name. "
+                + "If the type of values was renamed, pass its former name: renamedFrom."
         case .undecodable(let collection, let key, let field, let reason):
             "cannot read \(collection)[\(key)]\(field.map { ", field \($0)" } ?? ""): \(reason). "
                 + "Decode older values in the type's init(from:), or read bytes(forKey:)."

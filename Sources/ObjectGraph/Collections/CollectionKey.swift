@@ -1,10 +1,12 @@
+import StoreInterface
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
 #endif
 
-/// A type of keys in a ``KeyedCollection``: strings, integers, UUIDs, dates and data, and enumerations with such raw values.
+/// A type of keys in a ``KeyedCollection``: strings, integers, UUIDs, dates, data and object ids, and enumerations with such raw values.
 ///
 /// A key is stored as bytes whose order is the order of the keys. Strings are ordered by Unicode code points, and two strings are the same
 /// key only if they have the same code points.
@@ -126,6 +128,26 @@ extension Date: CollectionKey {
     public init?(readingKey bytes: inout ArraySlice<UInt8>, isLast: Bool) {
         guard let bits = UInt64(readingKey: &bytes, isLast: isLast) else { return nil }
         self.init(timeIntervalSinceReferenceDate: Double(bitPattern: bits >> 63 == 0 ? ~bits : bits & ~(1 << 63)))
+    }
+}
+
+extension ObjectID: CollectionKey {
+    /// `ObjectID`.
+    public static var keyTypeName: String { "ObjectID" }
+
+    /// Appends the store, the entity and the key, so that the objects of an entity are in the order of their keys.
+    public func appendKey(to bytes: inout [UInt8], isLast: Bool) {
+        store.uuid.appendKey(to: &bytes, isLast: false)
+        entity.appendKey(to: &bytes, isLast: false)
+        key.appendKey(to: &bytes, isLast: isLast)
+    }
+
+    /// Reads an id.
+    public init?(readingKey bytes: inout ArraySlice<UInt8>, isLast: Bool) {
+        guard let store = UUID(readingKey: &bytes, isLast: false), let entity = Int(readingKey: &bytes, isLast: false),
+            let key = ObjectKey(readingKey: &bytes, isLast: isLast)
+        else { return nil }
+        self.init(store: StoreIdentity(store), entity: entity, key: key)
     }
 }
 

@@ -29,27 +29,34 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     public let name: String
     /// The context in which the collection is read and written.
     public let context: ManagedObjectContext
-    let keys: KeyCoding<Key>
-    let values = CollectionValueCoding<Value>()
+    let keyCoding: KeyCoding<Key>
+    let valueCoding = CollectionValueCoding<Value>()
+    /// A name that the type of values had before; nil if it had no other.
+    private let formerTypeName: String?
     /// The bytes with which all keys of the collection begin.
     let prefix: [UInt8]
 
-    init(_ name: String, _ keys: KeyCoding<Key>, in context: ManagedObjectContext) throws {
+    init(
+        _ name: String, _ keyCoding: KeyCoding<Key>, renamedFrom formerTypeName: String? = nil, in context: ManagedObjectContext
+    ) throws {
         guard !name.isEmpty, !name.utf8.contains(0) else { throw CollectionError.invalidName(name) }
         self.name = name
         self.context = context
-        self.keys = keys
+        self.keyCoding = keyCoding
+        self.formerTypeName = formerTypeName
         prefix = Array(name.utf8) + [0]
         try context.checkCollection(name, types)
     }
 
-    var types: CollectionTypes { CollectionTypes(key: keys.typeName, value: values.typeName) }
+    var types: CollectionTypes {
+        CollectionTypes(key: keyCoding.typeName, value: valueCoding.typeName, formerValue: formerTypeName)
+    }
 
     /// Returns the same collection in another context.
     ///
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if that context sees other types; the store's error.
     public func `in`(_ context: ManagedObjectContext) throws -> KeyedCollection {
-        try KeyedCollection(name, keys, in: context)
+        try KeyedCollection(name, keyCoding, renamedFrom: formerTypeName, in: context)
     }
 
     // MARK: Values
@@ -70,6 +77,48 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         }
         nonmutating set {
             do { try setValue(newValue, forKey: key) } catch { context.tracker.keyed.refused[bytes(of: key)] = error }
+        }
+        nonmutating _modify {
+            var value: Value?
+            var failure: (any Error)?
+            do { value = try self.value(forKey: key) } catch { failure = error }
+            let wasNil = value == nil
+            yield &value
+            // An optional chain through nil ends here too. It must not remove a value that cannot be read.
+            if wasNil, value == nil {
+                if let failure { Self.logger.error("\(failure)") }
+                return
+            }
+            if let failure { return refuse(failure, key) }
+            self[key] = value
+        }
+    }
+
+    /// Makes the next save throw, because a change is based on a value that cannot be read.
+    private func refuse(_ error: any Error, _ key: Key) {
+        Self.logger.error("\(error)")
+        context.tracker.keyed.refused[bytes(of: key)] = error
+    }
+
+    /// The value under a key, or a default if there is none: `counts[word, default: 0] += 1`.
+    ///
+    /// A changed value is set as by the other subscript. If the stored value cannot be read, it is not overwritten by a change of the
+    /// default: the next `save` throws the error, until the key is set or removed, or the context is rolled back.
+    public subscript(key: Key, default defaultValue: @autoclosure () -> Value) -> Value {
+        get { self[key] ?? defaultValue() }
+        nonmutating set { self[key] = newValue }
+        nonmutating _modify {
+            var value: Value
+            var failure: (any Error)?
+            do {
+                value = try self.value(forKey: key) ?? defaultValue()
+            } catch {
+                value = defaultValue()
+                failure = error
+            }
+            yield &value
+            if let failure { return refuse(failure, key) }
+            self[key] = value
         }
     }
 
@@ -92,6 +141,19 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         try bytes(forKey: key)?.withUnsafeBytes(body)
     }
 
+    /// Returns the stored bytes of a value as a stream, which reads a large value in parts; nil if there is none. One look-up; the value
+    /// is read by iterating.
+    ///
+    /// The stream has the value of now, whatever is saved meanwhile. See ``ValueStream``.
+    ///
+    /// ```swift
+    /// guard let recording = try recordings.stream(forKey: "spring") else { return }
+    /// for try await part in recording { bytes.append(part) }
+    /// ```
+    public func stream(forKey key: Key) throws -> ValueStream? {
+        try context.keyedParts(bytes(of: key)).map { ValueStream($0) }
+    }
+
     /// Sets the value under a key. nil removes the key. Setting an equal value changes nothing.
     ///
     /// - Throws: ``CollectionError/unencodable(collection:key:reason:)``, ``CollectionError/otherTypes(collection:stored:requested:)``,
@@ -104,7 +166,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         }
         let bytes: Data
         do {
-            bytes = try values.encode(value)
+            bytes = try valueCoding.encode(value)
         } catch {
             throw CollectionError.unencodable(collection: name, key: text(of: key), reason: "\(error)")
         }
@@ -125,6 +187,17 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         KeyedRange(collection: self, lower: prefix, upper: KeyBytes.end(ofPrefix: prefix) ?? [])
     }
 
+    /// All keys, in their order. Reads no value, so it also lists values that do not decode.
+    public var keys: [Key] { get throws { try all.keys() } }
+    /// All values, in the order of their keys. To read some at a time, use ``forEach(_:_:)`` of ``all``.
+    ///
+    /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
+    public var values: [Value] { get throws { try all.entries().map(\.value) } }
+
+    /// Removes all entries. Returns their number.
+    @discardableResult
+    public func removeAll() throws -> Int { try all.removeAll() }
+
     /// The number of entries. O(entries) of an index, without reading values.
     public var count: Int { get throws { try all.count } }
     /// A Boolean value that indicates whether there are no entries.
@@ -136,14 +209,14 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 
     // MARK: Bytes
 
-    private static var logger: Logger { Logger(label: "strata.collections") }
+    static var logger: Logger { Logger(label: "strata.collections") }
 
     func bytes(of key: Key) -> Data {
         var bytes: [UInt8] = []
         // Most keys fit. Without this, the array is allocated twice.
         bytes.reserveCapacity(prefix.count + 64)
         bytes += prefix
-        keys.append(key, &bytes)
+        keyCoding.append(key, &bytes)
         return Data(bytes)
     }
 
@@ -155,7 +228,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     /// Reads a key from its stored bytes.
     func key(of bytes: ArraySlice<UInt8>) throws -> Key {
         // A damaged file may have a key that is shorter than the prefix, although an index led to it.
-        guard let key = keys.read(bytes.dropFirst(prefix.count)) else {
+        guard let key = keyCoding.read(bytes.dropFirst(prefix.count)) else {
             throw CollectionError.unreadableKey(collection: name)
         }
         return key
@@ -163,7 +236,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 
     func decoded(_ bytes: Data, _ key: Key) throws -> Value {
         do throws(UndecodableValue) {
-            return try values.decode(bytes)
+            return try valueCoding.decode(bytes)
         } catch {
             throw CollectionError.undecodable(collection: name, key: text(of: key), field: error.field, reason: error.reason)
         }
@@ -171,9 +244,13 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 }
 
 /// The types of a collection, as the file records them.
-struct CollectionTypes: Codable, Hashable, CustomStringConvertible {
+struct CollectionTypes: Codable, CustomStringConvertible {
     var key: String
     var value: String
+    /// A name that the type of values had before, which is not recorded.
+    var formerValue: String?
+
+    private enum CodingKeys: CodingKey { case key, value }
 
     var description: String { "values of type \(value) under keys of type \(key)" }
 }

@@ -150,6 +150,11 @@ extension KeyedCollection {
         range { text.appendKey(to: &$0, isLast: true) }
     }
 
+    /// Returns the entries whose keys begin with these bytes.
+    public func range(withPrefix bytes: Data) -> KeyedRange<Key, Value> where Key == Data {
+        range { bytes.appendKey(to: &$0, isLast: true) }
+    }
+
     /// Returns the entries whose keys have this first part.
     public func range<A: CollectionKey, B>(withPrefix first: A) -> KeyedRange<Key, Value> where Key == (A, B) {
         range { first.appendKey(to: &$0, isLast: false) }

@@ -45,6 +45,14 @@ extension ManagedObjectContext {
     /// Returns the value under a key, or nil.
     func keyedBytes(_ key: Data) throws -> Data? { try using { try keyedObject(key).map(keyedValue) } }
 
+    /// Returns the parts of the value under a key, or nil.
+    func keyedParts(_ key: Data) throws -> (any ValueParts)? {
+        try using {
+            guard let entity = keyedEntity, let object = try keyedObject(key) else { return nil }
+            return try layerStack.view.parts(entity, key: object, column: KeyedColumn.value)
+        }
+    }
+
     /// Whether the state that the context reads has no unsaved or deferred change of a keyed value, and does not change while it is the
     /// same view. The store alone then answers every read.
     var readsKeyedValuesFromStore: Bool {
@@ -216,7 +224,7 @@ extension ManagedObjectContext {
         guard let entity = keyedEntity, !tracker.keyed.recorded.contains(name) else { return }
         let key = KeyedColumn.typesKey(name)
         if let bytes = try keyedBytes(key) {
-            try types.check(bytes, name)
+            if try types.check(bytes, name) == .renamed { try put(entity, key: key, value: try types.bytes()) }
         } else {
             try put(entity, key: key, value: try types.bytes())
         }
@@ -236,10 +244,17 @@ extension CollectionTypes {
         return try encoder.encode(self)
     }
 
+    /// The relation of recorded types to those with which a collection is opened.
+    enum Match { case same, renamed }
+
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if the recorded types are not these.
-    func check(_ recorded: Data, _ name: String) throws {
+    @discardableResult
+    func check(_ recorded: Data, _ name: String) throws -> Match {
         let stored = CollectionTypes(bytes: recorded)
-        guard stored != self else { return }
+        if let stored, stored.key == key {
+            if stored.value == value { return .same }
+            if stored.value == formerValue { return .renamed }
+        }
         throw CollectionError.otherTypes(
             collection: name, stored: stored.map { "\($0)" } ?? "types that cannot be read", requested: "\(self)")
     }

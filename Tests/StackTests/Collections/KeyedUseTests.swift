@@ -1,0 +1,190 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Keyed collections as dictionaries and sequences, their streams, and renamed types of values.
+@Suite struct KeyedUseTests {
+    enum First {
+        struct Draft: Codable, Sendable, Equatable { var title: String }
+    }
+    enum Second {
+        struct Post: Codable, Sendable, Equatable {
+            var title: String
+            var words: Int?
+        }
+    }
+    enum Third {
+        struct Post: Codable, Sendable, Equatable { var words: Int }
+    }
+
+    @MainActor @Test(arguments: Combination.all)
+    func `S191: a default value is changed in place`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let counts = try container.collection("counts", of: Int.self)
+        for word in ["a", "b", "a"] { counts[word, default: 0] += 1 }
+        try await container.saveMain()
+        counts["a", default: 0] += 40
+        counts["c", default: 7] -= 7
+        counts["d", default: 1] = 5
+        #expect(counts["e", default: 9] == 9 && counts["e"] == nil)
+        #expect(try counts.keys == ["a", "b", "c", "d"] && counts.values == [42, 1, 0, 5])
+        #expect(counts.map { "\($0.key)\($0.value)" } == ["a42", "b1", "c0", "d5"])
+        var total = 0
+        for (word, count) in counts where word < "d" { total += count }
+        #expect(total == 43)
+        #expect(Array(counts["b"..<"d"]).map(\.key) == ["b", "c"])
+        #expect(try counts.removeAll() == 4 && counts.isEmpty && !counts.makeIterator().hasNext)
+        try await container.saveMain()
+        #expect(try await container.read { try $0.collection("counts", of: Int.self).count } == 0)
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S191: data keys have prefixes, and object ids are keys`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let blobs = try container.collection("blobs", of: Int.self, key: Data.self)
+        for (number, bytes) in ([[1], [1, 0], [1, 255], [1, 255, 255], [2], [255, 255]] as [[UInt8]]).enumerated() {
+            blobs[Data(bytes)] = number
+        }
+        #expect(try blobs.range(withPrefix: Data([1])).entries().map(\.value) == [0, 1, 2, 3])
+        #expect(try blobs.range(withPrefix: Data([1, 255])).entries().map(\.value) == [2, 3])
+        #expect(try blobs.range(withPrefix: Data([255])).entries().map(\.value) == [5])
+        #expect(try blobs.range(withPrefix: Data()).count == 6)
+        let notes = try container.collection("notes", of: String.self, key: ObjectID.self)
+        let tracks = (0..<3).map { container.mainContext.makeTrack("track \($0)") }
+        try await container.saveMain()
+        for track in tracks.reversed() { notes[track.objectID] = "about \(track.objectID.key)" }
+        try await container.saveMain()
+        #expect(try notes.keys == tracks.map(\.objectID).sorted { $0.key < $1.key })
+        #expect(notes[tracks[1].objectID] == "about \(tracks[1].objectID.key)")
+    }
+
+    @MainActor @Test(arguments: Combination.all)
+    func `S190: a renamed type of values keeps them, and its first write records the name`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        try container.collection("drafts", of: First.Draft.self)["a"] = First.Draft(title: "A")
+        try await container.saveMain()
+        let error = #expect(throws: CollectionError.self) { try container.collection("drafts", of: Second.Post.self) }
+        #expect(error?.description.contains("renamedFrom") == true)
+        #expect(throws: CollectionError.self) { try container.collection("drafts", of: Second.Post.self, renamedFrom: "Note") }
+        let posts = try container.collection("drafts", of: Second.Post.self, renamedFrom: "Draft")
+        #expect(posts["a"]?.title == "A")
+        #expect(!container.mainContext.hasChanges)
+        posts["b"] = Second.Post(title: "B", words: 2)
+        container.mainContext.rollback()
+        #expect(try container.collection("drafts", of: First.Draft.self)["a"]?.title == "A")
+        posts["b"] = Second.Post(title: "B", words: 2)
+        #expect(throws: CollectionError.self) { try container.collection("drafts", of: First.Draft.self) }
+        try await container.saveMain()
+        let worker = container.newBackgroundContext()
+        try await worker.perform { context throws in
+            #expect(try context.collection("drafts", of: Second.Post.self).values.map(\.title) == ["A", "B"])
+            #expect(try context.collection("drafts", of: Second.Post?.self, renamedFrom: "Post")["b"]??.words == 2)
+            #expect(try context.collection("drafts", of: Second.Post.self, renamedFrom: "Draft").in(context).count == 2)
+        }
+        let lists = try container.collection("lists", of: [String].self)
+        lists["a"] = ["x", "x"]
+        try await container.saveMain()
+        let sets = try container.collection("lists", of: Set<String>.self, renamedFrom: "Array<String>")
+        #expect(sets["a"] == ["x"])
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S190: two contexts rename one type, and a child renames for its parent`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        try await container.write { try $0.collection("drafts", of: First.Draft.self).setValue(.init(title: "A"), forKey: "a") }
+        let workers = await [container.makeBackgroundContext(), container.makeBackgroundContext()]
+        for (number, worker) in workers.enumerated() {
+            try await worker.perform { context throws in
+                context.mergePolicy = .objectTrump
+                try context.collection("drafts", of: Second.Post.self, renamedFrom: "Draft")
+                    .setValue(.init(title: "B"), forKey: "\(number)")
+            }
+        }
+        for worker in workers { try await worker.save() }
+        #expect(try await container.read { try $0.collection("drafts", of: Second.Post.self).keys } == ["0", "1", "a"])
+        let parent = await container.makeBackgroundContext()
+        let child = await parent.newBackgroundChild()
+        try await child.perform { context throws in
+            try context.collection("drafts", of: Second.Post?.self, renamedFrom: "Post").setValue(.some(nil), forKey: "c")
+        }
+        try await child.save()
+        try await parent.save()
+        #expect(try await container.read { try $0.collection("drafts", of: Second.Post?.self).keys } == ["0", "1", "a", "c"])
+        #expect(try await container.coordinator.verify().isEmpty)
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S194: a value that does not decode is overwritten by no change in place`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        try container.collection("posts", of: Second.Post.self)["a"] = Second.Post(title: "A")
+        try await container.saveMain()
+        let posts = try container.collection("posts", of: Third.Post.self)
+        let bytes = try posts.bytes(forKey: "a")
+        posts["a"]?.words = 3
+        #expect(!container.mainContext.hasChanges)
+        #expect(try posts.bytes(forKey: "a") == bytes)
+        try await container.saveMain()
+        posts["b"] = Third.Post(words: 1)
+        posts["a", default: Third.Post(words: 0)].words += 1
+        #expect(try posts.bytes(forKey: "a") == bytes)
+        await #expect(throws: CollectionError.self) { try await container.saveMain() }
+        #expect(posts.map(\.key) == ["b"])
+        container.mainContext.rollback()
+        try await container.saveMain()
+        #expect(try posts.bytes(forKey: "a") == bytes)
+        posts["a"] = Third.Post(words: 3)
+        try await container.saveMain()
+        #expect(posts["a"] == Third.Post(words: 3))
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S193: a large value is streamed in parts from the state of its context`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let blobs = try container.collection("blobs", of: Data.self)
+        let large = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+        func read(_ key: String) async throws -> Data? {
+            guard let stream = try blobs.stream(forKey: key) else { return nil }
+            var bytes = Data()
+            for try await part in stream {
+                #expect(part.count <= 1 << 16)
+                bytes.append(part)
+            }
+            #expect(bytes.count == stream.byteCount)
+            return bytes
+        }
+        blobs["large"] = large
+        #expect(try await read("large") == large)
+        blobs["small"] = Data([1, 2])
+        blobs["empty"] = Data()
+        try await container.saveMain()
+        let before = try #require(try blobs.stream(forKey: "large"))
+        #expect(try await read("large") == large)
+        blobs["large"] = Data([9])
+        try await container.saveMain()
+        #expect(try await read("large") == Data([9]))
+        #expect(try await read("small") == Data([1, 2]))
+        #expect(try await read("empty") == Data())
+        #expect(try await read("none") == nil)
+        var bytes = Data()
+        for try await part in before { bytes.append(part) }
+        #expect(bytes == large)
+    }
+}
+
+extension IteratorProtocol {
+    /// Whether there is a further element.
+    fileprivate var hasNext: Bool {
+        var copy = self
+        return copy.next() != nil
+    }
+}
