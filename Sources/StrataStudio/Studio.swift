@@ -87,6 +87,8 @@ public final class Studio: Sendable {
 public struct StudioLanguage: Sendable {
     /// Returns the condition that a text describes.
     public var condition: @Sendable (_ text: String, _ entity: Entity, _ model: Model) throws -> Condition
+    /// Returns the sort of a text such as `title,-plays`.
+    public var sort: @Sendable (_ text: String) throws -> [AttributeSort]
     /// Returns a value as text that can be read back; nil for null.
     public var text: @Sendable (Value, ColumnType) -> String?
     /// Returns the value of a text; nil if no value of the type has this form.
@@ -97,11 +99,13 @@ public struct StudioLanguage: Sendable {
     /// Creates a language from its functions.
     public init(
         condition: @escaping @Sendable (_ text: String, _ entity: Entity, _ model: Model) throws -> Condition,
+        sort: @escaping @Sendable (_ text: String) throws -> [AttributeSort],
         text: @escaping @Sendable (Value, ColumnType) -> String?,
         value: @escaping @Sendable (String, ColumnType) -> Value?,
         sentence: @escaping @Sendable (any Error) -> String
     ) {
         self.condition = condition
+        self.sort = sort
         self.text = text
         self.value = value
         self.sentence = sentence

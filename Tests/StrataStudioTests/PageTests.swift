@@ -150,6 +150,70 @@ import Testing
         try await run.stop()
     }
 
+    @Test(arguments: fileKinds) func `keyed collections are listed with their entries`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind) { context in
+            let numbers = try context.collection("numbers", of: Int.self, key: Int.self)
+            for number in 0..<130 { numbers[number] = number * 2 }
+            try context.collection("blobs", of: Data.self)["a"] = Data(count: 5)
+        }
+        let listed = try #require(try await run.json("store")["collections"] as? [[String: Any]])
+        #expect(listed.map { $0["name"] as? String } == ["blobs", "numbers"] && listed.map { $0["count"] as? Int } == [1, 130])
+        var keys: [String] = []
+        var values: [String] = []
+        var after = ""
+        repeat {
+            let page = try await run.json(
+                "collection", ["name": "numbers"].merging(after.isEmpty ? [:] : ["after": after]) { $1 })
+            #expect(page["total"] as? Int == 130 && page["keys"] as? String == "Int")
+            let entries = try #require(page["entries"] as? [[String: Any]])
+            keys += entries.compactMap { $0["key"] as? String }
+            values += entries.compactMap { ($0["value"] as? [String: Any])?["text"] as? String }
+            after = page["next"] as? String ?? ""
+        } while !after.isEmpty
+        #expect(keys == (0..<130).map { "\($0)" } && values == (0..<130).map { "\($0 * 2)" })
+        let blobs = try #require(try await run.json("collection", ["name": "blobs"])["entries"] as? [[String: Any]])
+        #expect((blobs[0]["value"] as? [String: Any])?["text"] as? String == "5 bytes")
+        #expect(try await run.get("/api/collection", ["name": "no"]).status == 404)
+        let saves = try #require(try await run.json("history")["saves"] as? [[String: Any]])
+        let names = try #require(saves[0]["changes"] as? [[String: Any]]).map { $0["entity"] as? String }
+        #expect(Set(names) == ["keyed value"])
+        try await run.stop()
+    }
+
+    @Test func `names with dots and commas are shown, sorted and filtered`() async throws {
+        let model = try Model([
+            EntityDescription(
+                name: "Leaf",
+                properties: [
+                    .attribute(.init(name: "Sepal.Length", type: .double)), .attribute(.init(name: "Width, mm", type: .int64)),
+                    .attribute(.init(name: "na.me", type: .string)),
+                    .relationship(.init(name: "next.leaf", destination: "Leaf", cardinality: .toOne)),
+                ])
+        ])
+        let run = try await StudioRun(.lmdb, model: model) { context in
+            let leaves = (0..<3).map { number in
+                let leaf = context.insert("Leaf")
+                leaf["Sepal.Length"] = .double(Double(number))
+                leaf["Width, mm"] = .int(Int64(number) * -1)
+                leaf["na.me"] = .string("leaf \(number)")
+                return leaf
+            }
+            leaves[0].setRelatedObject("next.leaf", to: leaves[1])
+        }
+        let table = try await run.json("table", ["entity": "Leaf", "sort": "-Sepal.Length", "filter": "Sepal.Length > 0"])
+        #expect(table["total"] as? Int == 2)
+        for (sort, first) in [("Sepal.Length", "0"), ("`Width, mm`", "2"), ("-`Width, mm`", "0")] {
+            let rows = try #require(try await run.json("table", ["entity": "Leaf", "sort": sort])["rows"] as? [[String: Any]])
+            #expect((rows[0]["cells"] as? [[String: Any]])?[0]["text"] as? String == first, "\(sort)")
+        }
+        let rows = try #require(try await run.json("table", ["entity": "Leaf"])["rows"] as? [[String: Any]])
+        #expect((rows[0]["cells"] as? [[String: Any]])?[3]["label"] as? String == "leaf 1")
+        let object = try await run.json("object", ["entity": "Leaf", "key": try await run.keys("Leaf")[0]])
+        #expect(object["label"] != nil || object["properties"] != nil)
+        #expect(try await run.get("/api/table", ["entity": "Leaf", "sort": "`a"]).status == 400)
+        try await run.stop()
+    }
+
     @Test func `large values are cut, and the page says how long they are`() async throws {
         let run = try await StudioRun(.lmdb) { context in
             context.insert("Artist")["name"] = .string(String(repeating: "é", count: 50_000))

@@ -69,6 +69,42 @@ import Testing
         #expect(try folder.bytes("shop") == sound)
     }
 
+    @Test func `repair of a store on SQLite copies what can be read, or refuses the file`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .sqlite, Shop.model) { context in
+            Shop.fill(context)
+            for number in 7...2000 {
+                let song = context.insert("Song")
+                song["title"] = .string("Song \(number)")
+                song["seconds"] = .int(Int64(number) * 100)
+                song["text"] = .string(String(repeating: "\(number) ", count: 20))
+            }
+        }
+        let original = try await Self.songs(folder.path("shop"))
+        let whole = await ToolRun("repair", folder.path("shop"), folder.path("whole"))
+        #expect(whole.status == 0 && whole.output.contains("nothing is lost"), "\(whole)")
+        #expect(try await Self.songs(folder.path("whole")) == original)
+        #expect(try folder.bytes("whole").starts(with: Data("SQLite format 3".utf8)))
+        let sound = try folder.bytes("shop")
+        var random = SeededGenerator()
+        for round in 0..<Rounds.of(20, long: 200) {
+            var bytes = sound
+            // The header stays, without which the file is no database.
+            for _ in 0..<(1 + random.below(3)) { bytes[100 + random.below(bytes.count - 100)] ^= UInt8(1 + random.below(255)) }
+            let (damaged, repaired) = ("damaged\(round)", "repaired\(round)")
+            try bytes.write(to: folder.url.appending(path: damaged))
+            let run = await ToolRun("repair", folder.path(damaged), folder.path(repaired), "--json")
+            // SQLite has no checksums, so that a changed value is no damage that anything can find.
+            guard run.status == 0 || run.status == 1 && !run.output.isEmpty else {
+                #expect(run.errors.split(separator: "\n").count == 1, "\(run)")
+                #expect(!FileManager.default.fileExists(atPath: folder.path(repaired)))
+                continue
+            }
+            #expect(await ToolRun("verify", folder.path(repaired)).status == 0)
+            #expect(try run.object()["lost"] is [String])
+        }
+    }
+
     @Test(arguments: fileKinds) func `migrate shows the changes and whether the store would open`(_ kind: StoreKind) async throws
     {
         let folder = try ToolFolder()

@@ -2,6 +2,7 @@ import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -43,6 +44,80 @@ import Testing
         #expect(completion.candidates("history --entity B").words == ["Band"])
         #expect(completion.candidates("help re").words == ["repair"])
         #expect(completion.candidates("nothing x").words == [])
+    }
+
+    @Test func `completion offers the options that a verb has, and subentities and collections`() throws {
+        let model = try Model([
+            EntityDescription(name: "Vehicle", properties: [.attribute(.init(name: "wheels", type: .int64))]),
+            EntityDescription(
+                name: "Truck", properties: [.attribute(.init(name: "load", type: .int64))], superentity: "Vehicle"),
+        ])
+        let completion = ShellCompletion(model, collections: ["drafts"])
+        #expect(completion.candidates("watch Vehicle --").words.contains("--times"))
+        #expect(completion.candidates("watch Vehicle --co").words == ["--columns"])
+        #expect(completion.candidates("query Vehicle --co").words.sorted() == ["--columns", "--count"])
+        #expect(Set(completion.candidates("studio --").words).isSuperset(of: ["--write", "--port", "--json"]))
+        #expect(completion.candidates("query Tr").words == ["Truck"])
+        #expect(completion.candidates("query truck lo").words == ["load"])
+        #expect(completion.candidates("get dr").words == ["drafts"])
+        #expect(completion.candidates("query dr").words == [])
+    }
+
+    @Test(arguments: fileKinds)
+    func `lines on one open store show the saves of other processes in between`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let output = Mutex("")
+        let line = Mutex(0)
+        let mayContinue = DispatchSemaphore(value: 0)
+        let console = Console(
+            write: { text in output.withLock { $0 += text } }, complain: { text in output.withLock { $0 += text } },
+            readLine: {
+                let number = line.withLock { line in
+                    line += 1
+                    return line
+                }
+                if number == 2 { mayContinue.wait() }
+                return number < 3 ? "query List --count" : nil
+            })
+        let path = folder.path("shop")
+        async let status = StrataProgram.run(["shell", path], console: console)
+        try await until("the second line is asked for") { line.withLock { $0 } == 2 }
+        await #expect(processExitsWith: .success) { [path = path as String, name = kind.rawValue as String] in
+            let kind = StoreKind(rawValue: name) ?? .lmdb
+            let store = ToolFolder.description(path, kind)
+            let container = try await PersistentContainer(model: Shop.model, store: store)
+            try await container.write { $0.insert("List")["name"] = "other" }
+            try await container.close()
+        }
+        mayContinue.signal()
+        #expect(await status == 0)
+        #expect(output.withLock { $0 } == "1\n2\n")
+    }
+
+    /// Returns the two ends of a new terminal: that of the keyboard and that of the program.
+    private static func terminal() -> (keyboard: Int32, program: Int32)? {
+        // The requests TIOCSPTLCK and TIOCGPTN, macros that Swift does not import.
+        let (lock, number): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
+        var isLocked: Int32 = 0
+        var name: Int32 = 0
+        let keyboard = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        guard keyboard >= 0, ioctl(keyboard, lock, &isLocked) == 0, ioctl(keyboard, number, &name) == 0 else { return nil }
+        let program = open("/dev/pts/\(name)", O_RDWR | O_NOCTTY)
+        return program >= 0 ? (keyboard, program) : nil
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/ptmx"), "this system has no such terminals"))
+    func `pasted lines are all read, and Escape takes no key`() throws {
+        let (terminal, program) = try #require(Self.terminal())
+        defer { for end in [terminal, program] { close(end) } }
+        let editor = try #require(LineEditor.onTerminal(prompt: "> ", input: program, output: program) { _ in (0, []) })
+        func paste(_ text: String) { #expect(text.withCString { write(terminal, $0, strlen($0)) } == text.utf8.count) }
+        paste("query Song\rinfo\rx\u{1B}\u{1B}[D\u{1B}yz\r")
+        #expect(editor.readLine() == "query Song")
+        #expect(editor.readLine() == "info")
+        // Escape alone, the left arrow, and Escape before a letter.
+        #expect(editor.readLine() == "yzx")
     }
 
     @Test func `keys edit the line`() {

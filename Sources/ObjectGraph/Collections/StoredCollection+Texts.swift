@@ -69,7 +69,7 @@ private struct KeyPart {
     /// Returns false if the text is no key of the type.
     let append: (String, inout [UInt8], Bool) -> Bool
 
-    private init<Key: CollectionKey>(_: Key.Type, _ text: @escaping (Key) -> String, _ key: @escaping (String) -> Key?) {
+    private init<Key: CollectionKey>(_: Key.Type, text: @escaping (Key) -> String, key: @escaping (String) -> Key?) {
         read = { Key(readingKey: &$0, isLast: $1).map(text) }
         append = { written, bytes, isLast in
             guard let key = key(written) else { return false }
@@ -78,12 +78,12 @@ private struct KeyPart {
         }
     }
 
-    private init<Key: CollectionKey & FixedWidthInteger>(_: Key.Type) { self.init(Key.self, { "\($0)" }, { Key($0) }) }
+    private init<Key: CollectionKey & FixedWidthInteger>(_: Key.Type) { self.init(Key.self, text: { "\($0)" }, key: { Key($0) }) }
 
     /// - Parameter type: A ``CollectionKey/keyTypeName``.
     init?(_ type: String) {
         switch type {
-        case "String": self.init(String.self, { $0 }, { $0 })
+        case "String": self.init(String.self, text: { $0 }, key: { $0 })
         case "Int": self.init(Int.self)
         case "Int8": self.init(Int8.self)
         case "Int16": self.init(Int16.self)
@@ -94,9 +94,9 @@ private struct KeyPart {
         case "UInt16": self.init(UInt16.self)
         case "UInt32": self.init(UInt32.self)
         case "UInt64": self.init(UInt64.self)
-        case "UUID": self.init(UUID.self, \.uuidString, { UUID(uuidString: $0) })
-        case "Date": self.init(Date.self, \.keyText, Date.init(keyText:))
-        case "Data": self.init(Data.self, \.digits, Data.init(digits:))
+        case "UUID": self.init(UUID.self, text: \.uuidString, key: { UUID(uuidString: $0) })
+        case "Date": self.init(Date.self, text: \.keyText, key: Date.init(keyText:))
+        case "Data": self.init(Data.self, text: \.digits, key: Data.init(digits:))
         default: return nil
         }
     }

@@ -49,6 +49,7 @@ extension Assets {
         }
 
         const tableAddress = (entity, parameters) => address('#/table/' + encodeURIComponent(entity), parameters);
+        const collectionAddress = name => '#/collection/' + encodeURIComponent(name);
         const objectAddress = (entity, key) => '#/object/' + encodeURIComponent(entity) + '/' + key;
         const whole = number => Number(number).toLocaleString('en');
 
@@ -121,7 +122,8 @@ extension Assets {
           }
           if (name !== 'table') shared.lastTable = null;
           for (const link of document.querySelectorAll('nav a')) {
-            const isHere = link.hash === '#/' + name || link.hash === tableAddress(parts[1] || '') && name === 'table';
+            const isHere = link.hash === '#/' + name || link.hash === tableAddress(parts[1] || '') && name === 'table'
+              || link.hash === collectionAddress(parts[1] || '') && name === 'collection';
             if (isHere) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
           }
           let content;
@@ -157,7 +159,10 @@ extension Assets {
           document.getElementById('file').textContent = shared.store.file;
           const list = h('ul', {}, shared.store.entities.map(entity =>
             h('li', {}, h('a', { href: tableAddress(entity.name) }, entity.name), h('span', { class: 'count' }, whole(entity.count)))));
-          document.getElementById('tables').replaceChildren(list);
+          const collections = shared.store.collections.map(({ name, count }) =>
+            h('li', {}, h('a', { href: collectionAddress(name) }, name), h('span', { class: 'count' }, whole(count))));
+          document.getElementById('tables').replaceChildren(list,
+            ...(collections.length ? [h('h3', {}, 'Collections'), h('ul', {}, collections)] : []));
         }
 
         let waiting = null;

@@ -14,6 +14,17 @@ extension Assets {
             onSave: () => { if (!parameters.before) again(); } };
         };
 
+        pages.collection = async ([name], parameters) => {
+          const page = await request(address('collection', { name, after: parameters.after }));
+          const lines = page.entries.map(entry => h('tr', {}, h('th', { scope: 'row' }, entry.key), h('td', { class: 'value' }, cell(entry.value))));
+          const next = page.next === undefined ? null
+            : h('p', {}, h('a', { class: 'button', href: address(collectionAddress(name), { after: page.next }) }, 'Next'));
+          return {
+            nodes: [heading(name), h('p', { class: 'quiet' }, whole(page.total) + ' values of type ' + page.values + ' under keys of type '
+              + page.keys + ', as of save ' + page.save), table('Entries of ' + name, ['key', 'value'], lines), next].filter(Boolean),
+            onSave: again };
+        };
+
         pages.save = async ([number]) => {
           const page = await request(address('history', { save: number }));
           return { nodes: [heading('Save ' + number), h('p', {}, h('a', { href: '#/history' }, 'All saves')), ...page.saves.map(save)] };
@@ -34,7 +45,8 @@ extension Assets {
 
         function changeOf(change) {
           const name = change.entity + ' ' + change.key;
-          const object = change.kind === 'delete' ? name : h('a', { href: objectAddress(change.entity, change.key) }, name);
+          const isOfModel = shared.schema.entities.some(({ name }) => name === change.entity);
+          const object = change.kind === 'delete' || !isOfModel ? name : h('a', { href: objectAddress(change.entity, change.key) }, name);
           const known = change.difference;
           const names = change.properties.length ? ': ' + change.properties.join(', ') : '';
           if (!known || known.properties.length === 0) return h('p', { class: 'change' }, change.kind + ' ', object, names);
@@ -66,7 +78,7 @@ extension Assets {
           const facts = h('p', {}, 'The file has ' + bytes(map.bytes) + '.'
             + (map.retainedBytes ? ' An older state keeps ' + bytes(map.retainedBytes) + ' from reuse.' : ''));
           if (map.tables.length === 0) {
-            return { nodes: [heading('File'), facts, h('p', { class: 'quiet' }, 'The sizes of tables are known for stores on LMDB only.')], onSave: again };
+            return { nodes: [heading('File'), facts, h('p', { class: 'quiet' }, 'This SQLite library has no statistics of pages, so that the sizes of tables are not known.')], onSave: again };
           }
           const kinds = { objects: 'pages of objects', largeValues: 'large values', index: 'index', link: 'link', history: 'history', records: 'records' };
           const share = number => {

@@ -165,8 +165,10 @@ extension Assets {
 
         function rows(page, parameters) {
           const columns = page.columns.map(column => {
-            const isUp = parameters.sort === column.name, isDown = parameters.sort === '-' + column.name;
-            const next = isUp ? '-' + column.name : isDown ? '' : column.name;
+            // A name that is not only letters, digits, underscores and dots is written in backticks.
+            const name = /^[\w.]+$/.test(column.name) ? column.name : '`' + column.name + '`';
+            const isUp = parameters.sort === name, isDown = parameters.sort === '-' + name;
+            const next = isUp ? '-' + name : isDown ? '' : name;
             const go = () => { location.hash = tableAddress(page.entity, { filter: parameters.filter, sort: next }); };
             return h('th', { scope: 'col', 'aria-sort': isUp ? 'ascending' : isDown ? 'descending' : 'none' },
               h('button', { type: 'button', class: 'plain', onclick: go, title: column.type },

@@ -17,6 +17,8 @@ struct FilePages: Sendable {
         var bytes: Int
         var save: Generation
         var entities: [Count]
+        /// The keyed collections.
+        var collections: [Count]
         /// The reason why saves of other processes are noticed late.
         var note: String?
     }
@@ -59,11 +61,17 @@ struct FilePages: Sendable {
     func store() async throws -> Summary {
         let snapshot = try store.coordinator.snapshot(owner: "studio")
         let names = store.model.entities.map(\.name) + store.model.subentities.map(\.name)
-        let counts = try await store.read(snapshot) { context in try names.map { try context.count(EntityFetchRequest($0)) } }
+        let (counts, collections) = try await store.read(snapshot) { context in
+            let counts = try names.map { try context.count(EntityFetchRequest($0)) }
+            // The pages of the model can be shown even if the types of the collections are damaged.
+            let collections = (try? context.storedCollections()) ?? []
+            return (counts, try collections.map { Summary.Count(name: $0.name, count: try context.storedCount(of: $0)) })
+        }
         return Summary(
             file: store.file, id: store.coordinator.storeIdentity.uuid.uuidString, version: store.model.version.description,
             isWritable: store.options.isWritable, bytes: try store.coordinator.fileBytes(), save: snapshot.generation,
-            entities: zip(names, counts).map { Summary.Count(name: $0, count: $1) }, note: await feed.failure)
+            entities: zip(names, counts).map { Summary.Count(name: $0, count: $1) }, collections: collections,
+            note: await feed.failure)
     }
 
     func snapshots() throws -> Snapshots {

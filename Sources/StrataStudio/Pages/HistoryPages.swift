@@ -122,9 +122,16 @@ struct HistoryPages: Sendable {
             count: changes.count,
             changes: changes.prefix(limit).map { change in
                 Change(
-                    kind: change.kind.rawValue, entity: change.entityName, key: "\(change.objectID.key)",
+                    kind: change.kind.rawValue, entity: name(of: change), key: "\(change.objectID.key)",
                     properties: change.updatedProperties.sorted(), difference: differences[change.objectID])
             })
+    }
+}
+
+extension HistoryPages {
+    /// The entity of a changed object. The records of keyed collections have none in the model.
+    private func name(of change: HistoryChange) -> String {
+        store.model.entity(named: change.entityName) == nil ? "keyed value" : change.entityName
     }
 }
 

@@ -10,6 +10,7 @@ struct Router: Sendable {
     private let feed: LiveFeed
     private let tables: TablePages
     private let objects: ObjectPages
+    private let collections: CollectionPages
     private let history: HistoryPages
     private let files: FilePages
     private let edits: EditPages
@@ -19,6 +20,7 @@ struct Router: Sendable {
         self.feed = feed
         tables = TablePages(store)
         objects = ObjectPages(store)
+        collections = CollectionPages(store)
         history = HistoryPages(store, feed)
         files = FilePages(store, feed)
         edits = EditPages(store, feed)
@@ -63,6 +65,7 @@ struct Router: Sendable {
         case "plan": return .json(try await tables.plan(request.query))
         case "object": return .json(try await objects.page(request.query))
         case "related": return .json(try await objects.related(request.query))
+        case "collection": return .json(try await collections.page(request.query))
         case "history": return .json(try await history.page(request.query))
         case "snapshots": return .json(try files.snapshots())
         case "file": return .json(try await files.map())

@@ -90,6 +90,11 @@ struct StudioStore: Sendable {
         }
     }
 
+    /// Returns the sort of a text such as `title,-plays`.
+    func sort(_ text: String?) throws -> [AttributeSort] {
+        do { return try language.sort(text ?? "") } catch { throw PageError(.badRequest, language.sentence(error)) }
+    }
+
     /// Reads one state.
     func read<T: Sendable>(_ snapshot: Snapshot, _ body: @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
         let context = coordinator.newBackgroundContext(name: "studio", reading: snapshot)

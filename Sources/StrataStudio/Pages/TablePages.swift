@@ -51,7 +51,7 @@ struct TablePages: Sendable {
     func page(_ query: [String: String]) async throws -> Page {
         let entity = try store.entity(query["entity"])
         let condition = try store.condition(query["filter"], entity)
-        let sort = Self.sort(query["sort"])
+        let sort = try store.sort(query["sort"])
         let limit = min(max(query["limit"].flatMap(Int.init) ?? 50, 1), Self.maximumRows)
         let offset = max(query["offset"].flatMap(Int.init) ?? 0, 0)
         let (view, snapshot) = try view(query["view"], entity)
@@ -86,7 +86,7 @@ struct TablePages: Sendable {
     func plan(_ query: [String: String]) async throws -> Plan {
         let entity = try store.entity(query["entity"])
         let request = EntityFetchRequest(
-            entity.name, matching: try store.condition(query["filter"], entity), sortBy: Self.sort(query["sort"]),
+            entity.name, matching: try store.condition(query["filter"], entity), sortBy: try store.sort(query["sort"]),
             limit: query["limit"].flatMap(Int.init).map { max($0, 0) })
         return Plan(plan: try await store.read { try $0.explain(request) })
     }
@@ -115,13 +115,6 @@ struct TablePages: Sendable {
         columns.enumerated().compactMap { number, column in
             column.destination.flatMap { store.entity(numbered: $0) }.flatMap { store.label(of: $0) }
                 .map { (number, "\(column.name).\($0)") }
-        }
-    }
-
-    /// The sort of a text such as `title,-plays`.
-    private static func sort(_ text: String?) -> [AttributeSort] {
-        (text ?? "").split(separator: ",").map { name in
-            name.hasPrefix("-") ? AttributeSort(String(name.dropFirst()), .descending) : AttributeSort(String(name))
         }
     }
 }

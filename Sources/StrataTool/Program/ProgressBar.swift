@@ -28,6 +28,9 @@ final class ProgressBar: Sendable {
         show("\r\(title): \(done)\u{1B}[K")
     }
 
+    /// Shows that work of an unknown length has begun.
+    func showBusy() { show?("\r\(title) …\u{1B}[K") }
+
     /// Clears the line.
     func finish() { show?("\r\u{1B}[K") }
 }

@@ -16,16 +16,24 @@ public enum StrataProgram {
         await Console.$current.withValue(console) { () async -> Int32 in
             do {
                 try checkVerb(arguments.first)
-                var command = try StrataCommand.parseAsRoot(arguments)
-                if var asynchronous = command as? any AsyncParsableCommand {
-                    try await asynchronous.run()
-                } else {
-                    try command.run()
-                }
+                try await run(StrataCommand.parseAsRoot(arguments))
                 return 0
             } catch {
                 return end(error)
             }
+        }
+    }
+
+    private static func run(_ command: any ParsableCommand) async throws {
+        if var verb = command as? any StoreVerb {
+            var opening = Opening.current
+            opening.check = verb.output.openingCheck
+            try await Opening.$current.withValue(opening) { try await verb.run() }
+        } else if var asynchronous = command as? any AsyncParsableCommand {
+            try await asynchronous.run()
+        } else {
+            var command = command
+            try command.run()
         }
     }
 
@@ -41,16 +49,23 @@ public enum StrataProgram {
         let console = Console.current
         let known = StrataCommand.exitCode(for: error)
         if isOfParser(error) {
-            guard known != .success else {
-                console.write(StrataCommand.fullMessage(for: error) + "\n")
-                return 0
-            }
+            guard known != .success else { return help(StrataCommand.fullMessage(for: error)) }
             console.complain("strata: " + oneLine(StrataCommand.message(for: error)))
             return ToolError.Status.wrongInput.rawValue
         }
         let failure = ToolError(error)
         if !failure.description.isEmpty { console.complain("strata: " + oneLine(failure.description)) }
         return failure.status.rawValue
+    }
+
+    /// Prints a text that was asked for, and returns the status.
+    private static func help(_ text: String) -> Int32 {
+        do {
+            try Console.print(text)
+            return 0
+        } catch {
+            return end(error)
+        }
     }
 
     /// Whether an error is a message or a request of the argument parser.
@@ -89,8 +104,14 @@ struct ReplaceOptions: ParsableArguments {
     var existing: ExistingFile { replace ? .replace : .refuse }
 }
 
-/// The option that every verb has.
+/// The options that every verb has.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON instead of text.")
     var json = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Check every page of an LMDB file when it is opened (everything), or only what opening reads (roots). A damaged page that is not checked can stop the program.",
+            valueName: "check"))
+    var openingCheck = Opening.Check.everything
 }

@@ -13,7 +13,7 @@ enum PropertyPath {
 
     /// Returns the meaning of a path on an entity, or nil.
     static func resolve(_ path: String, on entity: Entity, in model: Model) -> PropertyPath? {
-        let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let names = entity.names(onPath: path, in: model)
         var entity = entity
         for (place, name) in names.enumerated() {
             let isLast = place == names.count - 1

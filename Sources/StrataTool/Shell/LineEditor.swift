@@ -89,17 +89,29 @@ final class LineEditor {
     private let complete: (String) -> (count: Int, words: [String])
     private var history: [String] = []
     private let original: termios
+    private let (input, output): (Int32, Int32)
+    /// A byte that was read after an Escape that begins no sequence.
+    private var returned: UInt8?
+    /// The time in milliseconds in which the rest of an arrow key's sequence arrives.
+    private static let escapeTime: Int32 = 50
 
     /// Returns an editor if standard input and output are a terminal.
-    static func onTerminal(prompt: String, _ complete: @escaping (String) -> (count: Int, words: [String])) -> LineEditor? {
+    static func onTerminal(
+        prompt: String, input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO,
+        _ complete: @escaping (String) -> (count: Int, words: [String])
+    ) -> LineEditor? {
         var original = termios()
-        guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &original) == 0 else { return nil }
-        return LineEditor(prompt, original: original, complete)
+        guard isatty(input) == 1, isatty(output) == 1, tcgetattr(input, &original) == 0 else { return nil }
+        return LineEditor(prompt, original: original, terminal: (input, output), complete)
     }
 
-    private init(_ prompt: String, original: termios, _ complete: @escaping (String) -> (count: Int, words: [String])) {
+    private init(
+        _ prompt: String, original: termios, terminal: (input: Int32, output: Int32),
+        _ complete: @escaping (String) -> (count: Int, words: [String])
+    ) {
         self.prompt = prompt
         self.original = original
+        (input, output) = terminal
         self.complete = complete
     }
 
@@ -107,9 +119,10 @@ final class LineEditor {
     func readLine() -> String? {
         var raw = original
         cfmakeraw(&raw)
-        tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw)
+        // Not TCSAFLUSH, which would drop the other lines of a pasted text.
+        tcsetattr(input, TCSADRAIN, &raw)
         var restored = original
-        defer { tcsetattr(STDIN_FILENO, TCSAFLUSH, &restored) }
+        defer { tcsetattr(input, TCSADRAIN, &restored) }
         var line = EditedLine(history: history)
         show(line)
         while let key = nextKey() {
@@ -137,20 +150,33 @@ final class LineEditor {
     /// Shows the part of the line around the cursor that fits the width of the terminal.
     private func show(_ line: EditedLine) {
         var size = winsize()
-        let width = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 20 ? Int(size.ws_col) : 80
+        let width = ioctl(output, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 20 ? Int(size.ws_col) : 80
         let room = max(10, width - prompt.count - 1)
         let start = max(0, line.cursor - room)
         let shown = String(line.characters[start...].prefix(room))
         write("\r\(prompt)\(shown)\u{1B}[K\r\u{1B}[\(prompt.count + line.cursor - start)C")
     }
 
-    private func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+    private func write(_ text: String) {
+        // A terminal that cannot show the line cannot show an error either.
+        try? FileHandle(fileDescriptor: output, closeOnDealloc: false).write(contentsOf: Data(text.utf8))
+    }
 
     // MARK: Keys
 
     private func nextByte() -> UInt8? {
+        if let byte = returned {
+            returned = nil
+            return byte
+        }
         var byte: UInt8 = 0
-        return read(STDIN_FILENO, &byte, 1) == 1 ? byte : nil
+        return read(input, &byte, 1) == 1 ? byte : nil
+    }
+
+    /// Whether a byte arrives within the time of a sequence.
+    private var isFollowed: Bool {
+        var wanted = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
+        return poll(&wanted, 1, Self.escapeTime) == 1
     }
 
     private func nextKey() -> EditedLine.Key? {
@@ -173,11 +199,14 @@ final class LineEditor {
         return nil
     }
 
-    /// Reads the rest of a sequence such as `ESC [ D`, the left arrow.
+    /// Reads the rest of a sequence such as `ESC [ D`, the left arrow. Escape alone is no key, and does not take the next one.
     private func escapedKey() -> EditedLine.Key? {
-        guard let kind = nextByte(), kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O"), let code = nextByte() else {
+        guard isFollowed, let kind = nextByte() else { return nil }
+        guard kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O") else {
+            returned = kind
             return nil
         }
+        guard let code = nextByte() else { return nil }
         switch code {
         case UInt8(ascii: "A"): return .up
         case UInt8(ascii: "B"): return .down

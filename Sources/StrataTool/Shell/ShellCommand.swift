@@ -4,7 +4,7 @@ import Foundation
 import ObjectGraph
 
 /// `strata shell`: several verbs on one store.
-struct ShellCommand: AsyncParsableCommand {
+struct ShellCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "shell", abstract: "Reads verbs for one store from the terminal, with completion.",
         discussion: """
@@ -13,7 +13,7 @@ struct ShellCommand: AsyncParsableCommand {
             input, and the status is the worst one of their verbs.
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
     @OptionGroup var output: OutputOptions
@@ -23,8 +23,17 @@ struct ShellCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (path, json) = (file, output.json)
-        let model = try await OpenedStore.with(path) { $0.model }
-        let completion = ShellCompletion(model)
+        // One store for all lines, so that a large file is checked once.
+        try await OpenedStore.with(path) { store in
+            var opening = Opening.current
+            opening.kept = store
+            let collections = try await store.read { try $0.storedCollections().map(\.name) }
+            let completion = ShellCompletion(store.model, collections: collections)
+            try await Opening.$current.withValue(opening) { try await Self.readLines(path, completion, json: json) }
+        }
+    }
+
+    private static func readLines(_ path: String, _ completion: ShellCompletion, json: Bool) async throws {
         let console = Console.current
         let editor = LineEditor.onTerminal(prompt: "\(URL(fileURLWithPath: path).lastPathComponent)> ", completion.candidates)
         var worst: Int32 = 0
@@ -37,7 +46,7 @@ struct ShellCommand: AsyncParsableCommand {
             }
             guard let verb = words.first else { continue }
             if verb == "exit" || verb == "quit" { break }
-            worst = max(worst, await Self.run(verb, words: Array(words.dropFirst()), path: path, json: json, console: console))
+            worst = max(worst, await run(verb, words: Array(words.dropFirst()), path: path, json: json, console: console))
         }
         if editor == nil, worst != 0 { throw ToolError(status: worst == 1 ? .failed : .wrongInput, description: "") }
     }
@@ -45,8 +54,12 @@ struct ShellCommand: AsyncParsableCommand {
     private static func run(_ verb: String, words: [String], path: String, json: Bool, console: Console) async -> Int32 {
         if verb == "help" {
             guard words.isEmpty else { return await StrataProgram.run(["help"] + words, console: console) }
-            console.write("Verbs: \(verbs.joined(separator: ", ")), help, exit\n")
-            return 0
+            do {
+                try console.write("Verbs: \(verbs.joined(separator: ", ")), help, exit\n")
+                return 0
+            } catch {
+                return ToolError.Status.failed.rawValue
+            }
         }
         guard verbs.contains(verb) else {
             console.complain("strata: \(verb): no such verb\(Suggestion.hint(for: verb, among: verbs + ["help", "exit"]))")

@@ -50,10 +50,16 @@ enum FileKind: String {
 
     /// Returns the model that a store of this kind was written with. Every verb calls this before it opens a store.
     ///
-    /// Checks every page of an LMDB file, without LMDB, which would crash on its own damaged pages.
+    /// Checks every page of an LMDB file, unless the run says otherwise, without LMDB, which would crash on its own damaged pages. The
+    /// file of an open store is not checked again.
     func storedModel(_ path: String) async throws -> Model {
+        let opening = Opening.current
+        let isChecked = opening.check == .roots || opening.kept?.path == path
+        let bar = ProgressBar("checking \(path)")
+        if self == .lmdb, !isChecked { bar.showBusy() }
+        defer { bar.finish() }
         do {
-            return try await Model(storedIn: description(path, .reading, check: .everything))
+            return try await Model(storedIn: description(path, .reading, check: isChecked ? .roots : .everything))
         } catch let error as StoreError where error.code == .cannotOpen && !error.message.contains(path) {
             throw ToolError.wrongInput(
                 self == .sqlite
@@ -79,6 +85,11 @@ struct OpenedStore: Sendable {
     static func with<R>(
         _ path: String, access: Access = .reading, _ body: (OpenedStore) async throws -> R
     ) async throws -> R {
+        if access == .reading, let kept = Opening.current.kept, kept.path == path {
+            // Other processes may have saved since the last line.
+            try await kept.container.coordinator.refresh()
+            return try await body(kept)
+        }
         let opened = try await open(path, access)
         do {
             let result = try await body(opened)

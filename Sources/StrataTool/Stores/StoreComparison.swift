@@ -84,7 +84,9 @@ struct StoreComparison {
 
     func differences() throws -> [Difference] {
         let names = old.model.entities.map(\.name)
+        var collections = try CollectionComparison(old.snapshot, new.snapshot)
         return try (names + new.model.entities.map(\.name).filter { !names.contains($0) }).flatMap(differences)
+            + collections.differences()
     }
 
     private func differences(_ name: String) throws -> [Difference] {

@@ -6,15 +6,19 @@ import StoreModel
 
 /// A store as a folder of CSV files: `model.json` with the schema, a file per entity, and a file per link with pairs of ids.
 ///
-/// The first column of an entity's file is `$id`. An empty cell is null. An empty text is `""`.
+/// The first column of an entity's file is `$id`. An empty cell is null. An empty text is `""`. If there are keyed collections, they are in
+/// `$collections.csv`: a line with the types of each, and a line per entry, whose key and value are Base64.
 enum CSVFiles {
     static let modelFile = "model.json"
     static let idColumn = "$id"
+    static let collections = "$collections"
+    static let collectionColumns = ["collection", "keys", "values", "key", "value"]
 
     /// Returns the name of an entity's or link's file.
     /// - Throws: ``ToolError`` for a name that no file can have.
     static func file(_ name: String) throws -> String {
-        guard !name.contains("/"), !name.contains("\u{0}"), !name.hasPrefix("."), name.utf8.count < 200 else {
+        guard !name.contains("/"), !name.contains("\u{0}"), !name.hasPrefix("."), name.utf8.count < 200, name != collections
+        else {
             throw ToolError.failed(
                 "cannot write a file named \(name).csv: the name is not one of files. Export as JSON lines or SQLite")
         }
@@ -50,8 +54,15 @@ enum CSVFiles {
                 try writer.write(line(["source", "destination"]))
                 return writer
             }
-            let summary = try write(source, entities: entities, links: links)
+            var summary = try write(source, entities: entities, links: links)
+            if source.hasCollections {
+                let writer = try TextWriter("\(folder)/\(collections).csv", existing: .replace)
+                writers.append(writer)
+                try write(recordsOf: source, to: writer, &summary)
+            }
             for writer in writers { try writer.finish() }
+            // The collections of a former export to this folder.
+            if !source.hasCollections { try? FileManager.default.removeItem(atPath: "\(folder)/\(collections).csv") }
             return summary
         } catch {
             for writer in writers { writer.discard() }
@@ -81,6 +92,25 @@ enum CSVFiles {
         return summary
     }
 
+    private static func write(
+        recordsOf source: any ObjectSource, to writer: TextWriter, _ summary: inout TransferSummary
+    ) throws {
+        try writer.write(line(collectionColumns))
+        var known: [String: StoredCollection] = [:]
+        while let record = try source.nextRecord() {
+            summary.count(record)
+            switch record {
+            case .collection(let collection):
+                known[collection.name] = collection
+                try writer.write(line([collection.name, collection.keyType, collection.valueType, nil, nil]))
+            case .entry(let name, let entry):
+                guard let collection = known[name] else { continue }
+                let cells = [entry.key.base64EncodedString(), entry.value.base64EncodedString()]
+                try writer.write(line([name, collection.keyType, collection.valueType] + cells))
+            }
+        }
+    }
+
     /// Returns a line of cells. nil is null.
     private static func line(_ cells: [String?]) -> String {
         cells.map { cell in
@@ -101,6 +131,8 @@ final class CSVSource: ObjectSource {
     private let folder: String
     private var entity = 0
     private var open: (file: String, parser: CSVParser)?
+    /// The file of the keyed collections, if there is one.
+    private var records: CSVParser?
     /// The pairs of each link, by the id of the source.
     private var pairs: [[UInt64: [UInt64]]] = []
 
@@ -114,6 +146,30 @@ final class CSVSource: ObjectSource {
         let name = "\(folder)/\(CSVFiles.modelFile)"
         model = try SchemaText.model(Data(Self.bytes(name)), in: name)
         pairs = try model.storeSchema.links.map { try Self.pairs("\(folder)/\(CSVFiles.file($0.name))") }
+        let file = "\(folder)/\(CSVFiles.collections).csv"
+        guard FileManager.default.fileExists(atPath: file) else { return }
+        var parser = CSVParser(try Self.bytes(file), file: file)
+        guard let header = try parser.next(), header.fields.map(\.text) == CSVFiles.collectionColumns else {
+            throw ToolError.wrongInput(
+                "\(file):1: the columns are \(CSVFiles.collectionColumns.joined(separator: ", ")). Correct the first line")
+        }
+        records = parser
+    }
+
+    func nextRecord() throws -> StoredCollection.Record? {
+        guard let record = try records?.next() else { return nil }
+        let cells = record.fields
+        guard cells.count == CSVFiles.collectionColumns.count,
+            let collection = try? StoredCollection(name: cells[0].text, keyType: cells[1].text, valueType: cells[2].text),
+            let key = Data(base64Encoded: cells[3].text), let value = Data(base64Encoded: cells[4].text)
+        else {
+            throw ToolError.wrongInput(
+                "\(folder)/\(CSVFiles.collections).csv:\(record.line): a collection with its types, and a key and a value in Base64, "
+                    + "are expected. Correct the line")
+        }
+        // An empty key or value is in quotes.
+        let hasEntry = !cells[4].text.isEmpty || cells[4].wasQuoted
+        return hasEntry ? .entry(collection.name, StoredCollection.Entry(key: key, value: value)) : .collection(collection)
     }
 
     private static func bytes(_ path: String) throws -> [UInt8] {

@@ -35,7 +35,7 @@ final class DamageReport {
     fileprivate func noteEntity(_ name: String) { lostEntities.append(name) }
     fileprivate func noteLinks() { lostLinks += 1 }
     fileprivate func notePage(_ name: String) { lostPages[name, default: 0] += 1 }
-    fileprivate func noteObject(_ name: String) { lostObjects[name, default: 0] += 1 }
+    func noteObject(_ name: String) { lostObjects[name, default: 0] += 1 }
     fileprivate func noteValue(_ name: String) { lostValues[name, default: 0] += 1 }
 }
 
@@ -49,17 +49,17 @@ extension DamageReport? {
         }
     }
 
-    func pages(_ entity: Entity, _ snapshot: any StoreSnapshot) throws -> [UInt64] {
+    func pages(_ entity: SalvagedTable, _ snapshot: any StoreSnapshot) throws -> [UInt64] {
         try salvaging({ try snapshot.pageNumbers(entity.number) }) { $0.noteEntity(entity.name) } ?? []
     }
 
-    func page(_ number: UInt64, entity: Entity, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
+    func page(_ number: UInt64, of entity: SalvagedTable, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
         guard self != nil else { return try snapshot.page(entity.number, number) }
         return try salvaging({ try snapshot.checkedPage(entity.number, number) }) { $0.notePage(entity.name) } ?? nil
     }
 
     /// Returns the slots of a page whose objects can be read: those whose required values are whole.
-    func presence(_ page: any StorePage, _ entity: Entity) throws -> UInt64 {
+    func presence(_ page: any StorePage, _ entity: SalvagedTable) throws -> UInt64 {
         let presence = page.presence
         guard let self else { return presence }
         var whole: UInt64 = 0

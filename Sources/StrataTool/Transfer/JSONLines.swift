@@ -11,10 +11,18 @@ import StoreModel
 /// ```
 /// Members that begin with `$` are not properties. References and links contain the `$id` of objects. A link is a member of the object
 /// that is its source. Null and empty links have no member.
+///
+/// The keyed collections follow the objects: a line with the types of each, and a line per entry. A file that has any is of version 2.
+/// ```json
+/// {"$collection":"drafts","keys":"String","values":"Draft"}
+/// {"$collection":"drafts","key":["spring"],"value":{"title":"Spring"}}
+/// ```
 enum JSONLines {
-    static let version = 1
+    /// The versions of files without and with keyed collections.
+    static let (version, versionWithCollections) = (1, 2)
     static let entityMember = "$entity"
     static let idMember = "$id"
+    static let collectionMember = "$collection"
 
     /// Writes the objects of a source.
     static func write(_ source: any ObjectSource, to writer: TextWriter) throws -> TransferSummary {
@@ -27,7 +35,7 @@ enum JSONLines {
             }
         }
         let schema = try SchemaText.json(model.storeSchema)
-        try writer.write(#"{"$strata":\#(version),"schema":\#(schema)}"# + "\n")
+        try writer.write(#"{"$strata":\#(source.hasCollections ? versionWithCollections : version),"schema":\#(schema)}"# + "\n")
         let progress = ProgressBar("objects")
         defer { progress.finish() }
         let total = source.objectCount
@@ -40,7 +48,24 @@ enum JSONLines {
             written += 1
             if let total { progress.update(written, of: total) } else { progress.update(written) }
         }
+        var collections: [String: StoredCollection] = [:]
+        while let record = try source.nextRecord() {
+            summary.count(record)
+            switch record {
+            case .collection(let collection):
+                collections[collection.name] = collection
+                try writer.write(line(collection.name, CollectionText.members(collection)) + "\n")
+            case .entry(let name, let entry):
+                guard let collection = collections[name] else { continue }
+                try writer.write(line(name, CollectionText.members(entry, of: collection)) + "\n")
+            }
+        }
         return summary
+    }
+
+    /// Returns a line of a keyed collection.
+    private static func line(_ collection: String, _ members: [JSON.Member]) -> String {
+        JSON.object([JSON.Member(name: collectionMember, value: .string(collection))] + members).text
     }
 
     static func line(_ object: TransferObject, _ model: Model) -> String {
@@ -101,6 +126,11 @@ final class JSONLinesSource: ObjectSource {
     /// The column or link of each member, by entity and name.
     private let members: [[String: Property]]
 
+    /// The line after the last object.
+    private var firstRecord: JSON?
+    /// The collections whose types were read, by name.
+    private var collections: [String: StoredCollection] = [:]
+
     private enum Property {
         case column(Int, ColumnSchema)
         case link(Int)
@@ -113,7 +143,8 @@ final class JSONLinesSource: ObjectSource {
             throw ToolError.wrongInput(
                 "\(path):1: no header with the schema. Only files that `strata export` has written can be imported as JSON lines")
         }
-        guard header["$strata"] == .number(JSONLines.version), let schema = header["schema"] else {
+        let versions: [JSON] = [.number(JSONLines.version), .number(JSONLines.versionWithCollections)]
+        guard let version = header["$strata"], versions.contains(version), let schema = header["schema"] else {
             throw ToolError.wrongInput("\(path):1: written by a newer version of this tool. Update the tool")
         }
         let model = try SchemaText.model(Data(schema.text.utf8), in: path)
@@ -130,11 +161,41 @@ final class JSONLinesSource: ObjectSource {
 
     private func failure(_ reason: String) -> ToolError { .wrongInput("\(path):\(reader.line): \(reason)") }
 
-    func next() throws -> TransferObject? {
+    /// Returns the next line.
+    private func nextLine() throws -> JSON? {
         guard let line = try reader.next() else { return nil }
-        let json: JSON
-        do throws(JSONParser.Failure) { json = try JSONParser.parse(line) } catch {
+        do throws(JSONParser.Failure) {
+            // The values of collections may be nested, as the encoder allows.
+            return try JSONParser.parse(line, maximumDepth: 512)
+        } catch {
             throw failure("character \(error.position): \(error.reason). Correct the line")
+        }
+    }
+
+    func nextRecord() throws -> StoredCollection.Record? {
+        guard let json = try firstRecord ?? nextLine() else { return nil }
+        firstRecord = nil
+        guard case .string(let name)? = json[JSONLines.collectionMember] else {
+            throw failure("a line of a collection is expected. Move objects before the collections")
+        }
+        if let collection = collections[name] {
+            guard let entry = CollectionText.entry(json, of: collection) else {
+                throw failure("no entry of \(name): a key and a value of its types are expected. Correct the line")
+            }
+            return .entry(name, entry)
+        }
+        guard case .string(let keys)? = json["keys"], case .string(let values)? = json["values"],
+            let collection = try? StoredCollection(name: name, keyType: keys, valueType: values)
+        else { throw failure("the types of \(name) are expected before its entries: keys and values. Correct the line") }
+        collections[name] = collection
+        return .collection(collection)
+    }
+
+    func next() throws -> TransferObject? {
+        guard firstRecord == nil, let json = try nextLine() else { return nil }
+        if json[JSONLines.collectionMember] != nil {
+            firstRecord = json
+            return nil
         }
         guard case .object(let found) = json, case .string(let name)? = json[JSONLines.entityMember],
             case .number(let text)? = json[JSONLines.idMember], let id = UInt64(text), id > 0

@@ -30,6 +30,16 @@ protocol ObjectSource: AnyObject {
     var lostReferences: Int { get }
     /// Returns the next object, or nil at the end.
     func next() throws -> TransferObject?
+    /// Whether there are keyed collections.
+    var hasCollections: Bool { get }
+    /// Returns the next record of the keyed collections, or nil at the end. The types of a collection come before its entries. To be
+    /// called after the last object.
+    func nextRecord() throws -> StoredCollection.Record?
+}
+
+extension ObjectSource {
+    var hasCollections: Bool { false }
+    func nextRecord() throws -> StoredCollection.Record? { nil }
 }
 
 extension ObjectSource {
@@ -43,7 +53,17 @@ struct TransferSummary: Sendable {
     /// The number of related pairs of links.
     var pairs = 0
 
+    /// The number of entries of each keyed collection, by name.
+    var entries: [String: Int] = [:]
+
     var objectCount: Int { objects.reduce(0, +) }
+
+    mutating func count(_ record: StoredCollection.Record) {
+        switch record {
+        case .collection(let collection): entries[collection.name, default: 0] += 0
+        case .entry(let name, _): entries[name, default: 0] += 1
+        }
+    }
 
     /// Returns the number of objects of each entity that programs see. The objects of hidden entities have the positions of pairs in ordered
     /// relationships.

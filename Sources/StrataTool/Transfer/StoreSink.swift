@@ -112,6 +112,7 @@ private struct StoreFilling {
             if let total { progress.update(summary.objectCount, of: total) } else { progress.update(summary.objectCount) }
         }
         try await relate(batch: size)
+        try await copyCollections(source, batch: size)
         return summary
     }
 
@@ -166,6 +167,49 @@ private struct StoreFilling {
         }
         for links in object.links { row.later += links.destinations.map { (.link(links.link), $0) } }
         return row
+    }
+
+    // MARK: Keyed collections
+
+    /// The number of bytes of values per save.
+    private static let batchBytes = 16 << 20
+
+    private mutating func copyCollections(_ source: any ObjectSource, batch size: Int) async throws {
+        var known: [String: StoredCollection] = [:]
+        var isAtEnd = false
+        while !isAtEnd {
+            try Task.checkCancellation()
+            var batch: [(collection: StoredCollection, entry: StoredCollection.Entry?)] = []
+            var bytes = 0
+            while batch.count < size, bytes < Self.batchBytes {
+                guard let record = try source.nextRecord() else {
+                    isAtEnd = true
+                    break
+                }
+                summary.count(record)
+                switch record {
+                case .collection(let collection):
+                    known[collection.name] = collection
+                    batch.append((collection, nil))
+                case .entry(let name, let entry):
+                    guard let collection = known[name] else {
+                        throw ToolError.wrongInput("the input has no types of the collection \(name). Export the store again")
+                    }
+                    batch.append((collection, entry))
+                    bytes += entry.value.count
+                }
+            }
+            if batch.isEmpty { return }
+            try await context.perform(andSave: .deferred) { [batch] context in
+                for (collection, entry) in batch {
+                    if let entry {
+                        try context.setStoredValue(entry.value, forKey: entry.key, of: collection)
+                    } else {
+                        try context.addStoredCollection(collection)
+                    }
+                }
+            }
+        }
     }
 
     // MARK: Relationships

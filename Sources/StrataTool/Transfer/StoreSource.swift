@@ -16,6 +16,8 @@ final class StoreSource: ObjectSource {
     private var open: (page: any StorePage, slots: SlotIterator)?
     private var lost = 0
     private let damage: DamageReport?
+    /// The keyed collections; nil if one entity is read.
+    private var records: StoredRecords?
 
     /// The positions of the objects of an entity.
     private struct Positions {
@@ -51,9 +53,10 @@ final class StoreSource: ObjectSource {
         let snapshot = snapshot
         positions = try stored.entities.map { entity in
             var positions = Positions()
-            for number in try damage.pages(entity, snapshot) {
-                let page = try damage.page(number, entity: entity, in: snapshot)
-                guard let presence = try page.map({ try damage.presence($0, entity) }), presence != 0 else { continue }
+            let table = SalvagedTable(entity)
+            for number in try damage.pages(table, snapshot) {
+                let page = try damage.page(number, of: table, in: snapshot)
+                guard let presence = try page.map({ try damage.presence($0, table) }), presence != 0 else { continue }
                 positions.pages.append(number)
                 positions.presences.append(presence)
                 positions.starts.append(positions.count)
@@ -62,12 +65,12 @@ final class StoreSource: ObjectSource {
             return positions
         }
         entities = entity.map { [$0] } ?? ArraySlice(stored.entities.indices)
-        // The entity of keyed values follows those of the model.
-        for hidden in stored.entities.count..<max(stored.entities.count, store.schema.entities.count) where entity == nil {
-            let count = try snapshot.count(StoreQuery(entity: hidden))
-            if count > 0 { notes.append("\(count) values of keyed collections are left out: they have no model") }
-        }
+        records = try entity == nil ? StoredRecords(snapshot, damage) : nil
     }
+
+    var hasCollections: Bool { records.map { !$0.isEmpty } ?? false }
+
+    func nextRecord() throws -> StoredCollection.Record? { try records?.next(leavingOut: damage) }
 
     var objectCount: Int? { entities.reduce(0) { $0 + Int(positions[$1].count) } }
 
@@ -77,7 +80,9 @@ final class StoreSource: ObjectSource {
                 return try object(entity, page: open.page, slot: slot, number: positions[entity].pages[page - 1])
             }
             if page < positions[entity].pages.count {
-                guard let found = try damage.page(positions[entity].pages[page], entity: model.entities[entity], in: snapshot)
+                guard
+                    let found = try damage.page(
+                        positions[entity].pages[page], of: SalvagedTable(model.entities[entity]), in: snapshot)
                 else {
                     throw ToolError.failed(
                         "\(store.name) is damaged: a page of \(model.entities[entity].name) is missing. Restore a copy")

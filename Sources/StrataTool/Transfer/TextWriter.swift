@@ -40,7 +40,7 @@ final class TextWriter {
                     "\(partial?.target ?? "the file") cannot be written: \(error.localizedDescription). Make room on the disk")
             }
         } else {
-            console.write(String(decoding: buffer, as: UTF8.self))
+            try console.write(String(decoding: buffer, as: UTF8.self))
         }
         buffer.removeAll(keepingCapacity: true)
     }

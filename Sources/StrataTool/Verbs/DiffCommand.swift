@@ -5,18 +5,18 @@ import StoreInterface
 import StoreModel
 
 /// `strata diff`: the objects that differ between two files, or between two saves of one file.
-struct DiffCommand: AsyncParsableCommand {
+struct DiffCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "diff", abstract: "Lists the objects that differ between two stores, or between two saves of one.",
         discussion: """
             Two stores are compared object by object: those of one entity with one key. So it shows what has changed since a backup. Two saves \
-            are compared by the history, with --from and --to. The status is 1 if there are differences.
+            are compared by the history, with --from and --to. The history keeps no former values, so that these are shown as a question mark. The status is 1 if there are differences.
             """)
 
-    @Argument(help: "The store, which is the older one of two.")
+    @Argument(help: "The store, which is the older one of two.", completion: .file())
     var file: String
 
-    @Argument(help: "The other store.")
+    @Argument(help: "The other store.", completion: .file())
     var other: String?
 
     @Option(help: ArgumentHelp("Compare the state after this save of the store.", valueName: "save"))
@@ -41,10 +41,14 @@ struct DiffCommand: AsyncParsableCommand {
             differences = try await Self.historyDifferences(file, from: from ?? 0, to: to)
         }
         if output.json {
-            Console.print("[" + differences.map(\.json.text).joined(separator: ",\n") + "]")
+            try Console.print("[" + differences.map(\.json.text).joined(separator: ",\n") + "]")
         } else {
-            for difference in differences { Console.print(difference.text) }
-            if differences.isEmpty { Console.print("no differences") }
+            for difference in differences { try Console.print(difference.text) }
+            if differences.contains(where: \.hasUnknownValue) {
+                try Console.print(
+                    "? is a value that the history does not keep. To see it, compare the store with a backup of that time.")
+            }
+            if differences.isEmpty { try Console.print("no differences") }
         }
         if !differences.isEmpty { throw ToolError.printedFindings }
     }
@@ -59,14 +63,27 @@ struct DiffCommand: AsyncParsableCommand {
                     "\(file) has no save \(max(from, to ?? 0)); the newest is \(newest). See `strata history`")
             }
             let saves = try await coordinator.history(HistoryRequest(after: HistoryCommand.token(from, in: coordinator)))
+            let model = store.model
             var found: [ObjectID: Difference] = [:]
-            for save in saves where to.map({ save.id <= $0 }) != false {
+            // The properties that saves after the second state have changed. Of the others, the newest value is the one of that state.
+            var later: [ObjectID: Set<String>] = [:]
+            for save in saves {
                 for change in save.changes {
+                    guard to.map({ save.id <= $0 }) != false else {
+                        later[change.objectID, default: []].formUnion(change.updatedProperties)
+                        continue
+                    }
                     let before = found.removeValue(forKey: change.objectID)
-                    found[change.objectID] = Difference(change).after(before)
+                    found[change.objectID] = Difference(change, model).after(before)
                 }
             }
-            return found.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }.map(\.value)
+            let (differences, changed) = (found, later)
+            return try await store.read { context in
+                let known = CurrentValues(context: context, model: model, changed: changed)
+                return try differences.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }.map {
+                    try known.completed($0.value, of: $0.key)
+                }
+            }
         }
     }
 }
@@ -76,13 +93,17 @@ struct Difference: Sendable {
     var kind: HistoryChange.Kind
     var entity: String
     var key: ObjectKey
+    /// Whether ``entity`` is the name of a keyed collection.
+    var isOfCollection = false
+    /// The key of an entry of a keyed collection; nil for the collection itself, and for an object.
+    var entryKey: String?
     /// The properties that differ, of an object that both states have.
     var properties: [Property] = []
 
     struct Property: Sendable {
         var name: String
-        /// The values before and after; nil if only the history is known.
-        var values: (before: String, after: String)?
+        /// The values before and after, of which the history keeps only some; nil for a relationship of which only the history is known.
+        var values: (before: String?, after: String?)?
     }
 
     init(kind: HistoryChange.Kind, entity: String, key: ObjectKey, properties: [Property] = []) {
@@ -92,10 +113,29 @@ struct Difference: Sendable {
         self.properties = properties
     }
 
-    init(_ change: HistoryChange) {
-        self.init(
-            kind: change.kind, entity: change.entityName, key: change.objectID.key,
-            properties: change.updatedProperties.sorted().map { Property(name: $0) })
+    /// A difference of an entry of a keyed collection, or of the collection's types.
+    init(kind: HistoryChange.Kind, collection: String, key: String?, properties: [Property] = []) {
+        self.init(kind: kind, entity: collection, key: 0, properties: properties)
+        isOfCollection = true
+        entryKey = key
+    }
+
+    init(_ change: HistoryChange, _ model: Model) {
+        let entity = model.entity(named: change.entityName)
+        func column(_ name: String) -> ColumnSchema? { entity?.column(named: name).flatMap { entity?.columns[$0] } }
+        let changed = change.updatedProperties.sorted().map { name in
+            Property(name: name, values: entity == nil || column(name) != nil ? (nil, nil) : nil)
+        }
+        // The values that the model preserves for the history.
+        let kept = change.tombstone.sorted { $0.key < $1.key }.compactMap { name, value in
+            column(name).map { Property(name: name, values: (ValueText.shown(value, $0.type), "nil")) }
+        }
+        self.init(kind: change.kind, entity: change.entityName, key: change.objectID.key, properties: changed + kept)
+    }
+
+    /// Whether a value before or after is not known.
+    var hasUnknownValue: Bool {
+        properties.contains { property in property.values.map { $0.before == nil || $0.after == nil } ?? false }
     }
 
     /// Returns the difference together with an earlier one of the same object; nil if the object exists neither before nor after.
@@ -118,26 +158,76 @@ struct Difference: Sendable {
 
     var text: String {
         let names = properties.map { property in
-            property.values.map { "\(property.name): \($0.before) → \($0.after)" } ?? property.name
+            property.values.map { "\(property.name): \($0.before ?? "?") → \($0.after ?? "?")" } ?? property.name
         }
         let sign = kind == .insert ? "+" : kind == .delete ? "-" : "~"
-        return "\(sign) \(entity) \(key)" + (names.isEmpty ? "" : "  " + names.joined(separator: ", "))
+        let name = isOfCollection ? entryKey.map { "\(entity)[\($0)]" } ?? "collection \(entity)" : "\(entity) \(key)"
+        return "\(sign) \(name)" + (names.isEmpty ? "" : "  " + names.joined(separator: ", "))
     }
 
     var json: JSON {
         var members = [
-            JSON.Member(name: "kind", value: .string(kind.rawValue)), JSON.Member(name: "entity", value: .string(entity)),
-            JSON.Member(name: "key", value: .number(key)),
+            JSON.Member(name: "kind", value: .string(kind.rawValue)),
+            JSON.Member(name: isOfCollection ? "collection" : "entity", value: .string(entity)),
         ]
+        if isOfCollection {
+            if let entryKey { members.append(JSON.Member(name: "key", value: .string(entryKey))) }
+        } else {
+            members.append(JSON.Member(name: "key", value: .number(key)))
+        }
         if !properties.isEmpty {
             let list = properties.map { property -> JSON in
                 guard let values = property.values else { return .string(property.name) }
-                return .object([
-                    "name": .string(property.name), "before": .string(values.before), "after": .string(values.after),
-                ])
+                let known = [("before", values.before), ("after", values.after)].compactMap { name, text in
+                    text.map { JSON.Member(name: name, value: .string($0)) }
+                }
+                return .object([JSON.Member(name: "name", value: .string(property.name))] + known)
             }
             members.append(JSON.Member(name: "properties", value: .array(list)))
         }
         return .object(members)
+    }
+}
+
+/// The newest values, which are those of an earlier state unless a later save has changed them.
+private struct CurrentValues {
+    let context: ManagedObjectContext
+    let model: Model
+    /// The properties that saves after the state have changed.
+    let changed: [ObjectID: Set<String>]
+
+    /// Returns a difference with the values after it, as far as they are known, and with the name of its keyed entry.
+    func completed(_ difference: Difference, of id: ObjectID) throws -> Difference {
+        guard let entity = model.entity(named: difference.entity) else { return try entry(difference, of: id) }
+        guard difference.kind == .update, let object = try? context.existingObject(with: id) else { return difference }
+        var difference = difference
+        for (place, property) in difference.properties.enumerated() {
+            guard property.values != nil, let column = entity.column(named: property.name),
+                changed[id]?.contains(property.name) != true
+            else { continue }
+            difference.properties[place].values?.after = ValueText.shown(object[property.name], entity.columns[column].type)
+        }
+        return difference
+    }
+
+    /// Returns the difference of an object that the model does not have: a record of the keyed collections.
+    private func entry(_ difference: Difference, of id: ObjectID) throws -> Difference {
+        switch try context.storedRecord(of: id) {
+        case .entry(let name, let entry)?:
+            let collection = try context.storedCollections().first { $0.name == name }
+            let isNewest = changed[id] == nil
+            let after = isNewest ? CollectionText.shown(value: entry.value, of: collection) : nil
+            let value = Difference.Property(name: "value", values: (nil, after))
+            return Difference(
+                kind: difference.kind, collection: name, key: CollectionText.shown(key: entry.key, of: collection),
+                properties: difference.kind == .update ? [value] : [])
+        case .collection(let collection)?: return Difference(kind: difference.kind, collection: collection.name, key: nil)
+        case nil:
+            // The key is gone with the entry.
+            var difference = difference
+            difference.entity = "entry of a keyed collection"
+            difference.properties = []
+            return difference
+        }
     }
 }

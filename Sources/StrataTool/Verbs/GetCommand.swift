@@ -1,17 +1,25 @@
 import ArgumentParser
+import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
 
 /// `strata get`: one object with its relationships.
-struct GetCommand: AsyncParsableCommand {
+struct GetCommand: StoreVerb {
     static let configuration = CommandConfiguration(
-        commandName: "get", abstract: "Shows one object with its relationships.")
+        commandName: "get", abstract: "Shows one object with its relationships, or the entries of a keyed collection.",
+        discussion: """
+            A collection's name alone lists its entries in the order of the keys. With a key, one value is shown; the parts of a key are \
+            separate words. If an entity has the same name, its objects are meant.
+            """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
-    @Argument(help: "The entity and the key, as in `Track 12`, or an id, as in strata://…/3/12.")
+    @Argument(
+        help:
+            "The entity and the key, as in `Track 12`, an id, as in strata://…/3/12, or a keyed collection, as in `drafts spring`."
+    )
     var object: [String]
 
     @OptionGroup var output: OutputOptions
@@ -22,6 +30,10 @@ struct GetCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (words, json) = (object, output.json)
         try await OpenedStore.with(file) { store in
+            if let collection = try await CollectionEntries.collection(words[0], in: store) {
+                return try await CollectionEntries(store: store, collection: collection, isJSON: json).show(
+                    Array(words.dropFirst()))
+            }
             let id = try Self.id(words, in: store)
             let model = store.model
             let found = try await store.read { context -> Found? in
@@ -46,7 +58,7 @@ struct GetCommand: AsyncParsableCommand {
                     "\(store.path) has no \(model.entities[id.entity].name) with the key \(id.key). List keys with `strata query`"
                 )
             }
-            Self.show(found, model, asJSON: json)
+            try Self.show(found, model, asJSON: json)
         }
     }
 
@@ -68,7 +80,7 @@ struct GetCommand: AsyncParsableCommand {
         return ObjectID(store: identity, entity: try store.entity(words[0]).number, key: key)
     }
 
-    private static func show(_ found: Found, _ model: Model, asJSON: Bool) {
+    private static func show(_ found: Found, _ model: Model, asJSON: Bool) throws {
         let (id, related) = (found.id, found.related)
         if asJSON {
             var members = [
@@ -77,22 +89,24 @@ struct GetCommand: AsyncParsableCommand {
             ]
             members += found.values.map { JSON.Member(name: $0.name, value: ValueText.json($1, $0.type)) }
             members += related.map { JSON.Member(name: $0.name, value: .array($0.keys.map { .number($0) })) }
-            return Console.print(JSON.object(members).text)
+            return try Console.print(JSON.object(members).text)
         }
-        Console.print("\(found.entity) \(id.key)   \(id)")
+        try Console.print("\(found.entity) \(id.key)   \(id)")
         let width = ((found.values.map(\.column.name) + related.map(\.name)).map(\.count).max() ?? 0) + 2
-        func line(_ name: String, _ text: String) {
-            Console.print("  " + name + String(repeating: " ", count: width - name.count) + text)
+        func line(_ name: String, _ text: String) throws {
+            try Console.print("  " + name + String(repeating: " ", count: width - name.count) + text)
         }
         for (column, value) in found.values {
             let shown = ValueText.shown(value, column.type)
-            line(column.name, column.destination.map { value.isNull ? shown : "\(model.entities[$0].name) \(shown)" } ?? shown)
+            try line(
+                column.name, column.destination.map { value.isNull ? shown : "\(model.entities[$0].name) \(shown)" } ?? shown)
         }
         let entity = model.entity(named: found.entity)
         for (name, keys) in related {
             let destination = entity?.relationship(named: name).map { model.entities[$0.destination].name } ?? ""
             let list = keys.prefix(Self.shown).map { "\($0)" }.joined(separator: ", ")
-            line(name, keys.isEmpty ? "none" : "\(keys.count) of \(destination): \(list)\(keys.count > Self.shown ? ", …" : "")")
+            try line(
+                name, keys.isEmpty ? "none" : "\(keys.count) of \(destination): \(list)\(keys.count > Self.shown ? ", …" : "")")
         }
     }
 }
@@ -104,4 +118,60 @@ private struct Found: Sendable {
     var entity: String
     var values: [(column: ColumnSchema, value: Value)]
     var related: [(name: String, keys: [ObjectKey])]
+}
+
+/// The entries of a keyed collection, as `get` shows them.
+private struct CollectionEntries {
+    let store: OpenedStore
+    let collection: StoredCollection
+    let isJSON: Bool
+
+    /// The number of entries that are read at once.
+    private static let part = 500
+
+    /// Returns the collection with a name; nil if there is none, or if an entity has the name.
+    static func collection(_ name: String, in store: OpenedStore) async throws -> StoredCollection? {
+        guard store.model.entity(named: name) == nil else { return nil }
+        return try await store.read { context in try context.storedCollections().first { $0.name == name } }
+    }
+
+    /// Shows the entry with the key of these parts, or all entries.
+    func show(_ parts: [String]) async throws {
+        let (collection, store) = (collection, store)
+        guard parts.isEmpty else {
+            guard let key = collection.key(parts) else {
+                throw ToolError.wrongInput(
+                    "\(parts.joined(separator: " ")): no key of \(collection.name), whose keys are of type \(collection.keyType). List them "
+                        + "with `strata get \(store.path) \(collection.name)`")
+            }
+            guard let value = try await store.read({ try $0.storedValue(forKey: key, of: collection) }) else {
+                throw ToolError.failed(
+                    "\(collection.name) has no key \(parts.joined(separator: ", ")). List the keys with "
+                        + "`strata get \(store.path) \(collection.name)`")
+            }
+            if isJSON { return try Console.print(json(StoredCollection.Entry(key: key, value: value)).text) }
+            return try Console.print(CollectionText.shown(value: value, of: collection))
+        }
+        let state = try store.container.coordinator.snapshot(owner: "get")
+        let context = store.container.coordinator.newBackgroundContext(name: "get", reading: state)
+        if isJSON { try Console.current.write("[") }
+        var last: Data?
+        while true {
+            let after = last
+            let entries = try await context.perform { try $0.storedEntries(of: collection, after: after, limit: Self.part) }
+            for (number, entry) in entries.enumerated() {
+                guard isJSON else {
+                    let key = CollectionText.shown(key: entry.key, of: collection)
+                    try Console.print("\(key)  \(CollectionText.shown(value: entry.value, of: collection))")
+                    continue
+                }
+                try Console.current.write((after == nil && number == 0 ? "" : ",\n") + json(entry).text)
+            }
+            guard entries.count == Self.part else { break }
+            last = entries.last?.key
+        }
+        if isJSON { try Console.print("]") }
+    }
+
+    private func json(_ entry: StoredCollection.Entry) -> JSON { .object(CollectionText.members(entry, of: collection)) }
 }

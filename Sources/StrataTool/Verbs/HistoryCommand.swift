@@ -5,11 +5,11 @@ import StoreInterface
 import StoreModel
 
 /// `strata history`: the saves of a store.
-struct HistoryCommand: AsyncParsableCommand {
+struct HistoryCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "history", abstract: "Lists the saves of a store: number, time, author, and changed objects.")
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
     @Option(help: "Begin after the save with this number.")
@@ -45,17 +45,40 @@ struct HistoryCommand: AsyncParsableCommand {
             let changes = options.follow ? coordinator.remoteChanges : nil
             if options.follow { try coordinator.followOtherProcesses() }
             let start = coordinator.currentHistoryToken
-            let found = try await coordinator.history(request)
+            let found = try await Self.newest(options.limit, of: request, in: coordinator)
             let shown = options.limit.map { found.suffix($0) } ?? found[...]
-            for save in shown { Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
+            for save in shown { try Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
             guard let changes else { return }
             request.after = found.last?.token ?? request.after ?? start
             for await _ in changes {
                 let more = try await coordinator.history(request)
-                for save in more { Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
+                for save in more { try Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
                 if let last = more.last { request.after = last.token }
             }
         }
+    }
+
+    /// Returns at least the newest saves that a request selects, if there are so many. Reads from the end of the history, so that a small
+    /// number of saves does not read all of it.
+    private static func newest(
+        _ limit: Int?, of request: HistoryRequest, in coordinator: PersistentStoreCoordinator
+    ) async throws -> [HistoryTransaction] {
+        guard let limit, limit > 0 else { return limit == 0 ? [] : try await coordinator.history(request) }
+        let newest = coordinator.currentHistoryToken.generation
+        let first = request.after?.generation ?? 0
+        var count = UInt64(limit)
+        while count < newest, newest - count > first {
+            var part = request
+            part.after = token(newest - count, in: coordinator)
+            do {
+                let found = try await coordinator.history(part)
+                if found.count >= limit { return found }
+            } catch HistoryError.tokenExpired {
+                break
+            }
+            count = count.multipliedReportingOverflow(by: 8).overflow ? newest : count * 8
+        }
+        return try await coordinator.history(request)
     }
 
     /// Returns the position after a save of the present incarnation.

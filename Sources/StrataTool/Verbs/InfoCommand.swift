@@ -4,12 +4,12 @@ import StoreInterface
 import StoreModel
 
 /// `strata info`: what a file contains.
-struct InfoCommand: AsyncParsableCommand {
+struct InfoCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "info", abstract: "Shows the entities, sizes, snapshots and history of a store.",
         discussion: "The classes of the entities are shown by `strata model`.")
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
     @OptionGroup var output: OutputOptions
@@ -24,6 +24,22 @@ struct InfoCommand: AsyncParsableCommand {
         var indexBytes: Int?
     }
 
+    /// The facts about a keyed collection.
+    private struct CollectionFacts: Sendable {
+        var collection: StoredCollection
+        var count: Int
+    }
+
+    /// All facts that are shown.
+    private struct Facts {
+        var entities: [EntityFacts]
+        var collections: [CollectionFacts]
+        var sizes: [TableSize]
+        /// The oldest and the newest save.
+        var history: (oldest: HistoryTransaction, newest: UInt64)?
+        var snapshots: [LiveSnapshot]
+    }
+
     mutating func run() async throws {
         let json = output.json
         try await OpenedStore.with(file) { store in
@@ -31,10 +47,13 @@ struct InfoCommand: AsyncParsableCommand {
             let entities = try await Self.entities(store, sizes)
             let history = try await Self.history(store)
             let snapshots = try store.container.coordinator.snapshots().filter { !$0.owners.contains("read") }
+            let collections = try await Self.collections(store)
+            let facts = Facts(
+                entities: entities, collections: collections, sizes: sizes, history: history, snapshots: snapshots)
             if json {
-                Console.print(try Self.json(store, entities: entities, sizes: sizes, history: history, snapshots: snapshots).text)
+                try Console.print(try Self.json(store, facts).text)
             } else {
-                try Self.show(store, entities: entities, sizes: sizes, history: history, snapshots: snapshots)
+                try Self.show(store, facts)
             }
         }
     }
@@ -54,6 +73,12 @@ struct InfoCommand: AsyncParsableCommand {
         }
     }
 
+    private static func collections(_ store: OpenedStore) async throws -> [CollectionFacts] {
+        try await store.read { context in
+            try context.storedCollections().map { CollectionFacts(collection: $0, count: try context.storedCount(of: $0)) }
+        }
+    }
+
     /// The oldest and the newest save in the history.
     private static func history(_ store: OpenedStore) async throws -> (oldest: HistoryTransaction, newest: UInt64)? {
         let coordinator = store.container.coordinator
@@ -63,43 +88,45 @@ struct InfoCommand: AsyncParsableCommand {
 
     // MARK: Output
 
-    private static func show(
-        _ store: OpenedStore, entities: [EntityFacts], sizes: [TableSize],
-        history: (oldest: HistoryTransaction, newest: UInt64)?, snapshots: [LiveSnapshot]
-    ) throws {
+    private static func show(_ store: OpenedStore, _ facts: Facts) throws {
+        let (entities, sizes) = (facts.entities, facts.sizes)
         let coordinator = store.container.coordinator
-        Console.print("file      \(store.path)")
-        Console.print("store     \(store.kind == .lmdb ? "LMDB" : "SQLite"), \(coordinator.storeIdentity.uuid.uuidString)")
-        Console.print("size      \(ByteText.text(try coordinator.fileBytes()))")
-        Console.print(
+        try Console.print("file      \(store.path)")
+        try Console.print("store     \(store.kind == .lmdb ? "LMDB" : "SQLite"), \(coordinator.storeIdentity.uuid.uuidString)")
+        try Console.print("size      \(ByteText.text(try coordinator.fileBytes()))")
+        try Console.print(
             "model     version \(store.model.version), \(entities.count) entities, \(entities.reduce(0) { $0 + $1.count }) objects"
         )
-        if let history {
+        if let history = facts.history {
             let date = ValueText.moment(history.oldest.date)
-            Console.print("history   saves \(history.oldest.id) to \(history.newest), from \(date)")
+            try Console.print("history   saves \(history.oldest.id) to \(history.newest), from \(date)")
         } else {
-            Console.print("history   none")
+            try Console.print("history   none")
         }
-        for snapshot in snapshots where !snapshot.isNewest { Console.print("snapshot  \(snapshot)") }
-        Console.print("")
+        for snapshot in facts.snapshots where !snapshot.isNewest { try Console.print("snapshot  \(snapshot)") }
+        try Console.print("")
         var table = TextTable(header: ["entity", "objects", "properties"], numbers: [1, 2, 3, 4, 5])
         if !sizes.isEmpty { table.header += ["pages", "large values", "indexes"] }
         for entity in entities {
             let bytes = [entity.bytes, entity.largeBytes, entity.indexBytes].compactMap { $0.map(ByteText.text) }
             table.rows.append([entity.name, "\(entity.count)", "\(entity.properties)"] + bytes)
         }
-        Console.print(table.text)
+        try Console.print(table.text)
+        if !facts.collections.isEmpty {
+            var table = TextTable(header: ["collection", "keys", "values", "entries"], numbers: [3])
+            table.rows = facts.collections.map {
+                [$0.collection.name, $0.collection.keyType, $0.collection.valueType, "\($0.count)"]
+            }
+            try Console.print("\n" + table.text)
+        }
         let others = sizes.filter { [.index, .link, .history, .records].contains($0.content) && $0.entries > 0 }
         guard !others.isEmpty else { return }
         var rest = TextTable(header: ["table", "content", "entries", "size"], numbers: [2, 3])
         for size in others { rest.rows.append([size.name, size.content.rawValue, "\(size.entries)", ByteText.text(size.bytes)]) }
-        Console.print("\n" + rest.text)
+        try Console.print("\n" + rest.text)
     }
 
-    private static func json(
-        _ store: OpenedStore, entities: [EntityFacts], sizes: [TableSize],
-        history: (oldest: HistoryTransaction, newest: UInt64)?, snapshots: [LiveSnapshot]
-    ) throws -> JSON {
+    private static func json(_ store: OpenedStore, _ facts: Facts) throws -> JSON {
         let coordinator = store.container.coordinator
         func number(_ value: Int?) -> JSON { value.map { .number($0) } ?? .null }
         return .object([
@@ -107,27 +134,34 @@ struct InfoCommand: AsyncParsableCommand {
             "id": .string(coordinator.storeIdentity.uuid.uuidString), "bytes": .number(try coordinator.fileBytes()),
             "version": .string(store.model.version.description),
             "entities": .array(
-                try entities.map { entity in
+                try facts.entities.map { entity in
                     .object([
                         "name": .string(entity.name), "objects": .number(entity.count), "pageBytes": number(entity.bytes),
                         "largeValueBytes": number(entity.largeBytes), "indexBytes": number(entity.indexBytes),
                         "source": .string(try store.model.entity(named: entity.name).map(SwiftSource(store.model).text) ?? ""),
                     ])
                 }),
+            "collections": .array(
+                facts.collections.map { found in
+                    .object(
+                        [JSON.Member(name: "name", value: .string(found.collection.name))]
+                            + CollectionText.members(found.collection)
+                            + [JSON.Member(name: "entries", value: .number(found.count))])
+                }),
             "tables": .array(
-                sizes.map { size in
+                facts.sizes.map { size in
                     .object([
                         "name": .string(size.name), "content": .string(size.content.rawValue), "entries": .number(size.entries),
                         "bytes": .number(size.bytes),
                     ])
                 }),
-            "history": history.map { history in
+            "history": facts.history.map { history in
                 .object([
                     "oldest": .number(history.oldest.id), "newest": .number(history.newest),
                     "since": .string(ValueText.moment(history.oldest.date)),
                 ])
             } ?? .null,
-            "snapshots": .array(snapshots.filter { !$0.isNewest }.map { .string($0.description) }),
+            "snapshots": .array(facts.snapshots.filter { !$0.isNewest }.map { .string($0.description) }),
         ])
     }
 }

@@ -5,13 +5,13 @@ import StoreInterface
 import StoreModel
 
 /// `strata verify`: the faults of a file.
-struct VerifyCommand: AsyncParsableCommand {
+struct VerifyCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Checks every page, index, relationship and save of a store.",
         discussion:
             "Prints one line per fault. The status is 0 for a sound store, 1 if there are faults, and 2 if it cannot be opened.")
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
     @OptionGroup var output: OutputOptions
@@ -21,24 +21,27 @@ struct VerifyCommand: AsyncParsableCommand {
         let found: [String]
         do {
             found = try await OpenedStore.with(file) { store in
-                try await store.container.coordinator.verify().map(\.description)
+                let bar = ProgressBar("checking \(store.path)")
+                bar.showBusy()
+                defer { bar.finish() }
+                return try await store.container.coordinator.verify().map(\.description)
             }
         } catch let error as StoreError where error.code == .damaged {
             // Opening has found a fault. It reports the first one.
             found = [error.message]
         }
         if json {
-            Console.print(JSON.object(["file": .string(file), "findings": .array(found.map { .string($0) })]).text)
+            try Console.print(JSON.object(["file": .string(file), "findings": .array(found.map { .string($0) })]).text)
         } else {
-            for finding in found { Console.print(finding) }
-            if found.isEmpty { Console.print("\(file) is sound") }
+            for finding in found { try Console.print(finding) }
+            if found.isEmpty { try Console.print("\(file) is sound") }
         }
         guard found.isEmpty else { throw ToolError.failed("\(file) has \(found.count) faults. Restore a copy") }
     }
 }
 
 /// `strata compact`: a smaller file.
-struct CompactCommand: AsyncParsableCommand {
+struct CompactCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "compact", abstract: "Packs a store in place, or writes a copy without free space.",
         discussion: """
@@ -46,10 +49,10 @@ struct CompactCommand: AsyncParsableCommand {
             use; the file keeps its length, and later saves use the freed space.
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
-    @Option(help: "Write a copy without free space to this new file.")
+    @Option(help: "Write a copy without free space to this new file.", completion: .file())
     var to: String?
 
     @Flag(help: "Change the store itself.")
@@ -70,17 +73,20 @@ struct CompactCommand: AsyncParsableCommand {
         }
         if let target {
             let sizes = try await OpenedStore.with(path) { store in
+                let bar = ProgressBar("copying \(path)")
+                bar.showBusy()
+                defer { bar.finish() }
                 let before = try store.container.coordinator.fileBytes()
                 try await store.container.compactCopy(to: URL(fileURLWithPath: target, isDirectory: false))
                 return (before: before, after: FileSize.bytes(target))
             }
             if json {
-                return Console.print(
+                return try Console.print(
                     JSON.object([
                         "file": .string(target), "bytesBefore": .number(sizes.before), "bytesAfter": .number(sizes.after),
                     ]).text)
             }
-            return Console.print("\(target): \(ByteText.text(sizes.after)), from \(ByteText.text(sizes.before))")
+            return try Console.print("\(target): \(ByteText.text(sizes.after)), from \(ByteText.text(sizes.before))")
         }
         let result = try await OpenedStore.with(path, access: .writing) { store in
             let bar = ProgressBar("pages")
@@ -88,27 +94,27 @@ struct CompactCommand: AsyncParsableCommand {
             return try await store.container.compact(CompactionOptions(age: .any)) { bar.update($0.pagesSeen, of: $0.pages) }
         }
         if json {
-            return Console.print(
+            return try Console.print(
                 JSON.object([
                     "file": .string(path), "pages": .number(result.pages), "packed": .number(result.pagesPacked),
                     "bytesBefore": .number(result.bytesBefore), "bytesAfter": .number(result.bytesAfter),
                 ]).text)
         }
         let sizes = "\(ByteText.text(result.bytesBefore)) to \(ByteText.text(result.bytesAfter))"
-        Console.print("\(path): packed \(result.pagesPacked) of \(result.pages) pages, \(sizes)")
+        try Console.print("\(path): packed \(result.pagesPacked) of \(result.pages) pages, \(sizes)")
     }
 }
 
 /// `strata backup`: a copy of a store in use.
-struct BackupCommand: AsyncParsableCommand {
+struct BackupCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Copies a store to a new file while it may be in use.",
         discussion: "The copy has the ids of the store, and is complete and checked when it gets its name.")
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
-    @Argument(help: "The new file.")
+    @Argument(help: "The new file.", completion: .file())
     var target: String
 
     @OptionGroup var replacing: ReplaceOptions
@@ -118,14 +124,17 @@ struct BackupCommand: AsyncParsableCommand {
         let (target, json) = (target, output.json)
         let existing = replacing.existing
         let token = try await OpenedStore.with(file) { store in
-            try await store.container.coordinator.backup(to: URL(fileURLWithPath: target, isDirectory: false), existing: existing)
+            let bar = ProgressBar("copying \(store.path)")
+            bar.showBusy()
+            defer { bar.finish() }
+            return try await store.container.coordinator.backup(to: URL(fileURLWithPath: target, isDirectory: false), existing: existing)
         }
         let bytes = FileSize.bytes(target)
         if json {
-            return Console.print(
+            return try Console.print(
                 JSON.object(["file": .string(target), "bytes": .number(bytes), "save": .number(token.generation)]).text)
         }
-        Console.print("\(target): \(ByteText.text(bytes)), up to save \(token.generation)")
+        try Console.print("\(target): \(ByteText.text(bytes)), up to save \(token.generation)")
     }
 }
 

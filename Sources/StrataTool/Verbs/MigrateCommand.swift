@@ -5,7 +5,7 @@ import StoreInterface
 import StoreModel
 
 /// `strata migrate --check`: what opening a store with another model would do.
-struct MigrateCommand: AsyncParsableCommand {
+struct MigrateCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "migrate", abstract: "Shows what opening a store with another model would do, without doing it.",
         discussion: """
@@ -14,10 +14,10 @@ struct MigrateCommand: AsyncParsableCommand {
             is added. The status is 1 if opening would be refused.
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
-    @Option(help: ArgumentHelp("A store with the other model, or a model.json.", valueName: "file"))
+    @Option(help: ArgumentHelp("A store with the other model, or a model.json.", valueName: "file"), completion: .file())
     var model: String
 
     @Option(
@@ -56,15 +56,15 @@ struct MigrateCommand: AsyncParsableCommand {
             refusal = error.message.replacing(copy.path, with: file)
         }
         if output.json {
-            Console.print(
+            try Console.print(
                 JSON.object([
                     "changes": .array(changes.map { .string($0) }), "opens": .bool(refusal == nil),
                     "refusal": refusal.map { .string($0) } ?? .null,
                 ]).text)
         } else {
-            for change in changes { Console.print(change) }
-            if changes.isEmpty { Console.print("the models have the same schema") }
-            Console.print(refusal ?? "the store opens with this model")
+            for change in changes { try Console.print(change) }
+            if changes.isEmpty { try Console.print("the models have the same schema") }
+            try Console.print(refusal ?? "the store opens with this model")
         }
         if refusal != nil { throw ToolError.printedFindings }
     }

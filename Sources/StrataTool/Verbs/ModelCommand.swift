@@ -2,7 +2,7 @@ import ArgumentParser
 import ObjectGraph
 
 /// `strata model`: the classes of a file's entities.
-struct ModelCommand: AsyncParsableCommand {
+struct ModelCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "model", abstract: "Prints model classes in Swift that open a store.",
         discussion: """
@@ -10,7 +10,7 @@ struct ModelCommand: AsyncParsableCommand {
             classes have the rule nullify, no defaults, and the plural of the other class as such names.
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
     @OptionGroup var output: OutputOptions
@@ -19,11 +19,12 @@ struct ModelCommand: AsyncParsableCommand {
         let json = output.json
         try await OpenedStore.with(file) { store in
             let source = SwiftSource(store.model)
-            guard json else { return Console.current.write(try source.text()) }
+            guard json else { return try Console.current.write(try source.text()) }
             let classes = try source.entities.map { entity in
                 JSON.object(["entity": .string(entity.name), "source": .string(try source.text(of: entity))])
             }
-            Console.print(JSON.object(["version": .string(store.model.version.description), "classes": .array(classes)]).text)
+            try Console.print(
+                JSON.object(["version": .string(store.model.version.description), "classes": .array(classes)]).text)
         }
     }
 }

@@ -5,7 +5,7 @@ import StoreInterface
 import StoreModel
 
 /// `strata query`: the objects that satisfy a condition, or values computed from them.
-struct QueryCommand: AsyncParsableCommand {
+struct QueryCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "query", abstract: "Lists the objects that satisfy a condition.",
         discussion: """
@@ -40,22 +40,22 @@ struct QueryCommand: AsyncParsableCommand {
             let query = try Query(options.query, in: store)
             if options.explain {
                 let plan = try await store.read { try $0.explain(query.request) }
-                return Console.print(options.output.json ? JSON.object(["plan": .string(plan)]).text : plan)
+                return try Console.print(options.output.json ? JSON.object(["plan": .string(plan)]).text : plan)
             }
             if options.count {
                 let count = try await store.read { try $0.count(query.request) }
-                return Console.print(options.output.json ? JSON.object(["count": .number(count)]).text : "\(count)")
+                return try Console.print(options.output.json ? JSON.object(["count": .number(count)]).text : "\(count)")
             }
             let rows = try await store.read { try $0.fetch(query.values).map(\.values) }
-            guard options.output.json else { return Console.print(query.table(rows)) }
-            Console.print("[" + query.lines(rows).map(\.text).joined(separator: ",\n") + "]")
+            guard options.output.json else { return try Console.print(query.table(rows)) }
+            try query.print(rows)
         }
     }
 }
 
 /// The options that select and show rows.
 struct QueryOptions: ParsableArguments {
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
     @Argument(help: "The entity.")
@@ -65,7 +65,10 @@ struct QueryOptions: ParsableArguments {
     var condition: String?
 
     @Option(
-        parsing: .unconditional, help: ArgumentHelp("Sort by these properties; a minus sign means descending.", valueName: "a,-b")
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Sort by these properties; a minus sign means descending. A name with a comma is written in backticks.",
+            valueName: "a,-b")
     )
     var sort: String?
 
@@ -109,7 +112,7 @@ struct Query: Sendable {
         let sort = try Self.list(options.sort).map {
             try Self.sort($0, entity: entity, model: model, isOfObjects: options.aggregate == nil)
         }
-        let groups = Self.list(options.groupBy)
+        let groups = try Self.list(options.groupBy)
         let columns: [(ResultColumn, ColumnType)]
         if let aggregates = options.aggregate {
             columns =
@@ -131,12 +134,7 @@ struct Query: Sendable {
             offset: options.offset)
     }
 
-    /// Splits a list at its commas.
-    private static func list(_ text: String?) -> [String] {
-        (text ?? "").split(separator: ",").map { $0.trimmingPrefix { $0 == " " } }.map { name in
-            String(name.reversed().drop { $0 == " " }.reversed())
-        }.filter { !$0.isEmpty }
-    }
+    private static func list(_ text: String?) throws -> [String] { try NameList.names(text ?? "") }
 
     private static func property(_ name: String, entity: Entity, model: Model) throws -> (ResultColumn, ColumnType) {
         if name == "$key" { return (ResultColumn.objectID.named("$key"), .reference) }
@@ -181,12 +179,26 @@ struct Query: Sendable {
 
     /// Returns each row as an object of JSON.
     func lines(_ rows: [[Value]]) -> [JSON] {
-        rows.map { row in
-            .object(zip(names, zip(row, types)).map { JSON.Member(name: $0, value: ValueText.json($1.0, $1.1)) })
-        }
+        rows.map(json)
+    }
+
+    private func json(_ row: [Value]) -> JSON {
+        .object(zip(names, zip(row, types)).map { JSON.Member(name: $0, value: ValueText.json($1.0, $1.1)) })
     }
 
     func json(_ rows: [[Value]]) -> JSON { .array(lines(rows)) }
+
+    /// Prints the rows as an array of JSON with a line per row, some rows at a time.
+    func print(_ rows: [[Value]]) throws {
+        var text = "["
+        for (number, row) in rows.enumerated() {
+            text += (number == 0 ? "" : ",\n") + json(row).text
+            guard text.utf8.count > 1 << 16 else { continue }
+            try Console.current.write(text)
+            text = ""
+        }
+        try Console.print(text + "]")
+    }
 
     /// Returns the rows as a table.
     func table(_ rows: [[Value]]) -> String {

@@ -4,7 +4,7 @@ import StoreInterface
 import StoreModel
 
 /// `strata repair`: what is whole of a damaged store, in a new file.
-struct RepairCommand: AsyncParsableCommand {
+struct RepairCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "repair", abstract: "Copies what is whole of a damaged store to a new file, and says what is lost.",
         discussion: """
@@ -13,10 +13,10 @@ struct RepairCommand: AsyncParsableCommand {
             A file whose schema or whose own tree of pages is damaged cannot be read, and is refused. The status is 1 if something is lost.
             """)
 
-    @Argument(help: "The damaged store.")
+    @Argument(help: "The damaged store.", completion: .file())
     var file: String
 
-    @Argument(help: "The store to create.")
+    @Argument(help: "The store to create.", completion: .file())
     var target: String
 
     @OptionGroup var replacing: ReplaceOptions
@@ -29,15 +29,18 @@ struct RepairCommand: AsyncParsableCommand {
         let sink = StoreSink(path: target, kind: kind == .sqlite ? .sqlite : .lmdb, existing: replacing.existing)
         let summary = try await sink.fill(from: source)
         let objects = summary.counts(in: source.model).reduce(0) { $0 + $1.count }
+        let entries = summary.entries.values.reduce(0, +)
         let lost = damage.lines + source.notes
         if output.json {
-            Console.print(
+            try Console.print(
                 JSON.object([
-                    "file": .string(target), "objects": .number(objects), "lost": .array(lost.map { .string($0) }),
+                    "file": .string(target), "objects": .number(objects), "entries": .number(entries),
+                    "lost": .array(lost.map { .string($0) }),
                 ]).text)
         } else {
-            for line in lost { Console.print(line) }
-            Console.print("\(target): \(objects) objects" + (lost.isEmpty ? ", nothing is lost" : ""))
+            for line in lost { try Console.print(line) }
+            let collections = summary.entries.isEmpty ? "" : ", \(entries) entries of collections"
+            try Console.print("\(target): \(objects) objects" + collections + (lost.isEmpty ? ", nothing is lost" : ""))
         }
         if !lost.isEmpty { throw ToolError.printedFindings }
     }

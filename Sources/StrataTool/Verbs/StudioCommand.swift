@@ -7,7 +7,7 @@ import StoreModel
 import StrataStudio
 
 /// `strata studio`: a page in a browser that shows a store.
-struct StudioCommand: AsyncParsableCommand {
+struct StudioCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "studio", abstract: "Serves a page for a browser that shows a store.",
         discussion: """
@@ -15,7 +15,7 @@ struct StudioCommand: AsyncParsableCommand {
             objects, history, snapshots and the parts of the file, and follows the saves of other processes. Ends when it is interrupted.
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
     @Flag(help: "Allow the page to change objects.")
@@ -42,14 +42,15 @@ struct StudioCommand: AsyncParsableCommand {
                 throw ToolError.failed("cannot listen on port \(options.port): \(error). Choose another port with --port")
             }
             let address = studio.address
-            Console.print(options.output.json ? JSON.object(["address": .string(address)]).text : address)
+            try Console.print(options.output.json ? JSON.object(["address": .string(address)]).text : address)
             await Interruption.run { try? await studio.run() }
         }
     }
 
     /// The texts of conditions and values are those of the other verbs.
     private static let language = StudioLanguage(
-        condition: { try ConditionParser.condition($0, on: $1, in: $2) }, text: { ValueText.text($0, $1) },
+        condition: { try ConditionParser.condition($0, on: $1, in: $2) }, sort: { try NameList.sort($0) },
+        text: { ValueText.text($0, $1) },
         value: { ValueText.value($0, $1) }, sentence: { ToolError($0).description })
 }
 

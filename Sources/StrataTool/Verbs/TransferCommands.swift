@@ -6,11 +6,12 @@ import StoreInterface
 import StoreModel
 
 /// `strata export`: the objects of a store in a form for other programs.
-struct ExportCommand: AsyncParsableCommand {
+struct ExportCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Writes the objects of a store as JSON lines, as CSV files, or to a store on SQLite.",
         discussion: """
-            The form follows from the name: .jsonl or - (standard output) for JSON lines, .sqlite or .db for SQLite, and a folder for CSV. \
+            The form follows from the name: .jsonl, .ndjson, .json or - (standard output) for JSON lines, .sqlite, .sqlite3 or .db for SQLite, and \
+            a name without a suffix for a folder of CSV files. Other suffixes need --format. \
             Each object has the id $id, its position among the objects of its entity, which references contain. \
             `strata import` makes a store of each form again, and exporting that store gives the same bytes.
             """)
@@ -18,10 +19,10 @@ struct ExportCommand: AsyncParsableCommand {
     /// The form of an export.
     enum Form: String, ExpressibleByArgument, CaseIterable { case jsonl, csv, sqlite }
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var file: String
 
-    @Argument(help: "The file or folder to write, or - for standard output.")
+    @Argument(help: "The file or folder to write, or - for standard output.", completion: .file())
     var target: String
 
     @Option(help: "The form, if it is not to follow from the name.")
@@ -36,13 +37,27 @@ struct ExportCommand: AsyncParsableCommand {
     @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
 
-    private var form: Form {
+    /// Returns the form that was asked for, or that the name has.
+    private func form() throws -> Form {
         if let format { return format }
-        if target == "-" || target.hasSuffix(".jsonl") || target.hasSuffix(".json") { return .jsonl }
-        return target.hasSuffix(".sqlite") || target.hasSuffix(".db") ? .sqlite : .csv
+        if target == "-" { return .jsonl }
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: target, isDirectory: &isFolder), isFolder.boolValue { return .csv }
+        let suffix = URL(fileURLWithPath: target).pathExtension
+        switch suffix.lowercased() {
+        case "jsonl", "ndjson", "json": return .jsonl
+        case "sqlite", "sqlite3", "db": return .sqlite
+        case _ where suffix.isEmpty || target.hasSuffix("/"): return .csv
+        case "csv":
+            throw ValidationError(
+                "\(target): CSV is a folder with a file per entity. Name a folder without a suffix, or add --format csv")
+        default:
+            throw ValidationError("\(target): no form has the suffix .\(suffix). Add --format jsonl, csv or sqlite")
+        }
     }
 
     mutating func validate() throws {
+        let form = try form()
         if target == "-", form != .jsonl { throw ValidationError("only JSON lines can be written to standard output") }
         if entity != nil, form != .jsonl { throw ValidationError("--entity is for JSON lines only") }
         if target == "-", output.json {
@@ -54,7 +69,7 @@ struct ExportCommand: AsyncParsableCommand {
         let existing = replacing.existing
         let source = try await StoreFiles.source(file, entity: entity)
         let summary: TransferSummary
-        switch form {
+        switch try form() {
         case .jsonl:
             let writer = try TextWriter(target, existing: existing)
             do {
@@ -71,12 +86,12 @@ struct ExportCommand: AsyncParsableCommand {
         case .csv: summary = try CSVFiles.write(source, to: target, existing: existing)
         case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source)
         }
-        TransferReport(summary, source: source, target: target).show(asJSON: output.json)
+        try TransferReport(summary, source: source, target: target).show(asJSON: output.json)
     }
 }
 
 /// `strata import`: a new store from the data of other programs.
-struct ImportCommand: AsyncParsableCommand {
+struct ImportCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract:
@@ -91,16 +106,18 @@ struct ImportCommand: AsyncParsableCommand {
         help: """
             A file or folder: JSON lines or CSV from `strata export`, SQLite, Core Data, SwiftData, JSON from Realm Studio, a store, a CSV \
             file, or a folder of CSV files.
-            """)
+            """, completion: .file())
     var input: String
 
-    @Argument(help: "The store to create.")
+    @Argument(help: "The store to create.", completion: .file())
     var store: String
 
     @Option(help: "The kind of the new store: lmdb or sqlite.")
     var kind = StoreSink.Kind.lmdb
 
-    @Option(help: ArgumentHelp("Write model classes in Swift for the new store.", valueName: "Models.swift"))
+    @Option(
+        help: ArgumentHelp("Write model classes in Swift for the new store.", valueName: "Models.swift"),
+        completion: .file(extensions: ["swift"]))
     var swift: String?
 
     @OptionGroup var choices: ImportOptions
@@ -120,7 +137,7 @@ struct ImportCommand: AsyncParsableCommand {
             try writer.write(classes)
             try writer.finish()
         }
-        TransferReport(summary, source: source, target: store).show(asJSON: output.json)
+        try TransferReport(summary, source: source, target: store).show(asJSON: output.json)
     }
 }
 
@@ -177,6 +194,8 @@ enum StoreFiles {
 struct TransferReport {
     private let pairs: Int
     private let counts: [(name: String, count: Int)]
+    /// The number of entries of each keyed collection.
+    private let collections: [(name: String, count: Int)]
     private let notes: [String]
     private let lost: Int
     private let target: String
@@ -184,24 +203,32 @@ struct TransferReport {
     init(_ summary: TransferSummary, source: any ObjectSource, target: String) {
         pairs = summary.pairs
         counts = summary.counts(in: source.model)
+        collections = summary.entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         notes = source.notes
         lost = source.lostReferences
         self.target = target
     }
 
-    func show(asJSON: Bool) {
+    private var entries: String {
+        ", \(collections.reduce(0) { $0 + $1.count }) entries of \(collections.count) collections"
+    }
+
+    func show(asJSON: Bool) throws {
         let objects = counts.reduce(0) { $0 + $1.count }
         if asJSON {
             let entities = counts.map { JSON.Member(name: $0.name, value: .number($0.count)) }
-            return Console.print(
+            return try Console.print(
                 JSON.object([
                     "file": .string(target), "objects": .number(objects), "pairs": .number(pairs),
-                    "lostReferences": .number(lost), "entities": .object(entities), "notes": .array(notes.map { .string($0) }),
+                    "lostReferences": .number(lost), "entities": .object(entities),
+                    "collections": .object(collections.map { JSON.Member(name: $0.name, value: .number($0.count)) }),
+                    "notes": .array(notes.map { .string($0) }),
                 ]).text)
         }
-        for note in notes { Console.print(note) }
-        Console.print(
+        for note in notes { try Console.print(note) }
+        try Console.print(
             "\(target): \(objects) objects of \(counts.count) entities, \(pairs) related pairs"
+                + (collections.isEmpty ? "" : entries)
                 + (lost == 0 ? "" : "; \(lost) references to missing rows are lost"))
     }
 }

@@ -4,7 +4,7 @@ import StoreInterface
 import StoreModel
 
 /// `strata watch`: a query whose result is shown again when it changes.
-struct WatchCommand: AsyncParsableCommand {
+struct WatchCommand: StoreVerb {
     static let configuration = CommandConfiguration(
         commandName: "watch", abstract: "Shows the result of a query, and again after each save that changes it.",
         discussion: "Conditions are those of `strata query`. Ends when it is interrupted, or after --times results.")
@@ -29,22 +29,22 @@ struct WatchCommand: AsyncParsableCommand {
             let changes = coordinator.remoteChanges
             try coordinator.followOtherProcesses()
             var rows = try await store.read { try $0.fetch(query.values).map(\.values) }
-            options.show(rows, query)
+            try options.show(rows, query)
             var shown = 1
             if shown == options.times { return }
             for await _ in changes {
                 let newer = try await store.read { try $0.fetch(query.values).map(\.values) }
                 if newer == rows { continue }
                 rows = newer
-                options.show(rows, query)
+                try options.show(rows, query)
                 shown += 1
                 if shown == options.times { return }
             }
         }
     }
 
-    private func show(_ rows: [[Value]], _ query: Query) {
-        if output.json { return Console.print(query.json(rows).text) }
-        Console.print(query.table(rows) + "\n")
+    private func show(_ rows: [[Value]], _ query: Query) throws {
+        if output.json { return try Console.print(query.json(rows).text) }
+        try Console.print(query.table(rows) + "\n")
     }
 }

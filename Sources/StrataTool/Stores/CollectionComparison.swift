@@ -1,0 +1,102 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+
+/// Compares the keyed collections of two stores entry by entry.
+struct CollectionComparison {
+    private var old: Side
+    private var new: Side
+
+    /// The records of one store, of which one is read ahead.
+    private struct Side {
+        var records: StoredRecords
+        var next: (name: String, record: StoredCollection.Record)?
+
+        init(_ snapshot: any StoreSnapshot) throws {
+            records = try StoredRecords(snapshot)
+            try advance()
+        }
+
+        mutating func advance() throws {
+            next = try records.next().map { record in
+                switch record {
+                case .collection(let collection): (collection.name, record)
+                case .entry(let name, _): (name, record)
+                }
+            }
+        }
+    }
+
+    init(_ old: any StoreSnapshot, _ new: any StoreSnapshot) throws {
+        self.old = try Side(old)
+        self.new = try Side(new)
+    }
+
+    /// Returns the differences. A collection without entries is one too.
+    mutating func differences() throws -> [Difference] {
+        var found: [Difference] = []
+        while old.next != nil || new.next != nil {
+            let order = order(old.next, new.next)
+            if order < 0, let only = old.next {
+                found.append(difference(.delete, of: only, in: old.records))
+                try old.advance()
+            } else if order > 0, let only = new.next {
+                found.append(difference(.insert, of: only, in: new.records))
+                try new.advance()
+            } else if let before = old.next, let after = new.next {
+                if before.record != after.record { found.append(update(before, after)) }
+                try old.advance()
+                try new.advance()
+            }
+        }
+        return found
+    }
+
+    private typealias Named = (name: String, record: StoredCollection.Record)
+
+    /// Compares the places of two records in the order of the stores: types first, then entries, by name and key. nil is the end.
+    private func order(_ a: Named?, _ b: Named?) -> Int {
+        guard let a, let b else { return a == nil ? 1 : -1 }
+        func bytes(_ named: Named) -> [UInt8] {
+            switch named.record {
+            case .collection: [0] + Array(named.name.utf8)
+            case .entry(let name, let entry): Array(name.utf8) + [0] + Array(entry.key)
+            }
+        }
+        let (first, second) = (bytes(a), bytes(b))
+        return first.lexicographicallyPrecedes(second) ? -1 : second.lexicographicallyPrecedes(first) ? 1 : 0
+    }
+
+    private func difference(_ kind: HistoryChange.Kind, of named: Named, in records: StoredRecords) -> Difference {
+        switch named.record {
+        case .collection(let found):
+            let types = "\(found.valueType) under \(found.keyType)"
+            let values = kind == .insert ? (before: "nil", after: types) : (before: types, after: "nil")
+            return Difference(
+                kind: kind, collection: named.name, key: nil, properties: [Difference.Property(name: "types", values: values)])
+        case .entry(let name, let entry):
+            let key = CollectionText.shown(key: entry.key, of: records.collections[name])
+            return Difference(kind: kind, collection: name, key: key)
+        }
+    }
+
+    private func update(_ before: Named, _ after: Named) -> Difference {
+        let (first, second) = (old.records.collections[before.name], new.records.collections[after.name])
+        switch (before.record, after.record) {
+        case (.entry(_, let one), .entry(_, let other)):
+            let values = (
+                before: CollectionText.shown(value: one.value, of: first),
+                after: CollectionText.shown(value: other.value, of: second)
+            )
+            let key = CollectionText.shown(key: one.key, of: first)
+            return Difference(
+                kind: .update, collection: before.name, key: key, properties: [Difference.Property(name: "value", values: values)]
+            )
+        default:
+            func types(_ found: StoredCollection?) -> String { found.map { "\($0.valueType) under \($0.keyType)" } ?? "nil" }
+            return Difference(
+                kind: .update, collection: before.name, key: nil,
+                properties: [Difference.Property(name: "types", values: (types(first), types(second)))])
+        }
+    }
+}

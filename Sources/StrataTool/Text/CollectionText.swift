@@ -1,0 +1,82 @@
+import Foundation
+import ObjectGraph
+
+/// Keys and values of keyed collections as text and JSON.
+enum CollectionText {
+    /// Returns a key for people: its parts, or its bytes as hexadecimal digits.
+    static func shown(key bytes: Data, of collection: StoredCollection?) -> String {
+        guard let texts = collection?.texts(ofKey: bytes) else {
+            return "0x" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        }
+        return texts.joined(separator: ", ")
+    }
+
+    /// Returns a value for people: data as its size.
+    static func shown(value bytes: Data, of collection: StoredCollection?) -> String {
+        collection?.text(ofValue: bytes) ?? "\(bytes.count) bytes"
+    }
+
+    // MARK: JSON
+
+    static let (key, keyData, value, valueData) = ("key", "keyData", "value", "valueData")
+
+    /// The types whose values are stored as bytes that may look like JSON by chance.
+    private static let rawTypes: Set<String> = [
+        "Data", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float", "Double",
+        "Bool", "Date", "UUID",
+    ]
+
+    /// Returns the members of an entry, from which ``entry(_:of:)`` makes the same bytes: the parts of the key as texts, and the value as
+    /// a text or as JSON. Bytes that have no such form are Base64.
+    static func members(_ entry: StoredCollection.Entry, of collection: StoredCollection) -> [JSON.Member] {
+        let texts = collection.texts(ofKey: entry.key)
+        let isExact = texts.map { collection.key($0) == entry.key } ?? false
+        return [
+            isExact
+                ? JSON.Member(name: key, value: .array((texts ?? []).map { .string($0) }))
+                : JSON.Member(name: keyData, value: .string(entry.key.base64EncodedString())),
+            json(entry.value, collection.valueType).map { JSON.Member(name: value, value: $0) }
+                ?? JSON.Member(name: valueData, value: .string(entry.value.base64EncodedString())),
+        ]
+    }
+
+    private static func json(_ bytes: Data, _ type: String) -> JSON? {
+        guard !rawTypes.contains(type) else { return nil }
+        if type == "String" { return String(validating: bytes, as: UTF8.self).map { .string($0) } }
+        guard let json = try? JSONParser.parse(bytes), Data(json.text.utf8) == bytes else { return nil }
+        return json
+    }
+
+    /// Returns the entry that a JSON object describes; nil if it has another form.
+    static func entry(_ json: JSON, of collection: StoredCollection) -> StoredCollection.Entry? {
+        let key: Data?
+        switch (json[Self.key], json[keyData]) {
+        case (.array(let parts)?, nil):
+            let texts = parts.compactMap { if case .string(let text) = $0 { text } else { nil } }
+            key = texts.count == parts.count ? collection.key(texts) : nil
+        case (nil, .string(let text)?): key = Data(base64Encoded: text)
+        default: key = nil
+        }
+        let value: Data?
+        switch (json[Self.value], json[valueData]) {
+        case (let json?, nil):
+            if collection.valueType == "String" {
+                if case .string(let text) = json { value = Data(text.utf8) } else { value = nil }
+            } else {
+                value = rawTypes.contains(collection.valueType) ? nil : Data(json.text.utf8)
+            }
+        case (nil, .string(let text)?): value = Data(base64Encoded: text)
+        default: value = nil
+        }
+        guard let key, let value else { return nil }
+        return StoredCollection.Entry(key: key, value: value)
+    }
+
+    /// The types of a collection as members of a JSON object.
+    static func members(_ collection: StoredCollection) -> [JSON.Member] {
+        [
+            JSON.Member(name: "keys", value: .string(collection.keyType)),
+            JSON.Member(name: "values", value: .string(collection.valueType)),
+        ]
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+
+/// The keyed collections of a store in one state, in the order of their keys: the types of all collections, and then the entries.
+struct StoredRecords {
+    private let snapshot: any StoreSnapshot
+    private let entity: Int
+    private let keys: [ObjectKey]
+    private var position = 0
+    /// The collections that were returned, by name.
+    private(set) var collections: [String: StoredCollection] = [:]
+
+    var isEmpty: Bool { keys.isEmpty }
+
+    /// - Parameters:
+    ///   - snapshot: The state.
+    ///   - damage: Collects what cannot be read, which is left out. Without it, damage is an error.
+    init(_ snapshot: any StoreSnapshot, _ damage: DamageReport? = nil) throws {
+        self.snapshot = snapshot
+        entity = StoredCollection.entity(in: snapshot.schema) ?? -1
+        guard entity >= 0 else {
+            keys = []
+            return
+        }
+        guard damage != nil else {
+            keys = try snapshot.keys(StoreQuery(entity: entity, sort: [StoreSort(column: 0)]))
+            return
+        }
+        // Without the index, which may be damaged.
+        let table = SalvagedTable(name: "keyed collections", number: entity, columns: snapshot.schema.entities[entity].columns)
+        var found: [(bytes: [UInt8], key: ObjectKey)] = []
+        for number in try damage.pages(table, snapshot) {
+            guard let page = try damage.page(number, of: table, in: snapshot) else { continue }
+            for slot in SlotIterator(try damage.presence(page, table)) {
+                guard case .data(let bytes) = try page.value(slot, 0) else { continue }
+                found.append((Array(bytes), PageAddress.key(page: number, slot: slot)))
+            }
+        }
+        keys = found.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }.map(\.key)
+    }
+
+    /// Returns the next record, or nil at the end.
+    mutating func next(leavingOut damage: DamageReport? = nil) throws -> StoredCollection.Record? {
+        while position < keys.count {
+            let key = keys[position]
+            position += 1
+            guard case .data(let bytes)? = try snapshot.value(entity, key: key, column: 0),
+                case .data(let value)? = try snapshot.value(entity, key: key, column: 1),
+                let record = StoredCollection.Record(key: bytes, value: value)
+            else {
+                guard let damage else { throw Self.failure("a record of the keyed collections cannot be read") }
+                damage.noteObject("keyed collections")
+                continue
+            }
+            switch record {
+            case .collection(let collection): collections[collection.name] = collection
+            case .entry(let name, _) where collections[name] == nil:
+                guard let damage else { throw Self.failure("the types of the collection \(name) cannot be read") }
+                damage.noteObject("the collection \(name)")
+                continue
+            case .entry: break
+            }
+            return record
+        }
+        return nil
+    }
+
+    private static func failure(_ reason: String) -> ToolError {
+        .failed("the store is damaged: \(reason). Restore a copy, or use `strata repair`")
+    }
+}
+
+/// A table whose objects are read as far as they are whole.
+struct SalvagedTable {
+    var name: String
+    var number: Int
+    var columns: [ColumnSchema]
+
+    init(name: String, number: Int, columns: [ColumnSchema]) {
+        self.name = name
+        self.number = number
+        self.columns = columns
+    }
+
+    init(_ entity: Entity) { self.init(name: entity.name, number: entity.number, columns: entity.columns) }
+}
