@@ -50,14 +50,19 @@ import Testing
 
     /// The second column of the tables has names of Strata only.
     @Test func `each name of Strata in the tables for users of other libraries is public`() {
-        let page = SourceFile(path: "Docs/ComingFrom.md", root: Repository.root)
+        let pages = Repository.files(under: "Sources/Strata/Strata.docc", endingIn: "md").filter {
+            $0.path.contains("/ComingFrom")
+        }
+        #expect(pages.count == 4)
         var count = 0
-        for (number, line) in page.lines.enumerated() where line.hasPrefix("| ") && !line.hasPrefix("| ---") {
-            let cells = line.split(separator: "|", omittingEmptySubsequences: false)
-            #expect(cells.count == 5, "\(page.path):\(number + 1): a row has three columns")
-            for match in cells.dropFirst(2).first?.matches(of: /`([^`]+)`/) ?? [] {
-                count += 1
-                #expect(Self.isPublic(String(match.1)), "\(page.path):\(number + 1): \(match.1) is not public")
+        for page in pages {
+            for (number, line) in page.lines.enumerated() where line.hasPrefix("| ") && !line.hasPrefix("| ---") {
+                let cells = line.split(separator: "|", omittingEmptySubsequences: false)
+                #expect(cells.count == 5, "\(page.path):\(number + 1): a row has three columns")
+                for match in cells.dropFirst(2).first?.matches(of: /`([^`]+)`/) ?? [] {
+                    count += 1
+                    #expect(Self.isPublic(String(match.1)), "\(page.path):\(number + 1): \(match.1) is not public")
+                }
             }
         }
         #expect(count > 60)

@@ -203,6 +203,82 @@ private enum Articles {
         return container
     }
 
+    // Sources/Strata/Strata.docc/LargeData.md
+    @Model final class Recording {
+        var title: String
+        @Attribute(.indexed) var seconds = 0
+        var sound: Data
+    }
+    // end
+
+    @MainActor static func largeData(_ container: PersistentContainer, _ recording: Recording) async throws {
+        let context = container.mainContext
+        // Sources/Strata/Strata.docc/LargeData.md
+        var count = 0
+        for try await part in try context.stream(recording, \.sound) { count += part.count }
+        // end
+        #expect(count == 100_000)
+        // Sources/Strata/Strata.docc/LargeData.md
+        var seconds = 0
+        for try await recording in context.stream(FetchRequest<Recording>()) { seconds += recording.seconds }
+        // end
+        #expect(seconds == 60)
+        // Sources/Strata/Strata.docc/LargeData.md
+        let all = try context.fetchInBatches(FetchRequest<Recording>(sortBy: [.init(\.title)]))
+        let first = all.first?.title
+        // end
+        #expect(first == "long")
+        // Sources/Strata/Strata.docc/LargeData.md
+        let total = try context.fetch(
+            EntityValueRequest("Recording", fetching: [.count, .sum("seconds").named("seconds")]))
+        // end
+        #expect(total.first?.values == [2, 60])
+        // Sources/Strata/Strata.docc/LargeData.md
+        let result = try await container.coordinator.batchDelete(
+            FetchRequest<Recording>(where: #Predicate { $0.seconds == 0 }))
+        print(result.deletedCount)
+        // end
+        #expect(result.deletedCount == 1)
+    }
+
+    @MainActor static func backingUp(_ container: PersistentContainer, to backup: URL) async throws -> HistoryToken {
+        // Sources/Strata/Strata.docc/BackupAndHistory.md
+        let token = try await container.coordinator.backup(to: backup, existing: .replace)
+        print("the copy has the saves up to \(token.generation)")
+        // end
+        let context = container.mainContext
+        // Sources/Strata/Strata.docc/BackupAndHistory.md
+        context.transactionAuthor = "editor"
+        try await context.save()
+        var request = HistoryRequest(after: token)
+        request.excludedAuthors = ["server"]
+        for transaction in try await container.coordinator.history(request) {
+            for change in transaction.changes { print(transaction.id, change) }
+        }
+        // end
+        // Sources/Strata/Strata.docc/BackupAndHistory.md
+        let deleted = try await container.coordinator.deleteHistory(before: token)
+        // end
+        #expect(deleted > 0)
+        return token
+    }
+
+    static func following(_ container: PersistentContainer) async throws {
+        // Sources/Strata/Strata.docc/BackupAndHistory.md
+        try container.followOtherProcesses()
+        for await newest in container.coordinator.remoteChanges {
+            print("the newest save is \(newest.generation)")
+        }
+        // end
+    }
+
+    static func restoring(_ container: PersistentContainer, _ file: URL, from backup: URL) async throws {
+        // Sources/Strata/Strata.docc/BackupAndHistory.md
+        try await container.close()
+        try await PersistentContainer.restore(.lmdb(file), from: backup)
+        // end
+    }
+
     static func checkingVersions(_ file: URL, _ folder: URL, _ plan: MigrationPlan) async throws {
         // Sources/Strata/Strata.docc/MigratingStores.md
         let changes = try await SecondVersion.model.changes(opening: .lmdb(file), migrationPlan: plan)
@@ -244,6 +320,30 @@ private enum Articles {
             try await Articles.writing(container, id: piece.id)
             #expect(piece.plays == 1)
             Articles.observingProperties(piece)
+        }
+    }
+
+    @MainActor @Test func `the articles on large data, backups and the history run`() async throws {
+        try await use(Articles.Recording.self) { _, file in
+            let container = try await PersistentContainer(for: Articles.Recording.self, store: .lmdb(file))
+            let recording = Articles.Recording(title: "short", sound: Data(count: 100_000))
+            container.mainContext.insert(recording)
+            container.mainContext.insert(Articles.Recording(title: "long", seconds: 60, sound: Data()))
+            try await container.mainContext.save()
+            let backup = file.deletingLastPathComponent().appending(path: "backup")
+            container.mainContext.insert(Articles.Recording(title: "late", seconds: 1, sound: Data()))
+            let token = try await Articles.backingUp(container, to: backup)
+            #expect(token.generation == 1)
+            // The loop over saves of other processes ends with the container.
+            let follower = Task { try await Articles.following(container) }
+            follower.cancel()
+            try await follower.value
+            try await Articles.restoring(container, file, from: backup)
+            let restored = try await PersistentContainer(for: Articles.Recording.self, store: .lmdb(file))
+            let first = try #require(
+                try restored.mainContext.first(where: #Predicate<Articles.Recording> { $0.title == "short" }))
+            try await Articles.largeData(restored, first)
+            try await restored.close()
         }
     }
 
