@@ -127,7 +127,8 @@ struct BackupCommand: StoreVerb {
             let bar = ProgressBar("copying \(store.path)")
             bar.showBusy()
             defer { bar.finish() }
-            return try await store.container.coordinator.backup(to: URL(fileURLWithPath: target, isDirectory: false), existing: existing)
+            let url = URL(fileURLWithPath: target, isDirectory: false)
+            return try await store.container.coordinator.backup(to: url, existing: existing)
         }
         let bytes = FileSize.bytes(target)
         if json {
