@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

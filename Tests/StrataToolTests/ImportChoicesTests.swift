@@ -2,6 +2,7 @@ import Datasets
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 import Testing
 
 /// `strata import` of files of other programs: choices, notes, and real files.

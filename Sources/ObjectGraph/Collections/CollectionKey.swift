@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 extension SQLiteStore {
     /// Returns the size of each table and index in the newest state, or nothing if SQLite was compiled without its statistics of pages

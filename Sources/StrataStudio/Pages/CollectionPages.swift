@@ -2,6 +2,7 @@ import Foundation
 import NIOHTTP1
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The entries of keyed collections.
 struct CollectionPages: Sendable {

@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Lists of names in options: `title,-album.title`. A name or path with commas is written in backticks.
 enum NameList {

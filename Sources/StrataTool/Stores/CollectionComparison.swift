@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// Compares the keyed collections of two stores entry by entry.
 struct CollectionComparison {

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectGraph
 import StoreInterface
+import StoreModel
 
 /// The keyed collections of a store in one state, in the order of their keys: the types of all collections, and then the entries.
 struct StoredRecords {

@@ -2,6 +2,7 @@ import LMDB
 import LMDBStore
 import Platform
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import StoreModel
 import TestSupport
 import Testing
 

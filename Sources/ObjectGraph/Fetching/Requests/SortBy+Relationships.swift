@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 // Sorts by an attribute of a related object. Each form has a variant for a relationship that is not optional.
 

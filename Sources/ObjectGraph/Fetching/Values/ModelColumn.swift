@@ -1,4 +1,5 @@
 import StoreInterface
+import StoreModel
 
 /// A ``ResultColumn`` of a model type, created with key paths.
 ///
