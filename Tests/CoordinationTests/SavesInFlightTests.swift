@@ -116,6 +116,43 @@ import Testing
         #expect(try held.container.coordinator.snapshot().generation == before)
     }
 
+    /// Catches: a record of types that replaces that of another child in the same transaction.
+    @Test(arguments: StoreKind.allCases)
+    func `S192: of two children in one group that record other types of a collection, one is refused`(
+        _ kind: StoreKind
+    ) async throws {
+        let held = try await Held(kind)
+        let parent = await held.container.makeBackgroundContext(name: "parent")
+        let first = await parent.newBackgroundChild(name: "first")
+        let second = await parent.newBackgroundChild(name: "second")
+        try await first.perform { try $0.collection("names", of: Double.self).setValue(1, forKey: "a") }
+        try await second.perform { try $0.collection("names", of: String.self).setValue("x", forKey: "b") }
+        await parent.perform { _ = $0.makeTrack("y") }
+        held.block()
+        let saving = Task { try await parent.save() }
+        try await held.queued(1)
+        let saves = [first, second].map { child in
+            Task {
+                do { try await child.save(through: .store) } catch is CollectionError { return false }
+                return true
+            }
+        }
+        try await until("both children wait") { await parent.perform { $0.phase.saveGate.pushCount } == 2 }
+        held.release()
+        try await saving.value
+        let areSaved = [try await saves[0].value, try await saves[1].value]
+        #expect(areSaved.count { $0 } == 1)
+        for (child, isSaved) in zip([first, second], areSaved) { #expect(await child.perform { $0.hasChanges } == !isSaved) }
+        let counts = await held.container.makeBackgroundContext(name: "after").perform { context in
+            [
+                try? context.collection("names", of: Double.self).all.entries().count,
+                try? context.collection("names", of: String.self).all.entries().count,
+            ]
+        }
+        #expect(counts == areSaved.map { $0 ? 1 : nil })
+        #expect(try held.container.coordinator.store.verify() == [])
+    }
+
     @Test func `a deferred save within any duration is accepted`() async throws {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container()

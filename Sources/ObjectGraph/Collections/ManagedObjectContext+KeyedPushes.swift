@@ -1,6 +1,12 @@
 import StoreInterface
 import StoreModel
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// Keys that two contexts have inserted without knowing of each other.
 extension ManagedObjectContext {
     /// Turns each unsaved entry whose key the base state has meanwhile into an update of the entry there, so that a key has one entry
@@ -45,17 +51,16 @@ extension ManagedObjectContext {
         if row != nil { registry.retain(known) }
     }
 
+    /// - Parameter earlier: The changes of other children that are saved with this push, before it.
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a child has recorded other types of a new collection than this
-    ///   context.
-    func checkTypes(in push: ChildChanges) throws {
-        guard let entity = traits.keyedValues, let changes = push.layer.entity(entity) else { return }
-        for number in changes.sortedPageNumbers {
-            guard let page = changes.page(number) else { continue }
-            for slot in SlotIterator(page.inserted) {
-                guard let row = page[slot], let name = KeyedColumn.collection(of: row),
-                    case .data(let bytes) = row[KeyedColumn.value], let types = CollectionTypes(bytes: bytes)
-                else { continue }
-                try checkCollection(name, types)
+    ///   context or an earlier child.
+    func checkTypes(in push: ChildChanges, after earlier: [Layer]) throws {
+        guard let entity = traits.keyedValues else { return }
+        for (name, bytes) in push.layer.recordedTypes(entity) {
+            guard let types = CollectionTypes(bytes: bytes) else { continue }
+            try checkCollection(name, types)
+            for (other, known) in earlier.flatMap({ $0.recordedTypes(entity) }) where other == name {
+                try types.check(known, name)
             }
         }
     }
@@ -115,6 +120,17 @@ extension LayeredView {
 }
 
 extension Layer {
+    /// Returns the collections whose types the layer records for the first time, with the bytes of the records.
+    fileprivate func recordedTypes(_ entity: Int) -> [(name: String, bytes: Data)] {
+        var recorded: [(name: String, bytes: Data)] = []
+        forEachRow(of: entity, \.inserted) { _, row in
+            if let name = KeyedColumn.collection(of: row), case .data(let bytes) = row[KeyedColumn.value] {
+                recorded.append((name, bytes))
+            }
+        }
+        return recorded
+    }
+
     /// Applies a change to the object that has the key now. Returns the row of that object.
     @discardableResult
     func move(_ change: LayeredView.MovedKey, _ entity: Int) -> Row {

@@ -338,8 +338,8 @@ extension ManagedObjectContext {
     private func takeThrough(_ group: [WaitingPush]) {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
-            for waiting in group {
-                try checkAccepts(waiting.push)
+            for (position, waiting) in group.enumerated() {
+                try checkAccepts(waiting.push, after: group[..<position].map(\.push.layer))
                 catchUp(with: waiting.push)
             }
             if let route = layerStack.baseState.route {
@@ -500,13 +500,13 @@ extension ManagedObjectContext {
     }
 
     /// - Throws: `StoreError` `.closed` if this context is closed: it would drop the changes of objects that it no longer shows.
-    ///   ``SaveError/parentGone(context:)`` if it was reset since. The error of ``checkTypes(in:)``.
-    func checkAccepts(_ push: ChildChanges) throws {
+    ///   ``SaveError/parentGone(context:)`` if it was reset since. The error of ``checkTypes(in:after:)``.
+    func checkAccepts(_ push: ChildChanges, after earlier: [Layer] = []) throws {
         try checkOpen()
         guard push.parentResetGeneration == layerStack.resetGeneration else {
             throw SaveError.parentGone(context: push.origin.contextName)
         }
-        try checkTypes(in: push)
+        try checkTypes(in: push, after: earlier)
     }
 
     /// Returns a child's changes without those of objects that were deleted or rolled back in this context (S056).

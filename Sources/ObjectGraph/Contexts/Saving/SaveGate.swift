@@ -7,6 +7,8 @@ struct SaveGate {
     private(set) var isSaving = false
     private var waiting: [() -> Void] = []
     private var pushes: [WaitingPush] = []
+    /// The number of children's saves in the next group.
+    var pushCount: Int { pushes.count }
 
     /// Begins a save if none is running. Returns whether it began.
     mutating func enterIfIdle() -> Bool {
