@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
+#ifndef __linux__
 #include <pthread.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 #ifdef __linux__

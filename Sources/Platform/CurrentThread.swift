@@ -1,5 +1,3 @@
-internal import CPlatform
-
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -18,9 +16,6 @@ public enum CurrentThread {
             UInt(bitPattern: pthread_self())
         #endif
     }
-
-    /// A Boolean value that indicates whether the calling thread is the main thread. `gettid` or `pthread_main_np`
-    package static var isMain: Bool { strata_is_main_thread() != 0 }
 
     /// `usleep`
     package static func sleep(microseconds: UInt32) { usleep(microseconds) }
