@@ -22,7 +22,8 @@ struct Place: CodableAttribute, Equatable {
     @Attribute(.indexed) var playCount = 0
     // end
     var mood: Mood = .calm
-    var format: Format = Format.allCases[1]
+    // A closure is no default of the description.
+    var format: Format = { Format.allCases[1] }()
     var released: Date?
     @Relationship(deleteRule: .nullify, inverse: \Artist.tracks) var artist: Artist?
     @Relationship var tags: [Tag]
