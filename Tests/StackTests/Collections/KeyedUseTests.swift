@@ -74,7 +74,10 @@ import Testing
         let error = #expect(throws: CollectionError.self) { try container.collection("drafts", of: Second.Post.self) }
         #expect(error?.description.contains("renamedFrom") == true)
         #expect(throws: CollectionError.self) { try container.collection("drafts", of: Second.Post.self, renamedFrom: "Note") }
-        let posts = try container.collection("drafts", of: Second.Post.self, renamedFrom: "Draft")
+        typealias Post = Second.Post
+        // Sources/ObjectGraph/ObjectGraph.docc/KeyedCollections.md
+        let posts = try container.collection("drafts", of: Post.self, renamedFrom: "Draft")
+        // end
         #expect(posts["a"]?.title == "A")
         #expect(!container.mainContext.hasChanges)
         posts["b"] = Second.Post(title: "B", words: 2)

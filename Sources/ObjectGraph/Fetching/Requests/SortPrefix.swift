@@ -21,14 +21,14 @@ struct SortPrefix: Sendable, Hashable, Comparable {
     init(_ values: [Value], _ sort: [StoreSort]) {
         var count = 0
         for (value, sort) in zip(values, sort) where count <= Self.capacity {
-            append(value, sort, &count)
+            append(value, by: sort, count: &count)
         }
         finish(count)
     }
 
     init(_ value: Value, _ sort: StoreSort) {
         var count = 0
-        append(value, sort, &count)
+        append(value, by: sort, count: &count)
         finish(count)
     }
 
@@ -37,7 +37,7 @@ struct SortPrefix: Sendable, Hashable, Comparable {
     }
 
     /// Appends a class byte, then the value. Null has the lowest or the highest class byte.
-    private mutating func append(_ value: Value, _ sort: StoreSort, _ count: inout Int) {
+    private mutating func append(_ value: Value, by sort: StoreSort, count: inout Int) {
         let mask: UInt64 = sort.direction == .descending ? 0xFF : 0
         switch value {
         case .null: append(sort.nulls == .lowest ? 0 : 3, mask: mask, count: &count)
