@@ -145,11 +145,6 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     /// is read by iterating.
     ///
     /// The stream has the value of now, whatever is saved meanwhile. See ``ValueStream``.
-    ///
-    /// ```swift
-    /// guard let recording = try recordings.stream(forKey: "spring") else { return }
-    /// for try await part in recording { bytes.append(part) }
-    /// ```
     public func stream(forKey key: Key) throws -> ValueStream? {
         try context.keyedParts(bytes(of: key)).map { ValueStream($0) }
     }

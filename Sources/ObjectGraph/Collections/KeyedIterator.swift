@@ -2,10 +2,6 @@
 ///
 /// An iteration cannot throw. It leaves out values that do not decode, and ends if the store cannot be read, each with a message in the
 /// log. To handle errors in place, use ``KeyedRange/forEach(_:_:)`` or a ``KeyedCursor``.
-///
-/// ```swift
-/// for (name, draft) in drafts.range(withPrefix: "2026") where draft.words > 100 { print(name) }
-/// ```
 public struct KeyedIterator<Key, Value: Codable & Sendable>: IteratorProtocol {
     private var cursor: KeyedCursor<Key, Value>
 

@@ -166,7 +166,7 @@ private enum FetchingExamples {
         // Sources/ObjectGraph/Fetching/Values/ResultColumn.swift
         let plays = ResultColumn.sum("playCount").named("plays")
         // end
-        // Sources/ObjectGraph/Fetching/Values/ResultColumn.swift
+        // Sources/ObjectGraph/Fetching/Values/ModelColumn.swift
         let columns: [ModelColumn<Track>] = [.property(\.album, \.title), .sum(\.playCount).named("plays")]
         // end
         // Sources/ObjectGraph/Fetching/Values/ValueRequest.swift

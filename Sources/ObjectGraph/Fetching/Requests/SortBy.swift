@@ -27,10 +27,6 @@ public enum StringComparison: Sendable, Hashable {
 }
 
 /// The place of nil in a sort (S132).
-///
-/// ```swift
-/// request.sortBy = [.init(\.due, nils: .last)]
-/// ```
 public enum NilPosition: Sendable, Hashable {
     /// nil before all values in ascending order, and after them in descending order.
     case byDirection
@@ -55,7 +51,7 @@ public enum NilPosition: Sendable, Hashable {
 /// their keys.
 ///
 /// ```swift
-/// request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive), .init(\.due, nils: .last)]
+/// request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive)]
 /// ```
 public struct SortBy<M: PersistentModel>: Sendable, Hashable {
     /// The direction of the sort.

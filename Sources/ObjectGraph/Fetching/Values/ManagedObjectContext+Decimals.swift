@@ -12,10 +12,6 @@ import StoreModel
 /// The arithmetic is that of `Decimal`, with 38 digits. Nothing is converted to a binary number.
 extension ManagedObjectContext {
     /// Returns the sum of a decimal attribute, or zero if there are no objects. Needs memory for the distinct values.
-    ///
-    /// ```swift
-    /// let spent = try context.sum(\Receipt.amount, of: FetchRequest(where: #Predicate { $0.isPaid }))
-    /// ```
     /// - Throws: ``FetchError/sumTooLarge(entity:property:)`` if the sum is larger than the largest decimal.
     public func sum<M: PersistentModel>(
         _ keyPath: KeyPath<M, Decimal>, of request: FetchRequest<M> = FetchRequest()

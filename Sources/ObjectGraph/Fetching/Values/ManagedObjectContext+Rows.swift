@@ -85,10 +85,6 @@ extension ManagedObjectContext {
     }
 
     /// Returns attributes of the objects that a predicate selects, as tuples that also have raw-value and `Codable` types.
-    ///
-    /// ```swift
-    /// for (title, status) in try context.rows(\Task.title, \.status) { print(title, status) }
-    /// ```
     /// - Throws: ``FetchError``; ``FetchError/undecodableRow(type:column:reason:)`` if a property is a relationship.
     @_disfavoredOverload
     public func rows<M: PersistentModel, each V>(
