@@ -2,7 +2,6 @@ import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
-import Synchronization
 import TestSupport
 import Testing
 
@@ -61,38 +60,6 @@ import Testing
         #expect(completion.candidates("query truck lo").words == ["load"])
         #expect(completion.candidates("get dr").words == ["drafts"])
         #expect(completion.candidates("query dr").words == [])
-    }
-
-    @Test(arguments: fileKinds)
-    func `lines on one open store show the saves of other processes in between`(_ kind: StoreKind) async throws {
-        let folder = try ToolFolder()
-        try await folder.fill("shop", kind, Shop.model, Shop.fill)
-        let output = Mutex("")
-        let line = Mutex(0)
-        let mayContinue = DispatchSemaphore(value: 0)
-        let console = Console(
-            write: { text in output.withLock { $0 += text } }, complain: { text in output.withLock { $0 += text } },
-            readLine: {
-                let number = line.withLock { line in
-                    line += 1
-                    return line
-                }
-                if number == 2 { mayContinue.wait() }
-                return number < 3 ? "query List --count" : nil
-            })
-        let path = folder.path("shop")
-        async let status = StrataProgram.run(["shell", path], console: console)
-        try await until("the second line is asked for") { line.withLock { $0 } == 2 }
-        await #expect(processExitsWith: .success) { [path = path as String, name = kind.rawValue as String] in
-            let kind = StoreKind(rawValue: name) ?? .lmdb
-            let store = ToolFolder.description(path, kind)
-            let container = try await PersistentContainer(model: Shop.model, store: store)
-            try await container.write { $0.insert("List")["name"] = "other" }
-            try await container.close()
-        }
-        mayContinue.signal()
-        #expect(await status == 0)
-        #expect(output.withLock { $0 } == "1\n2\n")
     }
 
     /// Returns the two ends of a new terminal: that of the keyboard and that of the program.
