@@ -34,11 +34,11 @@ import Testing
             """)
     }
 
-    /// A whole module that another module re-exports becomes part of the surface of that module. `Strata` is what programs import; `Platform` has the C library and the standard
-    /// library's locks.
-    @Test func `only the modules that programs import are exported whole`() {
+    /// A module that another one re-exports whole becomes part of its surface, so names are listed. The operators of models are found
+    /// only in a whole module. `Platform` has the C library and the standard library's locks. SwiftData exports Foundation.
+    @Test func `modules are not exported whole`() {
         let allowed: [String: Set<String>] = [
-            "Strata": ["LMDBStore", "MemoryStore", "ObjectGraph", "StoreInterface", "StoreModel"],
+            "Strata": ["ObjectGraph"],
             "StrataSwiftData": ["Foundation"],
             "Platform": ["Synchronization", "Glibc", "Musl", "Darwin"],
         ]

@@ -238,7 +238,7 @@ import Testing
         }
         try await attempt([], "bad.jsonl:1")
         try await attempt(Array(lines.dropFirst()), "bad.jsonl:1", "header")
-        try await attempt([lines[0].replacing("\"$strata\":1", with: "\"$strata\":2")] + lines.dropFirst(), "newer")
+        try await attempt([lines[0].replacing("\"$strata\":1", with: "\"$strata\":3")] + lines.dropFirst(), "newer")
         try await attempt([lines[0].replacing("\"source\":2", with: "\"source\":99")] + lines.dropFirst(), "schema")
         try await attempt([lines[0].replacing("\"string\"", with: "\"strong\"")] + lines.dropFirst(), "schema")
         try await attempt(lines + [lines[1]], "Band 1 occurs twice")
