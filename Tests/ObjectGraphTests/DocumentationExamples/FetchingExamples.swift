@@ -125,10 +125,10 @@ private enum FetchingExamples {
     }
 
     static func sorts(_ request: inout FetchRequest<Track>, _ named: inout EntityFetchRequest) {
-        // Sources/ObjectGraph/Fetching/Requests/SortBy.swift
+        // Sources/ObjectGraph/Fetching/Sorting/SortBy.swift
         request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive)]
         // end
-        // Sources/ObjectGraph/Fetching/Requests/SortBy.swift
+        // Sources/ObjectGraph/Fetching/Sorting/SortBy.swift
         named.sortBy = [.init("playCount", .descending), .init("title", comparing: .caseInsensitive)]
         // end
     }

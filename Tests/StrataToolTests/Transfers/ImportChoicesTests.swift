@@ -82,7 +82,7 @@ import Testing
     // MARK: Real files
 
     private static let data = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/data")
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/data")
     private static let files = [
         "chinook.sqlite", "coredata/SampleModel_V2.sqlite", "coredata/SampleModel2_V2.sqlite", "coredata/SampleModel3_V1.sqlite",
         "coredata/books.sqlite", "coredata/swiftdata.store",
