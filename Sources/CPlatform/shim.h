@@ -1,13 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
-#ifndef __linux__
-#include <pthread.h>
-#endif
 #include <sys/resource.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #else
 #include <sys/mount.h>
 #endif
@@ -15,7 +10,6 @@
 #if defined(__linux__)
 /* Declared here: asking the headers for it (_GNU_SOURCE) changes others of their types, and Swift's module of them has not asked. */
 extern int fallocate(int file, int mode, off_t start, off_t length);
-extern long syscall(long number, ...);
 #endif
 
 /*
@@ -36,14 +30,5 @@ static inline int strata_allocate(int file, long long start, long long end) {
     fstore_t store = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, end - start, 0};
     if (fcntl(file, F_PREALLOCATE, &store) == 0) return 0;
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
-#endif
-}
-
-/* Whether the calling thread is the first of the process. One system call on Linux. */
-static inline int strata_is_main_thread(void) {
-#if defined(__linux__)
-    return syscall(SYS_gettid) == getpid();
-#else
-    return pthread_main_np() != 0;
 #endif
 }

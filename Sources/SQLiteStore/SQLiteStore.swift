@@ -35,7 +35,7 @@ public final class SQLiteStore: ObjectStore {
     private let routing: Routing
     let writer: SQLiteConnection
     let pool: SQLiteReaderPool
-    let logSizeTried = LogAttempts()
+    let logUpkeep = LogUpkeep()
     private let syncing = Mutex(Syncing())
     private let signal: SaveSignal
     /// The state of the file that later transactions are compared with.
@@ -208,11 +208,13 @@ public final class SQLiteStore: ObjectStore {
     public func suspend() throws {
         if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
         try waitForReaders(to: "suspend", pool.closeIdle)
+        known.isUnverified.store(true, ordering: .releasing)
         writer.suspend()
+        // Shortening the log may have used a connection until the writer's was closed.
+        _ = pool.closeIdle()
         // A connection that is opened again has its own setting.
         syncing.withLock { $0.durable = nil }
         signal.end()
-        known.isUnverified.store(true, ordering: .releasing)
     }
 
     /// - Parameter close: A closure that closes idle connections and returns the number of living snapshots.

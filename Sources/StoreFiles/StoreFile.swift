@@ -126,7 +126,8 @@ package enum StoreFile {
             if error == .exists { return nil }
             throw StoreError(error, "\(path) cannot be made")
         }
-        FileAccess(of: file)?.apply(to: made)
+        // A store that may only be read can become writable again.
+        FileAccess(of: file)?.withWritingOwner.apply(to: made)
         do { try PartialFile.syncFolder(of: URL(fileURLWithPath: path)) } catch {
             made.close()
             throw error

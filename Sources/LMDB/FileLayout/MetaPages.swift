@@ -77,7 +77,7 @@ public struct MetaPages: Sendable, Hashable {
             let isSound =
                 numbers == [0, 0] || (numbers[0] % 2 == 0 && (numbers[0] &+ 1 == numbers[1] || numbers[1] &+ 1 == numbers[0]))
             let (newest, older) = numbers[1] > numbers[0] ? (pages[1], pages[0]) : (pages[0], pages[1])
-            // LMDB never gives pages at the end back.
+            // LMDB never shortens a file.
             let isGrown = newest.lastPage >= older.lastPage
             if isSound, isGrown { return .sound(newest) }
             // A process may have committed between the two reads.

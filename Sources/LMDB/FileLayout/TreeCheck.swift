@@ -118,10 +118,11 @@ public struct TreeCheck {
     /// - Parameters:
     ///   - transaction: A commit that a read transaction keeps; nil for the newest.
     ///   - readAtOpening: The name of a tree that is checked whole in every scope.
+    ///   - isWritten: Whether another process may be writing the file. It then may have pages that no commit has yet.
     ///
     /// O(pages in scope), each read once. Memory: one bit per page.
     public static func findings(
-        path: String, transaction: UInt64? = nil, scope: Scope, readAtOpening: String? = nil
+        path: String, transaction: UInt64? = nil, scope: Scope, readAtOpening: String? = nil, isWritten: Bool = false
     ) throws(LMDBError) -> [String]? {
         guard let meta = try MetaPages.commit(transaction, path: path) else { return nil }
         let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
@@ -130,7 +131,7 @@ public struct TreeCheck {
         // A process that died may have left pages behind the last page. Otherwise the number of the last page is wrong, and only pages
         // in use show it.
         let pages = UInt64(size / meta.pageSize)
-        let scope = pages > meta.lastPage + 1 && pages <= pagesToReadAll ? Scope.everything : scope
+        let scope = !isWritten && pages > meta.lastPage + 1 && pages <= pagesToReadAll ? Scope.everything : scope
         var check = TreeCheck(file: file, meta: meta, scope: scope, readAtOpening: readAtOpening, byteCount: size)
         check.walk()
         // Without a reader that keeps the pages, another process may have reused them.

@@ -7,7 +7,9 @@ import StoreModel
 /// The checks of a file before LMDB, which trusts every byte, may map it.
 enum FileCheck {
     /// Checks a file without changing it. Other processes may write meanwhile.
-    static func beforeOpening(_ path: String, _ check: LMDBStore.Options.OpeningCheck) throws {
+    /// - Parameter isWritten: Whether another process has the file open. It then has checked the file itself, and the file may have pages
+    ///   that no commit has yet.
+    static func beforeOpening(_ path: String, _ check: LMDBStore.Options.OpeningCheck, isWritten: Bool = false) throws {
         guard try FileIdentity.of(path: path) != nil else { return }
         try StoreFile.checkSingleName(path)
         switch try MetaPages.read(path: path) {
@@ -19,15 +21,18 @@ enum FileCheck {
                 .formatTooNew,
                 "\(path) was written by a line of LMDB with file format \(version); this library uses \(MetaTable.libraryLine), "
                     + "which reads 1. Export it there and import it here")
-        case .sound: try checkTrees(path, check == .everything ? .everything : .roots)
+        case .sound: try checkTrees(path, check == .everything ? .everything : .roots, isWritten: isWritten)
         }
     }
 
     /// Checks the trees that opening reads. LMDB would crash on damage there.
-    private static func checkTrees(_ path: String, _ scope: TreeCheck.Scope) throws {
+    private static func checkTrees(_ path: String, _ scope: TreeCheck.Scope, isWritten: Bool) throws {
         // Other processes may write meanwhile. In that case, their commit is checked.
         for _ in 0..<8 {
-            guard let findings = try TreeCheck.findings(path: path, scope: scope, readAtOpening: MetaTable.name) else { continue }
+            guard
+                let findings = try TreeCheck.findings(
+                    path: path, scope: scope, readAtOpening: MetaTable.name, isWritten: isWritten)
+            else { continue }
             guard let first = findings.first else { return }
             throw StoreError(.damaged, "\(path) is damaged: \(first). Restore a copy")
         }

@@ -70,7 +70,7 @@ extension LMDBStore {
         if let failure = FilePermission.failure(path, companions: companions, isReadOnly: false) { throw failure }
         do {
             try NewFile.make(path) { try createFile($0, schema: schema, options: options) }
-            try FileCheck.beforeOpening(path, options.openingCheck)
+            try FileCheck.beforeOpening(path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(path))
             let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.count(schema) + 128, options)
             do {
                 try environment.clearDeadReaders()

@@ -67,5 +67,5 @@ extension LMDBStore {
         return UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
     }
 
-    private var overwritten: StoreError { StoreError.fileReplaced(url.path, isGone: false) }
+    var overwritten: StoreError { StoreError.fileReplaced(url.path, isGone: false) }
 }

@@ -21,7 +21,7 @@ extension LMDBStore {
         do {
             guard try FileIdentity.of(path: path) != nil else { throw StoreError.noFileToRead(path) }
             guard try MetaPages.read(path: path) != .empty else { throw StoreError.emptyFileToRead(path) }
-            try FileCheck.beforeOpening(path, options.openingCheck)
+            try FileCheck.beforeOpening(path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(path))
             let (environment, readerless) = try readOnlyEnvironment(
                 path, maximumDatabases: Tables.count(schema) + 128, options: options)
             do {

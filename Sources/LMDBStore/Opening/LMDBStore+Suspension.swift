@@ -33,7 +33,8 @@ extension LMDBStore {
             try suspension.reopening.withLock { _ in
                 guard suspension.isOn.load(ordering: .acquiring) else { return }
                 try checkFileIdentity()
-                try FileCheck.beforeOpening(url.path, options.openingCheck)
+                try FileCheck.beforeOpening(
+                    url.path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(url.path))
                 let maximumDatabases = Tables.count(schema) + 128
                 let (reopened, readerless) =
                     try isReadOnly

@@ -58,6 +58,10 @@ struct LockFile {
         return isFree(opened)
     }
 
+    /// Returns whether another process has the file open, or may have it open. Only for a process that does not have it open and has no lock
+    /// on it: closing the lock file ends the locks of the calling process.
+    static func mayBeOpenElsewhere(_ file: String) -> Bool { (try? isFree(of: file)) != true }
+
     /// Returns whether no other process has a lock on an open lock file; false if that cannot be determined. Needs only read
     /// permission.
     static func isFree(_ lockFile: OpenFile) -> Bool {

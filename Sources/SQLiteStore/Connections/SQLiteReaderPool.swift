@@ -10,10 +10,15 @@ final class SQLiteReaderPool: Sendable {
     private let role: SQLiteConnection.Role
     /// The last write of the file if it must not change while it is read; nil otherwise.
     private let frozen: SQLiteFile.Times?
-    private let idle = Mutex<[SQLiteConnection]>([])
+    private let connections = Mutex(Connections())
     private let isClosed = Atomic(false)
-    /// The connections of the living snapshots.
-    private let lent = Mutex<[ObjectIdentifier: SQLiteConnection]>([:])
+
+    private struct Connections {
+        /// The connections without a read transaction, to be used again.
+        var idle: [SQLiteConnection] = []
+        /// The connections of the living snapshots.
+        var lent: [ObjectIdentifier: SQLiteConnection] = [:]
+    }
 
     private static let idleLimit = 8
     /// A closure that is called after a snapshot has ended; nil for none.
@@ -31,15 +36,16 @@ final class SQLiteReaderPool: Sendable {
     }
 
     func take() throws -> SQLiteConnection {
-        let connection = try idleOrNew()
-        lent.withLock { $0[ObjectIdentifier(connection)] = connection }
-        return connection
-    }
-
-    private func idleOrNew() throws -> SQLiteConnection {
         try checkOpen()
-        if let kept = idle.withLock({ $0.popLast() }) { return kept }
-        return try open()
+        let kept = connections.withLock { connections in
+            let connection = connections.idle.popLast()
+            if let connection { connections.lent[ObjectIdentifier(connection)] = connection }
+            return connection
+        }
+        if let kept { return kept }
+        let connection = try open()
+        connections.withLock { $0.lent[ObjectIdentifier(connection)] = connection }
+        return connection
     }
 
     /// Opens a connection that does not belong to the pool, for a copy of the store.
@@ -71,18 +77,20 @@ final class SQLiteReaderPool: Sendable {
 
     /// Runs `body` with a connection that has no read transaction.
     func withIdle<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
-        let connection = try idleOrNew()
-        defer { keep(connection) }
+        try checkOpen()
+        let connection = try connections.withLock { $0.idle.popLast() } ?? open()
+        defer { if !keep(connection) { connection.close() } }
         return try body(connection)
     }
 
-    private func keep(_ connection: SQLiteConnection) {
-        let isKept = idle.withLock { idle in
-            guard idle.count < Self.idleLimit, !isClosed.load(ordering: .acquiring) else { return false }
-            idle.append(connection)
+    /// Makes a connection idle, unless there are enough. Returns whether it was kept.
+    private func keep(_ connection: SQLiteConnection) -> Bool {
+        connections.withLock { connections in
+            guard connections.idle.count < Self.idleLimit, !isClosed.load(ordering: .acquiring) else { return false }
+            connections.lent.removeValue(forKey: ObjectIdentifier(connection))
+            connections.idle.append(connection)
             return true
         }
-        if !isKept { connection.close() }
     }
 
     /// Refuses new snapshots from now on, and closes the idle connections.
@@ -95,21 +103,22 @@ final class SQLiteReaderPool: Sendable {
     /// Closes the idle connections.
     /// - Returns: The number of living snapshots.
     func closeIdle() -> Int {
-        let old = idle.withLock { idle in
-            defer { idle = [] }
-            return idle
+        let (old, readers) = connections.withLock { connections in
+            defer { connections.idle = [] }
+            return (connections.idle, connections.lent.count)
         }
         for connection in old { connection.close() }
-        return lent.withLock { $0.count }
+        return readers
     }
 
     /// Ends the read transaction of a connection and returns it to the pool. If that fails, closes the connection.
     func giveBack(_ connection: SQLiteConnection) {
+        let hasEnded = (try? connection.endReading()) != nil
         // The connection counts as lent until it is idle or closed.
-        defer { _ = lent.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) } }
-        do { try connection.endReading() } catch { return connection.close() }
-        keep(connection)
-        // While the connection counts as lent, the store is not closed.
+        if !hasEnded || !keep(connection) {
+            connection.close()
+            connections.withLock { _ = $0.lent.removeValue(forKey: ObjectIdentifier(connection)) }
+        }
         didRelease.withLock { $0 }?()
     }
 
@@ -119,7 +128,7 @@ final class SQLiteReaderPool: Sendable {
     /// The caller has copied the whole log into the file, and prevents saves. This method never waits: it skips a snapshot
     /// that is being read.
     func renew(_ newest: Generation) {
-        for connection in lent.withLock({ Array($0.values) }) { connection.renewReading(of: newest) }
+        for connection in connections.withLock({ Array($0.lent.values) }) { connection.renewReading(of: newest) }
     }
 }
 

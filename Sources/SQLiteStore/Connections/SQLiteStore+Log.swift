@@ -10,7 +10,7 @@ import StoreModel
 /// SQLite restarts the log, and writes it from its beginning again, when the whole log is in the file and has no reader. A
 /// snapshot that was taken after a save reads the log. If a new snapshot follows each save, the log always has a reader and
 /// would grow without bound. The snapshot may be of another store or process than the save. Each store therefore moves its own
-/// snapshots of the newest state from a long log into the file: before it writes, and when it has released an older snapshot.
+/// snapshots of the newest state from a long log into the file: before it writes, and when it has released a snapshot.
 extension SQLiteStore {
     /// The size in bytes to which SQLite truncates the log when it restarts it.
     static let logLimit = 4 << 20
@@ -25,7 +25,7 @@ extension SQLiteStore {
     /// Called before a transaction, with the writer's lock.
     func shortenLog() {
         let size = logSize()
-        guard size > Self.longLog, logSizeTried.isDue(size, step: Self.logStep) else { return }
+        guard size > Self.longLog, logUpkeep.beforeWriting.isDue(size, step: Self.logStep) else { return }
         do {
             // Stops where a reader of an older state needs the file unchanged.
             guard try writer.checkpoint() else { return }
@@ -38,16 +38,16 @@ extension SQLiteStore {
         }
     }
 
-    /// Leaves a long log after a snapshot was released, because an older snapshot keeps later saves in the log. Takes about 1 µs if the
-    /// log is short. On the main thread, the work is done on a background queue, because it waits for the disk.
+    /// Lets a background queue leave a long log after a snapshot was released, because an older snapshot keeps later saves in the log.
+    /// Takes about 1 µs, and never waits for the disk.
     func snapshotWasReleased() {
-        guard logSize() > Self.longLog else { return }
-        guard CurrentThread.isMain else { return leaveLog() }
-        DispatchQueue.global(qos: .utility).async { [weak self] in self?.leaveLog() }
+        let size = logSize()
+        guard size > Self.longLog, logUpkeep.afterReading.isDue(size, step: Self.logStep) else { return }
+        logUpkeep.queue.async { [weak self] in self?.leaveLog() }
     }
 
     /// Moves the snapshots of the newest state from a long log into the file, so that another store can restart the log. Never waits
-    /// for a writer, and does nothing if there is one, or if the store is closed. After a failure, a later call tries again.
+    /// for a writer, and does nothing if there is one, or if the store is closed.
     private func leaveLog() {
         writer.withLockIfAvailable {
             guard !writer.isInTransaction, (try? writer.beginWriteAtOnce()) == true else { return }
@@ -55,6 +55,9 @@ extension SQLiteStore {
             try? renewSnapshots()
         }
     }
+
+    /// Waits until the work on the log that released snapshots have caused is done, for tests.
+    package func finishLogWork() { logUpkeep.queue.sync {} }
 
     /// Copies the rest of the log into the file and renews the snapshots of the newest state. The caller prevents saves.
     private func renewSnapshots() throws {
@@ -74,6 +77,16 @@ extension SQLiteStore {
         let size = logSize()
         return Retention(bytes: snapshots.map { $0.generation < newest ? size : 0 })
     }
+}
+
+/// What a store remembers of its attempts to keep the log short.
+final class LogUpkeep: Sendable {
+    /// The attempts before transactions.
+    let beforeWriting = LogAttempts()
+    /// The attempts after snapshots were released.
+    let afterReading = LogAttempts()
+    /// The queue of the attempts after snapshots were released, one at a time.
+    let queue = DispatchQueue(label: "strata.sqlite.log", qos: .utility)
 }
 
 /// The size of the log at the last attempt to shorten it.

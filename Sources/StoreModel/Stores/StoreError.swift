@@ -38,7 +38,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// - `valueTooLarge`: A value does not fit its column or the store.
     /// - `internalInconsistency`: An invariant of the library was violated.
     public enum Code: String, Sendable, Hashable {
-        /// The file was deleted, moved or replaced while it was open. Data saved to it would be lost.
+        /// The file was deleted, moved, replaced or overwritten while it was open. Data saved to it would be lost.
         case fileReplaced
         case cannotOpen, notAStore, damaged, formatTooNew, schemaMismatch, schemaTooNew, inUseElsewhere
         case full, readersFull, storeBusy, readOnly, remoteFileSystem, usedAfterFork, closed, suspended, unsupported
@@ -93,7 +93,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package static func fileReplaced(_ path: String, isGone: Bool) -> StoreError {
         StoreError(
             .fileReplaced,
-            "cannot save to \(path): it was \(isGone ? "deleted or moved" : "replaced by another file") while it was open. "
+            "cannot use \(path): it was \(isGone ? "deleted or moved" : "replaced by another file") while it was open. "
                 + "Close the store and open it again; unsaved changes are lost")
     }
 }

@@ -23,10 +23,7 @@ extension SaveCheck {
             let hasDropped = try settleReferences(rules)
             let hasPaired = rules.hasPairs ? try settlePairs(rules) : false
             let hasUnplaced = rules.hasOrders ? try settleOrders(rules) : false
-            if !hasDropped && !hasPaired && !hasUnplaced {
-                if layer.mayDelete { try unlinkDeleted() }
-                return hasChanged
-            }
+            if !hasDropped && !hasPaired && !hasUnplaced { return hasChanged }
             hasChanged = true
         }
         throw StoreError(.internalInconsistency, "checking a save failed: its relationships do not settle. Report this as a bug.")

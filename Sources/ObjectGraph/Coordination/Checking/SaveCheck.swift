@@ -54,6 +54,7 @@ struct SaveCheck {
         try checkUnique()
         // Changes of relationships may free unique values or bring them back.
         while try settleRelationships() { try checkUnique() }
+        if layer.mayDelete { try unlinkDeleted() }
         try checkValues()
         try deriveValues()
         return layer

@@ -54,19 +54,30 @@ struct SaveTerms: Sendable {
     var rules: RelationshipRules
     /// The rules of properties in that model; nil if it has none.
     var validation: ValidationRules?
+    /// Unchanged objects that the save must also check for conflicts.
+    var watched: Set<ObjectID> = []
+    /// The inserted objects that another context may have inserted too.
+    var restored: Set<ObjectAddress> = []
+    /// The changed objects that other saves changed while the store was suspended.
+    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
 }
 
 extension SaveRequest {
-    var terms: SaveTerms { SaveTerms(policy: policy, preserved: preserved, rules: rules, validation: validation) }
+    var terms: SaveTerms {
+        SaveTerms(
+            policy: policy, preserved: preserved, rules: rules, validation: validation, watched: watched, restored: restored,
+            changedWhileSuspended: changedWhileSuspended)
+    }
 
     /// Creates the request that checks an accepted save again.
     ///
     /// - Parameter base: The state that preceded the save when it was accepted.
     init(checkingAgain save: PendingSave, base: StoreState) {
         self.init(
-            layers: [save.layer], base: base, watched: [], policy: save.terms.policy, durability: .durable,
+            layers: [save.layer], base: base, watched: save.terms.watched, policy: save.terms.policy, durability: .durable,
             origin: save.changes.origin, preserved: save.terms.preserved, rules: save.terms.rules,
-            validation: save.terms.validation)
+            validation: save.terms.validation, restored: save.terms.restored,
+            changedWhileSuspended: save.terms.changedWhileSuspended)
     }
 }
 

@@ -2,7 +2,7 @@ internal import Platform
 import StoreInterface
 import StoreModel
 
-/// Snapshots of states that nobody has read yet. They must be acquired before the next commit, after which their state is gone.
+/// Snapshots of states that no context has read yet. They must be acquired before the next commit, after which their state is gone.
 final class UnacquiredSnapshots: Sendable {
     private struct WeakSnapshot {
         weak var snapshot: LazySnapshot?

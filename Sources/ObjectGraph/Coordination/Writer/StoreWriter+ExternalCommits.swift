@@ -29,7 +29,7 @@ extension StoreWriter {
         lookForExternalCommits()
     }
 
-    /// Checks the newest save of a store against one that it has had before. Without it, another file is under its name.
+    /// Checks the newest save of a store against one that it has had before. An older one shows that the file was replaced.
     ///
     /// - Throws: `StoreError` `.fileReplaced`.
     func checkGeneration(_ found: Generation, since known: Generation) throws {
