@@ -184,7 +184,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 
     /// All keys, in their order. Reads no value, so it also lists values that do not decode.
     public var keys: [Key] { get throws { try all.keys() } }
-    /// All values, in the order of their keys. To read some at a time, use ``forEach(_:_:)`` of ``all``.
+    /// All values, in the order of their keys. To read some at a time, use `forEach` of ``all``.
     ///
     /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
     public var values: [Value] { get throws { try all.entries().map(\.value) } }

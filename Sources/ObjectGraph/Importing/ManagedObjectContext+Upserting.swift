@@ -6,7 +6,7 @@ extension ManagedObjectContext {
     /// Returns the object with a value of a unique attribute, and inserts one with that value if there is none. A new object has the
     /// initial values of its class in its other properties.
     ///
-    /// Finds saved and unsaved objects, as ``find(unique:_:)`` does. nil equals no value, so that nil always inserts an object. If another
+    /// Finds saved and unsaved objects, as `find(unique:_:)` does. nil equals no value, so that nil always inserts an object. If another
     /// context saves an object with the same value first, the merge policy settles it at the save (S108).
     ///
     /// ```swift

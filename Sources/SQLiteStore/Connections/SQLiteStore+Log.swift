@@ -79,7 +79,7 @@ extension SQLiteStore {
     }
 }
 
-/// What a store remembers of its attempts to keep the log short.
+/// The attempts of a store to keep the log short.
 final class LogUpkeep: Sendable {
     /// The attempts before transactions.
     let beforeWriting = LogAttempts()

@@ -40,16 +40,16 @@ extension Condition {
 }
 
 extension SortBy {
-    /// The spelling of ``init(_:by:_:)`` before version 0.1.
-    @available(*, deprecated, renamed: "init(_:by:_:)")
+    /// The spelling of `init(_:by:_:nils:)` before version 0.1.
+    @available(*, deprecated, renamed: "init(_:by:_:nils:)")
     public init<N: PersistentModel, V: AttributeValue>(
         _ relationship: KeyPath<M, N?>, _ attribute: KeyPath<N, V>, _ direction: StoreSort.Direction = .ascending
     ) {
         self.init(relationship, by: attribute, direction)
     }
 
-    /// The spelling of ``init(_:by:_:comparing:)`` before version 0.1.
-    @available(*, deprecated, renamed: "init(_:by:_:comparing:)")
+    /// The spelling of `init(_:by:_:comparing:nils:)` before version 0.1.
+    @available(*, deprecated, renamed: "init(_:by:_:comparing:nils:)")
     public init<N: PersistentModel>(
         _ relationship: KeyPath<M, N?>, _ attribute: KeyPath<N, String>, _ direction: StoreSort.Direction = .ascending,
         comparing comparison: StringComparison
