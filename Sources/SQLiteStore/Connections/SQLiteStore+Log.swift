@@ -41,9 +41,11 @@ extension SQLiteStore {
     /// Lets a background queue leave a long log after a snapshot was released, because an older snapshot keeps later saves in the log.
     /// Takes about 1 µs, and never waits for the disk.
     func snapshotWasReleased() {
-        let size = logSize()
-        guard size > Self.longLog, logUpkeep.afterReading.isDue(size, step: Self.logStep) else { return }
-        logUpkeep.queue.async { [weak self] in self?.leaveLog() }
+        guard logSize() > Self.longLog, !logUpkeep.isQueued.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        logUpkeep.queue.async { [weak self, logUpkeep] in
+            logUpkeep.isQueued.store(false, ordering: .releasing)
+            self?.leaveLog()
+        }
     }
 
     /// Moves the snapshots of the newest state from a long log into the file, so that another store can restart the log. Never waits
@@ -83,9 +85,9 @@ extension SQLiteStore {
 final class LogUpkeep: Sendable {
     /// The attempts before transactions.
     let beforeWriting = LogAttempts()
-    /// The attempts after snapshots were released.
-    let afterReading = LogAttempts()
-    /// The queue of the attempts after snapshots were released, one at a time.
+    /// Whether an attempt after the release of a snapshot is queued. It serves all snapshots that are released until it runs.
+    let isQueued = Atomic(false)
+    /// The queue of the attempts after snapshots were released.
     let queue = DispatchQueue(label: "strata.sqlite.log", qos: .utility)
 }
 

@@ -87,7 +87,7 @@ import Testing
             try save(contract, number)
             if writerReads { own = try contract.snapshot() }
             seen = try other.snapshot()
-            (other as? SQLiteStore)?.finishLogWork()
+            for store in [contract.store, other] { (store as? SQLiteStore)?.finishLogWork() }
             #expect(seen.generation == Generation(number + 1))
             longest = max(longest, logSize(contract))
         }
