@@ -159,7 +159,7 @@ import Testing
             "of: \\A.d, default: Date())", "of: \\A.e, default: (\"\\(1)\" as String))",
             "of: \\A.f, default: (.calm as Mood?))", "of: \\A.g, default: ([Place(name: \"a\")] as [Place]))",
             "of: \\A.h, default: ([:] as [String: Int]))", "of: \\A.i, default: Mood.calm)",
-            "of: \\A.j, default: (60 * 60 as Int))", "of: \\A.k, default: -1)",
+            "of: \\A.j, default: ((60 * 60) as Int))", "of: \\A.k, default: -1)",
             "of: \\A.l, default: (Theme.dark.color(at: 1) as Color))", "of: \\A.m)",
         ] { #expect(text.contains(part), "\(part)") }
     }

@@ -136,7 +136,9 @@ extension ObjectID: CollectionKey {
     /// `ObjectID`.
     public static var keyTypeName: String { "ObjectID" }
 
-    /// Appends the store, the entity and the key, so that the objects of an entity are in the order of their keys.
+    /// Appends the store, the number of the entity in the model, and the key: the objects of an entity are in the order of their keys.
+    ///
+    /// Add new entities at the end of the model, because the file keeps these numbers.
     public func appendKey(to bytes: inout [UInt8], isLast: Bool) {
         store.uuid.appendKey(to: &bytes, isLast: false)
         entity.appendKey(to: &bytes, isLast: false)

@@ -83,14 +83,18 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
             var failure: (any Error)?
             do { value = try self.value(forKey: key) } catch { failure = error }
             let wasNil = value == nil
-            yield &value
-            // An optional chain through nil ends here too. It must not remove a value that cannot be read.
-            if wasNil, value == nil {
-                if let failure { Self.logger.error("\(failure)") }
-                return
+            // Also runs if the access throws.
+            defer {
+                if wasNil, value == nil {
+                    // An optional chain through nil ends here too. It must not remove a value that cannot be read.
+                    if let failure { Self.logger.error("\(failure)") }
+                } else if let failure {
+                    refuse(failure, key)
+                } else {
+                    self[key] = value
+                }
             }
-            if let failure { return refuse(failure, key) }
-            self[key] = value
+            yield &value
         }
     }
 
@@ -116,9 +120,9 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
                 value = defaultValue()
                 failure = error
             }
+            // Also runs if the access throws.
+            defer { if let failure { refuse(failure, key) } else { self[key] = value } }
             yield &value
-            if let failure { return refuse(failure, key) }
-            self[key] = value
         }
     }
 

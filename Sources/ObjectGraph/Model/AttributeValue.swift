@@ -43,11 +43,13 @@ extension AttributeValue {
     public static var fallback: Self? { nil }
     /// null, the default, which means zero or an empty value of the column type.
     public static var missingValue: Value { .null }
-    /// true, the default.
-    @inlinable public static var acceptsEveryValue: Bool { true }
+    /// false, the default, with which no stored value is replaced unasked.
+    @inlinable public static var acceptsEveryValue: Bool { false }
 }
 
 extension AttributeValue where Self: FixedWidthInteger {
+    /// true: a column of integers has no value that the type lacks.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// Creates the integer from `.int` or `.uint`. Returns nil for another storage class, and for a number out of range.
     @inlinable public init?(_ value: Value) {
         switch value {
@@ -116,6 +118,8 @@ extension UInt: AttributeValue {
 }
 
 extension Bool: AttributeValue {
+    /// true: each value of the column is one of the type.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// The column type of Boolean values.
     public static var columnType: ColumnType { .bool }
     /// Creates the value from `.bool`. Returns nil for another storage class.
@@ -128,6 +132,8 @@ extension Bool: AttributeValue {
 }
 
 extension Double: AttributeValue {
+    /// true: each value of the column is one of the type.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// The column type of double-precision numbers.
     public static var columnType: ColumnType { .double }
     /// Creates the number from `.double`. Returns nil for another storage class.
@@ -140,6 +146,8 @@ extension Double: AttributeValue {
 }
 
 extension Float: AttributeValue {
+    /// true: each value of the column is one of the type.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// The column type of single-precision numbers.
     public static var columnType: ColumnType { .float }
     /// Creates the number from `.double`, rounded to single precision. Returns nil for another storage class.
@@ -152,6 +160,8 @@ extension Float: AttributeValue {
 }
 
 extension String: AttributeValue {
+    /// true: each value of the column is one of the type.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// The column type of strings.
     public static var columnType: ColumnType { .string }
     /// Creates the string from `.string`. Returns nil for another storage class.
@@ -164,6 +174,8 @@ extension String: AttributeValue {
 }
 
 extension Data: AttributeValue {
+    /// true: each value of the column is one of the type.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// The column type of bytes.
     public static var columnType: ColumnType { .data }
     /// Creates the bytes from `.data`. Returns nil for another storage class.
@@ -176,6 +188,8 @@ extension Data: AttributeValue {
 }
 
 extension Date: AttributeValue {
+    /// true: each value of the column is one of the type.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// The column type of dates.
     public static var columnType: ColumnType { .date }
     /// Creates the date from a `.double` of seconds since the reference date. Returns nil for another storage class.
@@ -188,6 +202,8 @@ extension Date: AttributeValue {
 }
 
 extension UUID: AttributeValue {
+    /// true: each value of the column is one of the type.
+    @inlinable public static var acceptsEveryValue: Bool { true }
     /// The column type of UUIDs.
     public static var columnType: ColumnType { .uuid }
     /// Creates the UUID from `.uuid`. Returns nil for another storage class.

@@ -84,7 +84,9 @@ struct ModelProperty {
         let text = initialValue.trimmedDescription
         // The parameter is an optional, in which `.none` and other names would have another meaning.
         guard let type, !initialValue.isLiteral else { return text }
-        return "(\(text) as \(type.spelledAsOptional))"
+        // `as` binds closer than the operators of comparisons.
+        let isSequence = initialValue.is(SequenceExprSyntax.self) || initialValue.is(InfixOperatorExprSyntax.self)
+        return "(\(isSequence ? "(\(text))" : text) as \(type.spelledAsOptional))"
     }
 
     /// The type in the source, or the type of an initial value that shows it.

@@ -2,16 +2,20 @@ import SwiftSyntax
 
 extension ExprSyntax {
     /// Whether evaluating the expression has no effect, as far as the source shows it: it consists of literals, operators, members of types, and
-    /// calls of initializers, cases and members of types.
+    /// calls of initializers, cases and members of types with arguments.
     ///
-    /// A call of a function, a closure and a variable could have one, so that they are not evaluated for the description of an entity.
+    /// A call without arguments, as in `Counter.next()`, a closure and a variable could have one, so that they are not evaluated for the
+    /// description of an entity. Forcing an optional could stop the program there, unless it is that of an initializer.
     var isPure: Bool {
         if let text = self.as(StringLiteralExprSyntax.self) { return text.isPure }
         if let array = self.as(ArrayExprSyntax.self) { return array.elements.allSatisfy(\.expression.isPure) }
         if let dictionary = self.as(DictionaryExprSyntax.self) { return dictionary.isPure }
         if let tuple = self.as(TupleExprSyntax.self) { return tuple.elements.allSatisfy(\.expression.isPure) }
         if let prefix = self.as(PrefixOperatorExprSyntax.self) { return prefix.expression.isPure }
-        if let unwrap = self.as(ForceUnwrapExprSyntax.self) { return unwrap.expression.isPure }
+        if let unwrap = self.as(ForceUnwrapExprSyntax.self) {
+            return unwrap.expression.isPure
+                && unwrap.expression.as(FunctionCallExprSyntax.self)?.calledExpression.namesType == true
+        }
         if let sequence = self.as(SequenceExprSyntax.self) {
             return sequence.elements.allSatisfy { $0.is(BinaryOperatorExprSyntax.self) || $0.isPure }
         }
@@ -61,6 +65,7 @@ extension FunctionCallExprSyntax {
         // `[Int]()` and `[String: Int]()`, whose elements are types.
         if calledExpression.is(ArrayExprSyntax.self) || calledExpression.is(DictionaryExprSyntax.self) { return true }
         if calledExpression.namesType { return true }
-        return calledExpression.as(MemberAccessExprSyntax.self).map { ExprSyntax($0).isPure } ?? false
+        guard let member = calledExpression.as(MemberAccessExprSyntax.self) else { return false }
+        return ExprSyntax(member).isPure && (!arguments.isEmpty || member.declName.baseName.text == "init")
     }
 }
