@@ -90,7 +90,7 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// Catches: contexts that go on showing a save that a later flush has written differently, without a failure of its own.
+    /// Catches: contexts that go on showing a save as it was accepted, although the flush wrote it differently and reported no failure.
     @Test func `S093: contexts merge what a flush wrote otherwise than it was accepted`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)
         let coordinator = try PersistentStoreCoordinator.music(store, clock)

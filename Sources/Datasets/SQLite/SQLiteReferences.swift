@@ -121,7 +121,7 @@ struct SQLiteReferences {
         let key = parent.columns[destination.column].name
         guard parent.isIndexed(key) else { return [:] }
         var found: [Value: Value] = [:]
-        // The plus takes the type of its own column from the value, so that the type of the referenced column applies.
+        // The unary plus removes the affinity of the referring column, so that SQLite applies that of the referenced column.
         let (own, other) = ("c." + quoted(table.columns[column].name), "p." + quoted(key))
         try database.forEachRow(
             "SELECT \(own), (SELECT \(other) FROM \(quoted(parent.name)) AS p WHERE \(other) = +\(own) LIMIT 1) "

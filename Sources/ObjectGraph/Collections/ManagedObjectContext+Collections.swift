@@ -11,7 +11,7 @@ extension ManagedObjectContext {
     /// let scores = try context.collection("scores", of: Int.self, key: UUID.self)
     /// ```
     /// A file records the names of types without their modules. Two types of one name are the same type to it: a value of the other type
-    /// either decodes, or is an error of its own (S194).
+    /// that does not decode throws when it is read (S194).
     /// - Parameters:
     ///   - name: The name of the collection in the file.
     ///   - type: The type of the values.

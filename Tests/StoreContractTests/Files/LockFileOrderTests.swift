@@ -28,7 +28,7 @@ import Testing
 
     /// Returns whether this process has a lock on the first byte of the lock file that has its name now.
     ///
-    /// Locks of an open file conflict with the locks of its own process. The descriptor stays open, because closing it would release the
+    /// A lock of an open file conflicts with locks of the same process. The descriptor stays open, because closing it would release the
     /// lock.
     private static func isLocked(_ path: String) -> Bool {
         guard let file = try? OpenFile(path + "-lock", access: .readAndWrite) else { return false }
