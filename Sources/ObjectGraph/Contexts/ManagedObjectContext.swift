@@ -114,12 +114,13 @@ public final class ManagedObjectContext {
     /// Registers the context for saves of other contexts if it merges automatically. A confined context looks for them itself.
     func follow() {
         guard automaticallyMergesChanges, place.confinement == nil, let host else { return }
-        if followsStore { setup.coordinator.register(host, number: number, root: setup.followedRoot) }
+        let place = place
+        if followsStore { setup.coordinator.register(host, at: place, number: number, root: setup.followedRoot) }
         if isRoot { return }
         if setup.parent?.place.executor === place.executor {
-            setup.parent?.host?.runHere { $0.addFollower(host) }
+            setup.parent?.host?.runHere { $0.addFollower(host, at: place) }
         } else {
-            setup.parent?.host?.enqueue { $0.addFollower(host) }
+            setup.parent?.host?.enqueue { $0.addFollower(host, at: place) }
         }
     }
 
@@ -192,7 +193,10 @@ public final class ManagedObjectContext {
     /// Replaces the base state. The caller refreshes objects and notifies observers.
     func setBaseState(_ new: LayerStack.BaseState) {
         // On the main thread, user code waits for this call, and freeing thousands of rows takes as long as the rest of it.
-        if place.executor == nil { BackgroundDeallocator.release(of: layerStack.baseState.state.deferred) }
+        if place.executor == nil {
+            BackgroundDeallocator.release(of: layerStack.baseState.state.deferred)
+            layerStack.pages.releaseInBackground()
+        }
         layerStack.baseState = shown(new)
         layerStack.baseState.state = readable(layerStack.baseState.state)
         if !phase.settlesBaseLater { settleBase() }
@@ -202,6 +206,7 @@ public final class ManagedObjectContext {
 
     /// Acquires the snapshot if objects, observers or unsaved changes depend on it. Otherwise the context keeps no pages from reuse.
     private func settleBase() {
+        if place.executor == nil, place.confinement == nil { place.readsNextState.store(!showsNothing, ordering: .relaxed) }
         guard layerStack.baseState.route?.base == nil, phase.closure == nil else { return }
         if mayRest {
             rest(in: layerStack.baseState.state)
@@ -232,7 +237,7 @@ public final class ManagedObjectContext {
     private func awaitFlushes() {
         guard !automaticallyMergesChanges, !phase.awaitsFlushes, place.confinement == nil, let host else { return }
         phase.awaitsFlushes = true
-        setup.coordinator.register(host, number: number, root: nil, onlyFlushes: true)
+        setup.coordinator.register(host, at: place, number: number, root: nil, onlyFlushes: true)
     }
 
     /// Settles the base state at the end of a save, because its objects are released only after they are clean.
@@ -307,4 +312,5 @@ public final class ManagedObjectContext {
 /// A weak reference to a context.
 struct WeakContext {
     weak var host: (any ContextExecutor)?
+    weak var place: ContextAddress?
 }

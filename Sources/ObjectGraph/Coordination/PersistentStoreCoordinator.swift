@@ -106,10 +106,14 @@ public final class PersistentStoreCoordinator: Sendable {
     /// - Parameters:
     ///   - root: The number of the context's root; nil for a root.
     ///   - onlyFlushes: Whether to notify the context of flushes, but not of saves, because it does not merge.
-    func register(_ host: any ContextExecutor, number: UInt64, root: UInt64?, onlyFlushes: Bool = false) {
+    func register(_ host: any ContextExecutor, at place: ContextAddress, number: UInt64, root: UInt64?, onlyFlushes: Bool = false)
+    {
         contexts.withLock { contexts in
             if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }
-            let notifier = CoalescedNotifier(host, queue: signals, clock: writer.clock, onlyAnnounces: root != nil)
+            let notifier = CoalescedNotifier(host, queue: signals, clock: writer.clock, onlyAnnounces: root != nil) {
+                [weak writer, weak place] in
+                if place?.readsNextState.load(ordering: .relaxed) ?? false { writer?.state.takeBase() }
+            }
             contexts[number] = Follower(notifier: notifier, root: root, onlyFlushes: onlyFlushes)
         }
     }

@@ -65,6 +65,16 @@ import Testing
         #expect(host.count == 1 && clock.waitingCount == 0)
     }
 
+    /// Catches: a main thread that acquires the snapshot of each merge, which another thread could have acquired.
+    @Test func `S154: the merge is prepared on the queue that sends it, before it is sent`() {
+        let counts = Mutex<[Int]>([])
+        let notifier = CoalescedNotifier(host, queue: queue, clock: clock, onlyAnnounces: false) { [host] in
+            counts.withLock { $0.append(host.count) }
+        }
+        notifier.storeDidChange()
+        #expect(counts.withLock { $0 } == [0] && host.count == 1)
+    }
+
     /// Catches: a burst of saves that costs the executor one job each, and a burst whose end is never merged.
     @Test func `S093: saves within one frame are announced once and delivered together at its end`() async {
         let notifier = notifier()

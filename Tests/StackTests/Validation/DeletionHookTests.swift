@@ -1,8 +1,8 @@
 import Foundation
 import ObjectGraph
+import Platform
 import StoreInterface
 import StoreModel
-import Synchronization
 import TestSupport
 import Testing
 

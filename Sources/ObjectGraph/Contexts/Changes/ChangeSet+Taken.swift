@@ -6,6 +6,8 @@ extension ChangeSet {
     ///
     /// A parent drops a child's deletion of an object that no longer exists in the parent (S056).
     func limited(to other: ChangeSet) -> ChangeSet {
+        // Usually nothing was dropped.
+        if entities == other.entities, links == other.links { return self }
         var limited = self
         limited.entities = entities.compactMap { change in
             let pages = other.change(of: change.entity)?.pages ?? []

@@ -20,6 +20,8 @@ struct ChildChanges: Sendable {
     var watched: Set<ObjectID> = []
     /// The changed objects that other saves changed while the store was suspended.
     var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
+    /// Whether a context on the way reads the state after the save at once: see ``ContextAddress/readsNextState``.
+    var readsNextState = false
 }
 
 /// A child's save through this context that waits for the running save.
@@ -79,9 +81,9 @@ extension ManagedObjectContext {
     }
 
     /// Registers a child, which then moves after each save and merge of this context.
-    func addFollower(_ child: any ContextExecutor) {
+    func addFollower(_ child: any ContextExecutor, at place: ContextAddress) {
         observers.children.removeAll { $0.host == nil || $0.host === child }
-        observers.children.append(WeakContext(host: child))
+        observers.children.append(WeakContext(host: child, place: place))
     }
 
     func childSetup(name: String, merging: Bool = false) -> ContextConfiguration {
@@ -161,6 +163,8 @@ extension ManagedObjectContext {
     func tellFollowers(_ changes: ChangeSet?, saved: [Layer] = []) {
         guard !observers.children.isEmpty else { return }
         let new = SealedFoundation(baseState: baseStateForChild(), saved: saved.map(\.id))
+        let isRead = observers.children.contains { $0.place?.readsNextState.load(ordering: .relaxed) ?? false }
+        if isRead { new.baseState.state.takeBase() }
         for child in observers.children {
             child.host?.enqueue { child in
                 if child.automaticallyMergesChanges { child.moveToParent(new, changes: changes) }
@@ -177,7 +181,7 @@ extension ManagedObjectContext {
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, state: stateToReach, origin: origin,
             orphans: tracker.updatesOfDeleted, watched: tracker.watched,
-            changedWhileSuspended: tracker.changedWhileSuspended)
+            changedWhileSuspended: tracker.changedWhileSuspended, readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
     /// The state that the parent must reach before it accepts changes of this context. Usually the parent has reached it already.
@@ -421,6 +425,7 @@ extension ManagedObjectContext {
             for push in pushes {
                 request.changedWhileSuspended.formUnion(push.changedWhileSuspended)
                 request.restored.formUnion(push.orphans.restored)
+                if push.readsNextState { request.readsNextState = true }
             }
             request.trace = trace(of: request)
             setup.writer.submit(request, origin: number) { result in
@@ -449,6 +454,7 @@ extension ManagedObjectContext {
             push.parentViewRevision = layerStack.baseState.parentViewRevision
             push.parentResetGeneration = layerStack.baseState.parentResetGeneration
             push.state = stateToReach
+            push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
             push.watched.formUnion(tracker.watched)
             push.changedWhileSuspended.formUnion(tracker.changedWhileSuspended)
             push.orphans.noteRestored(tracker.updatesOfDeleted.restored)
@@ -462,6 +468,7 @@ extension ManagedObjectContext {
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
         push.watched.formUnion(pushes.flatMap(\.watched))
         for other in pushes {
+            if other.readsNextState { push.readsNextState = true }
             push.changedWhileSuspended.formUnion(other.changedWhileSuspended)
             push.orphans.noteRestored(other.orphans.restored)
         }

@@ -141,7 +141,7 @@ extension ManagedObjectContext {
             durability: durability,
             origin: origin, preserved: traits.preserved, rules: traits.rules, validation: traits.validation,
             mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
-            changedWhileSuspended: tracker.changedWhileSuspended)
+            changedWhileSuspended: tracker.changedWhileSuspended, readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.

@@ -27,6 +27,8 @@ struct SaveRequest: Sendable {
     var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
     /// Whether the save is only previewed. Then its check records every conflict.
     var isPreview = false
+    /// Whether a context on the main actor reads the state after the save at once: see ``ContextAddress/readsNextState``.
+    var readsNextState = false
     /// The report of the save; nil if nothing is installed.
     var trace: SaveTrace?
 

@@ -16,6 +16,8 @@ final class CoalescedNotifier: Sendable {
     private let clock: any WriterClock
     /// Whether the parent of the context moves it, so that saves are only announced here.
     private let onlyAnnounces: Bool
+    /// A closure called before each merge, on the queue that sends it.
+    private let prepareMerge: @Sendable () -> Void
 
     private struct State {
         weak var host: (any ContextExecutor)?
@@ -36,8 +38,12 @@ final class CoalescedNotifier: Sendable {
         case nothing
     }
 
-    init(_ host: any ContextExecutor, queue: DispatchQueue, clock: any WriterClock, onlyAnnounces: Bool) {
+    init(
+        _ host: any ContextExecutor, queue: DispatchQueue, clock: any WriterClock, onlyAnnounces: Bool,
+        prepareMerge: @escaping @Sendable () -> Void = {}
+    ) {
         self.onlyAnnounces = onlyAnnounces
+        self.prepareMerge = prepareMerge
         state = Mutex(State(host: host))
         self.queue = queue
         self.clock = clock
@@ -89,6 +95,7 @@ final class CoalescedNotifier: Sendable {
             state.isWaiting = false
             return state.host
         }
+        prepareMerge()
         host?.enqueue { context in
             // Clear the flags before the context merges, so that a later save schedules the next job.
             self.state.withLock { state in

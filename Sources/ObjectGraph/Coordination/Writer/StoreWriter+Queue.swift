@@ -85,6 +85,7 @@ extension StoreWriter {
                 }
             }
             group.didWrite(lazySnapshot(after: generation))
+            if jobs.contains(where: { $0.request?.readsNextState ?? false }) { group.state.takeBase() }
         } catch {
             shared.withLock { $0.isCommitting = false }
             throw error

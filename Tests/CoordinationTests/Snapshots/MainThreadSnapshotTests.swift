@@ -1,0 +1,40 @@
+import Foundation
+import Platform
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// The threads on which snapshots are acquired.
+@Suite struct MainThreadSnapshotTests {
+    /// Catches: a main thread that opens the store's snapshot of each save that it shows.
+    @Test(arguments: [ContextStack.nested, .masterMainWorker, .hybrid])
+    @MainActor func `S154: the main context shows its children's saves from snapshots that other threads acquire`(
+        _ stack: ContextStack
+    ) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let container = try await PersistentContainer(
+            model: Music.model, store: StoreDescription(name: "faulty") { _ in store }, stack: stack)
+        let main = container.mainContext
+        let results = try Results(EntityFetchRequest("Track"), context: main)
+        let worker = container.newBackgroundContext()
+        let acquired = Mutex(0)
+        for number in 1...6 {
+            // The first saves tell the writer that the main context shows something.
+            if number == 3 {
+                store.fail { call, _ in
+                    if call == .snapshot, Thread.isMainThread { acquired.withLock { $0 += 1 } }
+                    return nil
+                }
+            }
+            await worker.perform { _ = $0.makeTrack("\(number)") }
+            try await worker.save(through: .store)
+            #expect(results.count == number)
+        }
+        store.fail(nil)
+        #expect(acquired.withLock { $0 } == 0)
+        try await container.close()
+    }
+}
