@@ -197,12 +197,9 @@ final class SQLiteConnection: @unchecked Sendable {
     }
 
     private static func copyError(_ code: Int32, copy: OpaquePointer, path: String) -> StoreError {
-        let isFull = code & 0xff == SQLITE_FULL || (code & 0xff == SQLITE_IOERR && SQLiteStatement.hadNoRoom(copy))
+        if let error = StoreError.full(code, database: copy, path: path) { return error }
         let cause = SQLiteError(code: code, database: nil)
-        let reason = "\(path): \(cause.message)"
-        return isFull
-            ? StoreError(.full, "\(reason). Make room on the disk, or raise the limit of the file's size", cause: cause)
-            : StoreError(.inputOutput, "\(reason). Check the disk", cause: cause)
+        return StoreError(.inputOutput, "\(path): \(cause.message). Check the disk", cause: cause)
     }
 
     func integer(_ sql: String, _ values: [Value] = []) throws -> Int64? {
@@ -306,6 +303,7 @@ final class SQLiteConnection: @unchecked Sendable {
     }
 
     private static func openingError(_ code: Int32, database: OpaquePointer?, path: String) -> StoreError {
+        if let database, let error = StoreError.full(code, database: database, path: path) { return error }
         let cause = SQLiteError(code: code, database: database)
         let reason = cause.message
         let isReplaced = database.map(hasMoved) ?? false
@@ -314,7 +312,6 @@ final class SQLiteConnection: @unchecked Sendable {
             case SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
             case SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
             case SQLITE_BUSY: StoreError(.inUseElsewhere, "\(path): another connection keeps it locked; try again")
-            case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
             case SQLITE_READONLY where isReplaced:
                 StoreError(.inUseElsewhere, "\(path) was replaced while it was opened; open it again")
             // SQLITE_READONLY_ROLLBACK, a macro that Swift does not import.

@@ -1,4 +1,7 @@
 internal import CSQLite
+internal import Platform
+import StoreInterface
+import StoreModel
 
 /// An error of SQLite: the `cause` of a `StoreError` of an ``SQLiteStore``.
 ///
@@ -30,4 +33,20 @@ public struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// The message and the code: `disk I/O error (SQLite 778)`.
     public var description: String { "\(message) (SQLite \(code))" }
+}
+
+extension StoreError {
+    /// Returns the error of the last call if it failed because there was no room; nil if it failed for another reason.
+    ///
+    /// SQLite itself reports only one of three causes as a full disk. It keeps the system's error number for some calls, but not for a
+    /// commit. After a failed commit, the thread's `errno` is still that of the write. No other call may therefore come between.
+    static func full(_ code: Int32, database: OpaquePointer, path: String) -> StoreError? {
+        let hadNoRoom =
+            code & 0xff == SQLITE_IOERR
+            && (SystemError.last.isDiskFull || SystemError(number: sqlite3_system_errno(database)).isDiskFull)
+        guard hadNoRoom || code & 0xff == SQLITE_FULL else { return nil }
+        let cause = SQLiteError(code: code, database: database)
+        return StoreError(
+            .full, "\(path): \(cause.message). Make room on the disk, or raise the limit of the file's size", cause: cause)
+    }
 }

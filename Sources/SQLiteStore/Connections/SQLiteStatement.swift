@@ -205,28 +205,14 @@ final class SQLiteStatement {
         return UUID(uuid: start.loadUnaligned(as: uuid_t.self))
     }
 
-    /// Returns whether the last call failed with an I/O error because there was no room. SQLite itself reports only one of
-    /// three causes as a full disk.
-    ///
-    /// SQLite keeps the system's error number for some calls, but not for a commit. After a failed commit, the thread's
-    /// `errno` is still that of the write.
-    static func hadNoRoom(_ database: OpaquePointer) -> Bool {
-        SystemError.last.isDiskFull || SystemError(number: sqlite3_system_errno(database)).isDiskFull
-    }
-
     static func error(_ code: Int32, database: OpaquePointer, path: String) -> StoreError {
-        let isFull = code & 0xff == SQLITE_IOERR && hadNoRoom(database)
+        if let error = StoreError.full(code, database: database, path: path) { return error }
         let cause = SQLiteError(code: code, database: database)
         let reason = cause.message
-        if isFull {
-            return StoreError(
-                .full, "\(path): \(reason); make room on the disk, or raise the limit of the file's size", cause: cause)
-        }
         var error: StoreError =
             switch code & 0xff {
             case SQLITE_READONLY where SQLiteConnection.hasMoved(database):
                 StoreError.fileReplaced(path, isGone: !FileManager.default.fileExists(atPath: path))
-            case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
             case SQLITE_BUSY, SQLITE_LOCKED:
                 StoreError(.inUseElsewhere, "\(path): another connection kept it locked (\(reason)); try again")
             case SQLITE_CORRUPT, SQLITE_NOTADB: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
