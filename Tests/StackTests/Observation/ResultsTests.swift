@@ -32,6 +32,28 @@ import Testing
         #expect(results.isEmpty && watch.count > before)
     }
 
+    /// Catches: an update of rows that look as before, because the context has saved what the results already show.
+    @Test(arguments: Combination.all)
+    func `S143: a context's own save delivers nothing that its results already show`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let results = try Results(Self.popular, context: main)
+        let track = main.makeTrack("a", plays: 10)
+        main.processPendingChanges()
+        try await until("the track is shown") { results.count == 1 }
+        let watch = Watch { _ = results.count }
+        for number in 1...20 {
+            track["title"] = .string("\(number)")
+            main.processPendingChanges()
+            try await until("the change is shown") { watch.count > 0 }
+            // Reading a property of the main context runs after everything that the save has enqueued there.
+            try await container.saveMain()
+            for _ in 0..<20 { await Task.yield() }
+            #expect(watch.take() == 1, "save \(number)")
+        }
+    }
+
     @Test(arguments: Combination.all)
     func `S068: results show a save of another context once it was awaited`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

@@ -164,12 +164,23 @@ extension ManagedObjectContext {
         let own = tracker.log.isEmpty ? ChangeSet() : tracker.log.take(origin) { layerStack.pendingKind($0, $1) }
         if !observers.views.isEmpty {
             let view = sealedView()
+            let (changes, saved) = comparing(changes, saved: saved)
             let all = changes.map { own.isEmpty ? $0 : $0.isEmpty ? own : ChangeSet.union([$0, own]) }
             for observer in observers.views { observer.viewDidChange(view, all, saved: saved) }
         }
         if !own.isEmpty { post(.objectsDidChange, own) }
         let changes = changes ?? ChangeSet()
         if !changes.isEmpty || !refreshed.isEmpty { post(.objectsDidChange, changes, refreshed: refreshed) }
+    }
+
+    /// Counts merged changes as saved ones while a save of this context is running: the merge may bring the changes of that save, which the
+    /// context shows already. Observers compare saved objects in both views.
+    private func comparing(_ changes: ChangeSet?, saved: ChangeSet) -> (changes: ChangeSet?, saved: ChangeSet) {
+        guard layerStack.hasTakenLayers, let changes, !changes.entities.isEmpty else { return (changes, saved) }
+        var (links, objects) = (changes, changes)
+        links.entities = []
+        objects.links = []
+        return (links, saved.isEmpty ? objects : ChangeSet.union([saved, objects]))
     }
 
     func post(_ kind: ContextNotice.Kind, _ changes: ChangeSet, refreshed: [ObjectID] = []) {
