@@ -88,29 +88,6 @@ struct Exploration {
         return findings.isEmpty ? nil : "verify: \(findings)"
     }
 
-    /// Returns the shortest part of a failing sequence that still fails, and its failure.
-    static func shrink(
-        _ steps: [ContextStep], _ kind: StoreKind, seed: UInt64, _ difference: String
-    ) async throws -> ([ContextStep], String) {
-        var (best, found) = (steps, difference)
-        var size = max(1, steps.count / 2)
-        while true {
-            var start = 0
-            var isShorter = false
-            while start < best.count {
-                var part = best
-                part.removeSubrange(start..<min(best.count, start + size))
-                if let other = try await run(part, kind, seed: seed) {
-                    (best, found, isShorter) = (part, other, true)
-                } else {
-                    start += size
-                }
-            }
-            if size == 1, !isShorter { return (best, found) }
-            size = max(1, size / 2)
-        }
-    }
-
     // MARK: Steps
 
     private mutating func addContext(parent: Int?, policy: ContextModel.Policy, container: Int) async throws {

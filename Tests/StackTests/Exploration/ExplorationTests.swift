@@ -12,10 +12,11 @@ import Testing
             let seed = Seed.value &+ run
             var random = SeededGenerator(seed: seed)
             let steps = ContextStep.sequence(30, &random)
-            guard let difference = try await Exploration.run(steps, kind, seed: seed) else { continue }
-            let (shortest, found) = try await Exploration.shrink(steps, kind, seed: seed, difference)
-            let lines = shortest.map { "    \($0)" }.joined(separator: "\n")
-            Issue.record("STRATA_SEED=\(seed), on \(kind): \(found)\n\(lines)")
+            let failure = await Shrinking.failure(of: steps, seed: seed, on: "\(kind)") { steps in
+                try await Exploration.run(steps, kind, seed: seed)
+            }
+            guard let failure else { continue }
+            Issue.record("\(failure)")
             return
         }
     }

@@ -1,217 +1,140 @@
-import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
 import TestSupport
 import Testing
 
-/// Random short sequences of changes by roots, children and batches. After each save the committed state is checked (S050 …
-/// S053).
+/// Random short sequences of changes by roots, children and batches, also in two processes. After each step the committed state is checked
+/// (S050 … S053, S108). A failure prints the shortest failing sequence that was found, and its seed.
 @Suite struct IntegrityExplorer {
-    /// Checks a new context: references lead to objects, one-to-one ends agree, and properties and predicates agree.
+    /// The values of the unique attribute.
+    static let codes = ["A", "B", "C", "D"]
+
+    /// Checks a new context, and records the first fault.
     static func check(_ context: ManagedObjectContext, _ comment: String) throws {
+        if let fault = try fault(in: context) { Issue.record("\(comment): \(fault)") }
+    }
+
+    /// Returns a fault of the state that a new context shows, in words, or nil. References lead to objects, one-to-one ends agree,
+    /// properties and predicates agree, and no two objects have the same unique value.
+    @Sendable static func fault(in context: ManagedObjectContext) throws -> String? {
         for entity in Music.model.entities {
             let objects = try context.objects(entity.name)
             for relationship in entity.relationships {
                 guard case .toOne(let column) = relationship.kind else { continue }
                 let isNil = Set(try context.keys(matching: Music.query(entity.name, .compare(column, .equal, to: .null))))
                 for object in objects {
-                    let key = object[relationship.name].referenceKey
-                    let other = object.relatedObject(relationship.name)
-                    let subject = "\(comment): \(entity.name) \(object.objectID.key).\(relationship.name)"
-                    #expect((key == nil) == (other == nil), "\(subject) leads to nothing: \(String(describing: key))")
-                    #expect((other == nil) == isNil.contains(object.objectID.key), "\(subject): predicate")
-                    guard let other, let inverse = relationship.inverse else { continue }
-                    let back = context.model.entities[relationship.destination].relationships[inverse]
-                    switch back.kind {
-                    case .toOne: #expect(other.relatedObject(back.name) === object, "\(subject): the other end")
-                    case .toMany: #expect(other.relatedObjects(back.name).contains(object), "\(subject): the other end")
-                    }
+                    let fault = self.fault(of: relationship, of: object, isNil: isNil.contains(object.objectID.key), in: context)
+                    if let fault { return "\(entity.name) \(object.objectID.key).\(relationship.name) \(fault)" }
                 }
             }
         }
+        return try uniqueFault(in: context)
     }
 
-    /// Makes one random change, using the objects that the context shows.
-    private static func change(_ context: ManagedObjectContext, _ generator: inout SeededGenerator) throws -> String {
-        func any(_ entity: String, _ generator: inout SeededGenerator) throws -> ManagedObject? {
-            try context.objects(entity).randomElement(using: &generator)
-        }
-        switch Int.random(in: 0..<14, using: &generator) {
-        case 0:
-            context.makeArtist("artist")
-            return "insert artist"
-        case 1:
-            context.insert("Profile")
-            return "insert profile"
-        case 2:
-            context.insert("Album").setRelatedObject("artist", to: try any("Artist", &generator))
-            return "insert album"
-        case 3:
-            context.makeTrack("track").setRelatedObject("album", to: try any("Album", &generator))
-            return "insert track"
-        case 4:
-            context.insert("Playlist")
-            return "insert playlist"
-        case 5, 6, 7:
-            let entity = ["Artist", "Profile", "Album", "Track", "Playlist"].randomElement(using: &generator) ?? "Artist"
-            guard let object = try any(entity, &generator) else { return "" }
-            context.delete(object)
-            return "delete \(entity) \(object.objectID.key)"
-        case 8, 9:
-            guard let artist = try any("Artist", &generator) else { return "" }
-            let profile = Bool.random(using: &generator) ? try any("Profile", &generator) : nil
-            artist.setRelatedObject("profile", to: profile)
-            return "artist \(artist.objectID.key).profile = \(profile.map { "\($0.objectID.key)" } ?? "nil")"
-        case 10:
-            guard let artist = try any("Artist", &generator) else { return "" }
-            let mentor = try any("Artist", &generator)
-            artist.setRelatedObject("mentor", to: mentor)
-            return "artist \(artist.objectID.key).mentor = \(mentor.map { "\($0.objectID.key)" } ?? "nil")"
-        case 11:
-            guard let album = try any("Album", &generator) else { return "" }
-            let artist = try any("Artist", &generator)
-            album.setRelatedObject("artist", to: artist)
-            album["title"] = .string("\(Int.random(in: 0..<9, using: &generator))")
-            return "album \(album.objectID.key).artist = \(artist.map { "\($0.objectID.key)" } ?? "nil")"
-        case 12:
-            guard let track = try any("Track", &generator), let list = try any("Playlist", &generator) else { return "" }
-            if Bool.random(using: &generator) { list.add(track, to: "tracks") } else { list.remove(track, from: "tracks") }
-            return "pair \(track.objectID.key), \(list.objectID.key)"
-        default:
-            guard let artist = try any("Artist", &generator) else { return "" }
-            artist["born"] = .int(Int64.random(in: 0..<9, using: &generator))
-            return "artist \(artist.objectID.key).born"
-        }
-    }
-
-    private static let isPrinting = ProcessInfo.processInfo.environment["STRATA_SEED"] != nil
-    private static let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback]
-
-    /// Saves one level or through to the store, with a random policy of the root.
-    private static func save(
-        _ context: BackgroundContext, below root: BackgroundContext, _ generator: inout SeededGenerator
-    ) async throws -> String {
-        let policy = policies.randomElement(using: &generator) ?? .error
-        await root.perform { $0.mergePolicy = policy }
-        let durability: Durability = Bool.random(using: &generator) ? .durable : .deferred
-        guard Bool.random(using: &generator) else {
-            try await context.save(durability)
-            return "save \(policy) \(durability)"
-        }
-        try await context.save(through: .store, durability)
-        return "save through \(policy) \(durability)"
-    }
-
-    /// Runs one sequence on one store.
-    private static func run(_ kind: StoreKind, seed: UInt64, steps: Int) async throws {
-        let bed = try TestBed(kind)
-        let container = try await bed.container()
-        try await explore(container, "\(kind), seed \(seed)", seed: seed, steps: steps)
-        let findings = try container.coordinator.store.verify()
-        #expect(findings.isEmpty, "\(kind), seed \(seed)")
-    }
-
-    /// Makes the changes of one process. Prints them if the environment has STRATA_SEED.
-    private static func explore(
-        _ container: PersistentContainer, _ comment: String, seed: UInt64, steps: Int
-    ) async throws {
-        var generator = SeededGenerator(seed: seed)
-        let roots = [container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext()]
-        var children: [BackgroundContext] = []
-        for root in roots { children.append(await root.perform { $0.newBackgroundChild() }) }
-        for _ in 0..<steps {
-            let number = Int.random(in: 0..<4, using: &generator)
-            let context = number < 2 ? roots[number] : children[number - 2]
-            let action = Int.random(in: 0..<20, using: &generator)
-            var line = ""
-            do {
-                switch action {
-                case 0..<11:
-                    let seed = generator.next()
-                    line = try await context.perform { context in
-                        var generator = SeededGenerator(seed: seed)
-                        return try change(context, &generator)
-                    }
-                case 11..<15:
-                    line = try await save(context, below: roots[number % 2], &generator)
-                case 15:
-                    line = "refresh"
-                    if number < 2 {
-                        await context.perform { $0.refreshAllObjects() }
-                    } else {
-                        try await context.refreshFromParent()
-                    }
-                case 16:
-                    line = "rollback"
-                    await context.perform { $0.rollback() }
-                case 17:
-                    let entity = ["Artist", "Album", "Profile", "Playlist"].randomElement(using: &generator) ?? "Artist"
-                    line = "batch delete \(entity)"
-                    try await container.coordinator.batchDelete(EntityFetchRequest(entity, limit: 1))
-                case 18:
-                    let seed = generator.next()
-                    line = try await context.perform { context in
-                        var generator = SeededGenerator(seed: seed)
-                        guard let object = try context.objects("Artist").randomElement(using: &generator) else { return "" }
-                        context.refresh(object, mergeChanges: false)
-                        return "drop changes of artist \(object.objectID.key)"
-                    }
-                default:
-                    line = "new child"
-                    if number >= 2 { children[number - 2] = await roots[number - 2].perform { $0.newBackgroundChild() } }
-                }
-                if isPrinting { print("\(number): \(line)") }
-            } catch let error as SaveError {
-                if isPrinting { print("\(number): \(line): \(error)") }
-                await context.perform { $0.rollback() }
-                await roots[number % 2].perform { $0.rollback() }
+    private static func fault(
+        of relationship: Relationship, of object: ManagedObject, isNil: Bool, in context: ManagedObjectContext
+    ) -> String? {
+        let key = object[relationship.name].referenceKey
+        let other = object.relatedObject(relationship.name)
+        guard (key == nil) == (other == nil) else { return "leads to nothing: \(String(describing: key))" }
+        guard (other == nil) == isNil else { return "is \(isNil ? "null" : "not null") for a predicate only" }
+        guard let other, let inverse = relationship.inverse else { return nil }
+        let back = context.model.entities[relationship.destination].relationships[inverse]
+        let isReturned =
+            switch back.kind {
+            case .toOne: other.relatedObject(back.name) === object
+            case .toMany: other.relatedObjects(back.name).contains(object)
             }
-            try await container.coordinator.refresh()
-            try await container.coordinator.newBackgroundContext().perform { try check($0, comment) }
+        return isReturned ? nil : "is not at the other end"
+    }
+
+    private static func uniqueFault(in context: ManagedObjectContext) throws -> String? {
+        let column = Music.column("Track", "isrc")
+        let tracks = try context.objects("Track")
+        for code in codes {
+            let keys = tracks.filter { $0["isrc"] == .string(code) }.map(\.objectID.key)
+            guard keys.count < 2 else { return "tracks \(keys) have the same isrc \(code)" }
+            let found = try context.keys(matching: Music.query("Track", .compare(column, .equal, to: .string(code))))
+            guard found == keys else { return "tracks \(keys) have the isrc \(code), but a predicate finds \(found)" }
         }
-        try await container.coordinator.flush()
+        return nil
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `S050: random roots, children and batches leave no wrong relationship`(_ kind: StoreKind) async throws {
+    func `S050, S108: random roots, children and batches leave no wrong relationship and no equal unique values`(
+        _ kind: StoreKind
+    ) async throws {
+        let hasTracks = Flag()
         for round in 0..<Rounds.of(12, long: 2000) {
             let seed = Seed.value &+ UInt64(round)
-            do {
-                try await Self.run(kind, seed: seed, steps: 60)
-            } catch {
-                Issue.record("\(kind), STRATA_SEED=\(seed): \(error)")
+            let steps = IntegrityStep.sequence(60, seed: seed)
+            let failure = await Shrinking.failure(of: steps, seed: seed, on: "\(kind)") { steps in
+                try await IntegrityRun.fault(of: steps, kind) { context in
+                    if try !context.objects("Track").isEmpty { hasTracks.set() }
+                    return try Self.fault(in: context)
+                }
             }
+            if let failure { return _ = Issue.record("\(failure)") }
         }
+        #expect(hasTracks.wait(atMost: .zero), "STRATA_SEED=\(Seed.value): no track was saved")
     }
 
     /// Catches: changes made by a second process between a read and a save, such as the deletion of an object that is being
-    /// related.
+    /// related, or a unique value that both set.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
-    func `S050: two processes that change one file at random leave no wrong relationship`(_ kind: StoreKind) async throws {
-        for round in 0..<Rounds.of(3, long: 200) {
-            let seed = Seed.value &+ UInt64(2 * round)
-            let bed = try TestBed(kind)
-            let container = try await bed.container()
-            async let first: Void = Self.process(kind, bed.folder, seed)
-            async let second: Void = Self.process(kind, bed.folder, seed &+ 1)
-            _ = await (first, second)
-            let comment = "\(kind), seeds \(seed) and \(seed &+ 1)"
-            try await container.coordinator.refresh()
-            #expect(try container.coordinator.store.snapshot().generation > 0, "\(comment): nothing was saved")
-            try await container.coordinator.newBackgroundContext().perform { try Self.check($0, comment) }
-            let findings = try container.coordinator.store.verify()
-            #expect(findings.isEmpty, "\(comment)")
+    func `S050, S108: two processes that change one file at random leave no wrong relationship and no equal unique values`(
+        _ kind: StoreKind
+    ) async throws {
+        var hasSaved = false
+        for round in 0..<Rounds.of(4, long: 200) {
+            let seed = Seed.value &+ UInt64(round)
+            var processes = TwoProcesses(kind: kind, seed: seed, count: 120)
+            if let failure = await processes.shortestFailure() { return _ = Issue.record("\(failure)") }
+            hasSaved = hasSaved || processes.hasSaved
         }
+        #expect(hasSaved, "STRATA_SEED=\(Seed.value): nothing was saved")
     }
 
-    private static func process(_ kind: StoreKind, _ folder: URL, _ seed: UInt64) async {
-        await #expect(processExitsWith: .success) {
-            [name = kind.rawValue as String, folder = folder as URL, seed = seed as UInt64] in
-            let kind = try #require(StoreKind(rawValue: name))
-            let bed = TestBed(kind, in: folder)
-            let container = try await bed.container()
-            try await IntegrityExplorer.explore(container, "\(name), seed \(seed), one of two processes", seed: seed, steps: 60)
+    // MARK: Shrinking
+
+    @Test func `a failing sequence is shrunk to the steps that it needs, also if it throws`() async {
+        struct Wrong: Error {}
+        let failure = await Shrinking.failure(of: Array(0..<120), seed: 7, on: "numbers") { numbers in
+            guard let first = numbers.firstIndex(of: 17), let second = numbers.firstIndex(of: 80) else { return nil }
+            if numbers.count < 3 { throw Wrong() }
+            return first < second ? "17 before 80" : nil
         }
+        #expect(failure == "STRATA_SEED=7, on numbers: an error that no step expects: Wrong()\n    17\n    80")
+        #expect(await Shrinking.failure(of: [1, 2], seed: 7, on: "numbers") { _ in nil } == nil)
+    }
+
+    /// The check is wrong on purpose: a track is no fault. An insertion and one or two saves are enough for it.
+    @Test func `a wrong check of one process is shrunk to a few steps`() async throws {
+        var lines: [Substring] = []
+        for seed in 0..<50 as Range<UInt64> where lines.isEmpty {
+            let steps = IntegrityStep.sequence(60, seed: seed)
+            let failure = await Shrinking.failure(of: steps, seed: seed, on: "memory") { steps in
+                try await IntegrityRun.fault(of: steps, .memory, check: TwoProcesses.trackFault)
+            }
+            lines = failure?.split(separator: "\n") ?? []
+        }
+        try #require(!lines.isEmpty)
+        #expect(lines[0].contains(", on memory: after step ") && lines[0].hasSuffix("there is a track"), "\(lines)")
+        #expect(lines.count <= 4 && lines.contains { $0.hasSuffix("insertTrack") }, "\(lines)")
+    }
+
+    @Test func `a wrong check of two processes is shrunk to a few steps`() async throws {
+        var lines: [Substring] = []
+        // Even seeds, with which the processes take turns.
+        for seed in 0..<25 as Range<UInt64> where lines.isEmpty {
+            var processes = TwoProcesses(kind: .lmdb, seed: 2 * seed, count: 40, isCheckWrong: true)
+            lines = await processes.shortestFailure()?.split(separator: "\n") ?? []
+        }
+        try #require(!lines.isEmpty)
+        #expect(
+            lines[0].contains(", on lmdb, two processes in turns: process ") && lines[0].hasSuffix("there is a track"), "\(lines)"
+        )
+        #expect(lines.count <= 4 && lines.contains { $0.hasSuffix("insertTrack") }, "\(lines)")
     }
 }

@@ -1,0 +1,147 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+
+/// Takes the steps of one process in two roots and their children, and checks the committed state after each step.
+struct IntegrityRun {
+    /// A check of a new context: returns a fault in words, or nil.
+    typealias Check = @Sendable (ManagedObjectContext) throws -> String?
+
+    private static let isPrinting = ProcessInfo.processInfo.environment["STRATA_SEED"] != nil
+
+    private let container: PersistentContainer
+    private let check: Check
+    private let roots: [BackgroundContext]
+    private var children: [BackgroundContext] = []
+
+    init(_ container: PersistentContainer, check: @escaping Check = IntegrityExplorer.fault) async {
+        self.container = container
+        self.check = check
+        roots = [container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext()]
+        for root in roots { children.append(await root.perform { $0.newBackgroundChild() }) }
+    }
+
+    /// Takes the steps on a new store. Returns the first fault, or nil.
+    static func fault(of steps: [IntegrityStep], _ kind: StoreKind, check: @escaping Check) async throws -> String? {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        var run = await IntegrityRun(container, check: check)
+        for step in steps {
+            if let fault = try await run.take(step) { return fault }
+        }
+        try await container.flush()
+        return try await run.finalFault()
+    }
+
+    /// Takes a step. Returns a fault of the committed state after it, or nil.
+    mutating func take(_ step: IntegrityStep) async throws -> String? {
+        let context = step.context < 2 ? roots[step.context] : children[step.context - 2]
+        do {
+            try await act(step, context)
+            if Self.isPrinting { print(step) }
+        } catch let error as SaveError {
+            if Self.isPrinting { print("\(step): \(error)") }
+            await context.perform { $0.rollback() }
+            await roots[step.context % 2].perform { $0.rollback() }
+        }
+        return try await committedFault().map { "after step \(step.number): \($0)" }
+    }
+
+    /// Checks the newest committed state, including that of other processes.
+    func committedFault() async throws -> String? {
+        try await container.coordinator.refresh()
+        let check = check
+        return try await container.coordinator.newBackgroundContext().perform { try check($0) }
+    }
+
+    /// Checks the committed state and the file.
+    func finalFault() async throws -> String? {
+        if let fault = try await committedFault() { return "at the end: \(fault)" }
+        let findings = try container.coordinator.store.verify()
+        return findings.isEmpty ? nil : "verify: \(findings)"
+    }
+
+    private mutating func act(_ step: IntegrityStep, _ context: BackgroundContext) async throws {
+        let seed = step.seed
+        switch step.action {
+        case .change(let change):
+            try await context.perform { context in
+                var generator = SeededGenerator(seed: seed)
+                try Self.make(change, context, &generator)
+            }
+        case .save(let policy, let isDeferred, let isThrough):
+            await roots[step.context % 2].perform { $0.mergePolicy = IntegrityTests.policies[policy] }
+            let durability: Durability = isDeferred ? .deferred : .durable
+            if isThrough {
+                try await context.save(through: .store, durability)
+            } else {
+                try await context.save(durability)
+            }
+        case .refresh where step.context < 2: await context.perform { $0.refreshAllObjects() }
+        case .refresh: try await context.refreshFromParent()
+        case .rollback: await context.perform { $0.rollback() }
+        case .batchDelete:
+            var generator = SeededGenerator(seed: seed)
+            let entity = ["Artist", "Album", "Profile", "Playlist"].randomElement(using: &generator) ?? "Artist"
+            try await container.coordinator.batchDelete(EntityFetchRequest(entity, limit: 1))
+        case .dropChanges:
+            try await context.perform { context in
+                var generator = SeededGenerator(seed: seed)
+                guard let object = try Self.any("Artist", context, &generator) else { return }
+                context.refresh(object, mergeChanges: false)
+            }
+        case .newChild:
+            let number = step.context % 2
+            if step.context >= 2 { children[number] = await roots[number].perform { $0.newBackgroundChild() } }
+        }
+    }
+
+    private static func any(
+        _ entity: String, _ context: ManagedObjectContext, _ generator: inout SeededGenerator
+    ) throws -> ManagedObject? {
+        try context.objects(entity).randomElement(using: &generator)
+    }
+
+    /// Makes a change, using the objects that the context shows.
+    private static func make(
+        _ change: IntegrityStep.Change, _ context: ManagedObjectContext, _ generator: inout SeededGenerator
+    ) throws {
+        switch change {
+        case .insertArtist: context.makeArtist("artist")
+        case .insertProfile: context.insert("Profile")
+        case .insertAlbum: context.insert("Album").setRelatedObject("artist", to: try any("Artist", context, &generator))
+        case .insertTrack:
+            let track = context.makeTrack("track")
+            track.setRelatedObject("album", to: try any("Album", context, &generator))
+            track["isrc"] = code(&generator)
+        case .insertPlaylist: context.insert("Playlist")
+        case .delete:
+            let entity = ["Artist", "Profile", "Album", "Track", "Playlist"].randomElement(using: &generator) ?? "Artist"
+            if let object = try any(entity, context, &generator) { context.delete(object) }
+        case .setProfile:
+            guard let artist = try any("Artist", context, &generator) else { return }
+            artist.setRelatedObject("profile", to: generator.chance(50) ? try any("Profile", context, &generator) : nil)
+        case .setMentor:
+            guard let artist = try any("Artist", context, &generator) else { return }
+            artist.setRelatedObject("mentor", to: try any("Artist", context, &generator))
+        case .setArtist:
+            guard let album = try any("Album", context, &generator) else { return }
+            album.setRelatedObject("artist", to: try any("Artist", context, &generator))
+            album["title"] = .string("\(generator.below(9))")
+        case .pair:
+            guard let track = try any("Track", context, &generator), let list = try any("Playlist", context, &generator) else {
+                return
+            }
+            if generator.chance(50) { list.add(track, to: "tracks") } else { list.remove(track, from: "tracks") }
+        case .setBorn: try any("Artist", context, &generator)?["born"] = .int(Int64(generator.below(9)))
+        case .setCode: try any("Track", context, &generator)?["isrc"] = code(&generator)
+        }
+    }
+
+    /// Returns one of few unique values, which several contexts therefore set, or null.
+    private static func code(_ generator: inout SeededGenerator) -> Value {
+        generator.chance(20) ? .null : .string(IntegrityExplorer.codes[generator.below(IntegrityExplorer.codes.count)])
+    }
+}

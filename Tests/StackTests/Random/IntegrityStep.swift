@@ -1,0 +1,74 @@
+import ObjectGraph
+import TestSupport
+
+/// One step of a random sequence of changes and saves. It chooses objects among those that its context shows, with a generator of its own,
+/// so that every part of a sequence is a valid sequence.
+struct IntegrityStep: Sendable, CustomStringConvertible {
+    /// A change of a context.
+    enum Change: String, Sendable, CaseIterable {
+        case insertArtist, insertProfile, insertAlbum, insertTrack, insertPlaylist, delete, setProfile, setMentor, setArtist, pair
+        case setBorn, setCode
+    }
+
+    enum Action: Sendable, CustomStringConvertible {
+        case change(Change)
+        case save(policy: Int, isDeferred: Bool, isThrough: Bool)
+        case refresh, rollback, batchDelete, dropChanges, newChild
+
+        var description: String {
+            switch self {
+            case .change(let change): change.rawValue
+            case .save(let policy, let isDeferred, let isThrough):
+                "save\(isThrough ? "Through" : "")(\(IntegrityTests.policies[policy])\(isDeferred ? ", deferred" : ""))"
+            case .refresh: "refresh"
+            case .rollback: "rollback"
+            case .batchDelete: "batchDelete"
+            case .dropChanges: "dropChanges"
+            case .newChild: "newChild"
+            }
+        }
+    }
+
+    /// The position in the whole sequence, which a part keeps.
+    var number: Int
+    /// The process that takes the step, from 0.
+    var process: Int
+    /// A root (0, 1), or the child of a root (2, 3).
+    var context: Int
+    var action: Action
+    /// The seed of the choice of objects and values.
+    var seed: UInt64
+
+    var description: String { "\(number): process \(process), context \(context), \(action)" }
+
+    /// Returns the sequence of a seed.
+    static func sequence(_ count: Int, seed: UInt64, processes: Int = 1) -> [IntegrityStep] {
+        var random = SeededGenerator(seed: seed)
+        return (0..<count).map { number in
+            IntegrityStep(
+                number: number, process: random.below(processes), context: random.below(4), action: action(&random),
+                seed: random.next())
+        }
+    }
+
+    private static func action(_ random: inout SeededGenerator) -> Action {
+        switch random.below(20) {
+        case 0..<11:
+            let weights: [Change: Int] = [
+                .insertArtist: 2, .insertProfile: 2, .insertAlbum: 2, .insertTrack: 5, .insertPlaylist: 2, .delete: 3,
+                .setProfile: 2,
+                .setCode: 4,
+            ]
+            let changes = Change.allCases.flatMap { Array(repeating: $0, count: weights[$0] ?? 1) }
+            return .change(changes.randomElement(using: &random) ?? .insertArtist)
+        case 11..<15:
+            let policy = random.below(IntegrityTests.policies.count)
+            return .save(policy: policy, isDeferred: random.chance(50), isThrough: random.chance(50))
+        case 15: return .refresh
+        case 16: return .rollback
+        case 17: return .batchDelete
+        case 18: return .dropChanges
+        default: return .newChild
+        }
+    }
+}
