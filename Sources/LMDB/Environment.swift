@@ -92,6 +92,7 @@ public final class Environment: @unchecked Sendable {
     /// Opens an environment. Blocks: reads the file's first pages and acquires its lock file.
     public init(path: String, options: Options) throws(LMDBError) {
         processForks = ForkCount.current
+        try LMDBLibrary.check()
         var size = options.mapSize
         while true {
             do throws(LMDBError) {

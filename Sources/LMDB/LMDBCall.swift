@@ -14,6 +14,7 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case copyToDescriptor = "mdb_env_copyfd2"
     case copy = "mdb_env_copy2"
     case fileDescriptor = "mdb_env_get_fd"
+    case version = "mdb_version"
     /// A call of the system: `fallocate`, `F_PREALLOCATE`.
     case reserve = "fallocate"
     case begin = "mdb_txn_begin"
@@ -43,6 +44,15 @@ public enum LMDBLibrary {
         _ = mdb_version(&major, &minor, &patch)
         return "\(major).\(minor)"
     }()
+
+    /// The release line whose page layout this module knows.
+    static let knownLine = "0.9"
+
+    /// Refuses a library of a release line whose page layout is unknown, because this module also reads pages without the library.
+    /// - Throws: ``LMDBError`` `.versionMismatch`
+    package static func check(_ line: String = line) throws(LMDBError) {
+        guard line == knownLine else { throw LMDBError(returnCode: MDB_VERSION_MISMATCH, call: .version) }
+    }
 }
 
 /// Injects failures into the calls of LMDB, on all threads, in DEBUG builds.

@@ -71,6 +71,8 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case .notFound: "There is no such key."
         case .damaged: "The file is damaged, or was open twice in one process: restore it from a copy."
         case .notLMDB: "This is not an LMDB file: check the path."
+        case .versionMismatch where call == .version:
+            "The layout of pages is known for LMDB \(LMDBLibrary.knownLine) only: link a library of that release line."
         case .versionMismatch: "The file is of another LMDB release line than \(LMDBLibrary.line): export there, import here."
         case .mapFull: "The map is full: enlarge it, or delete something."
         case .mapResized: "Another process enlarged the file: adopt its size while no transaction is open."

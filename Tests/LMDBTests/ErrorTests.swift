@@ -27,6 +27,23 @@ import Testing
         #expect(failure { _ = try temporary.open("three", .integers) } == .databasesFull)
     }
 
+    @Test func `a library of an unknown release line is refused`() throws {
+        try LMDBLibrary.check()
+        try LMDBLibrary.check("0.9")
+        for line in ["1.0", "0.10", "0.8", ""] {
+            let error = #expect(throws: LMDBError.self) { try LMDBLibrary.check(line) }
+            #expect(error?.code == .versionMismatch && error?.description.hasPrefix("mdb_version: ") == true)
+            #expect(error?.remedy == "The layout of pages is known for LMDB 0.9 only: link a library of that release line.")
+        }
+    }
+
+    @Test func `a sub-database of another kind is refused`() throws {
+        let temporary = try TemporaryEnvironment()
+        _ = try temporary.open("one", .bytes)
+        #expect(failure { _ = try temporary.open("one", .integers) } == .incompatible)
+        #expect(failure { _ = try temporary.open("one", .bytesToIntegers) } == .incompatible)
+    }
+
     @Test func aFolderThatDoesNotExistIsASystemError() {
         let code = failure {
             _ = try Environment(path: "/nowhere/at/all/data", options: .init(mapSize: 1 << 20))

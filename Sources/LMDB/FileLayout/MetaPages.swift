@@ -28,13 +28,37 @@ public struct MetaPages: Sendable, Hashable {
     var freeRoot: UInt64 { freeTree.root }
     var mainRoot: UInt64 { mainTree.root }
 
-    /// The counts in a meta page about a tree, with which a walk through the tree is compared.
+    /// LMDB's record of a tree, with which a walk through the tree is compared. It is in a meta page, or in the main tree.
     struct TreeRecord: Sendable, Hashable {
+        static let byteCount = 48
+
         var flags: UInt16
         /// The number of levels.
         var depth: UInt16
+        var branchPages: UInt64
+        var leafPages: UInt64
+        /// The number of pages of values that have pages of their own.
+        var overflowPages: UInt64
         var entries: UInt64
         var root: UInt64
+
+        /// The number of pages, as far as they can be added.
+        var pages: UInt64 {
+            [branchPages, leafPages, overflowPages].reduce(0) { $0.addingReportingOverflow($1).overflow ? .max : $0 + $1 }
+        }
+
+        /// Reads the record at an offset of a page.
+        init(_ bytes: [UInt8], at offset: Int) { self = bytes.withUnsafeBytes { TreeRecord($0, at: offset) } }
+
+        init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+            func number<T: FixedWidthInteger>(_ offset: Int, _ type: T.Type) -> T {
+                bytes.loadUnaligned(fromByteOffset: offset, as: T.self)
+            }
+            (flags, depth) = (number(offset + 4, UInt16.self), number(offset + 6, UInt16.self))
+            (branchPages, leafPages) = (number(offset + 8, UInt64.self), number(offset + 16, UInt64.self))
+            overflowPages = number(offset + 24, UInt64.self)
+            (entries, root) = (number(offset + 32, UInt64.self), number(offset + 40, UInt64.self))
+        }
     }
 
     /// The expected size of the file in bytes, up to the last page.
@@ -48,11 +72,6 @@ public struct MetaPages: Sendable, Hashable {
     private static let pageSizeOffset = 40
     private static let freeTreeOffset = 40
     private static let mainTreeOffset = 88
-    // Offsets in the record of a tree.
-    private static let treeFlagsOffset = 4
-    private static let treeDepthOffset = 6
-    private static let treeEntriesOffset = 32
-    private static let treeRootOffset = 40
     private static let lastPageOffset = 136
     private static let transactionOffset = 144
     private static let count = 152
@@ -161,12 +180,7 @@ public struct MetaPages: Sendable, Hashable {
             guard number(transactionOffset, UInt64.self) < 1 << 62 else {
                 return .failure(Problem(finding: .damaged("its meta page gives an impossible number of commits")))
             }
-            func tree(_ offset: Int) -> TreeRecord {
-                TreeRecord(
-                    flags: number(offset + treeFlagsOffset, UInt16.self), depth: number(offset + treeDepthOffset, UInt16.self),
-                    entries: number(offset + treeEntriesOffset, UInt64.self), root: number(offset + treeRootOffset, UInt64.self))
-            }
-            let (free, main) = (tree(freeTreeOffset), tree(mainTreeOffset))
+            let (free, main) = (TreeRecord(bytes, at: freeTreeOffset), TreeRecord(bytes, at: mainTreeOffset))
             for root in [free.root, main.root] {
                 guard root == .max || (root >= 2 && root <= lastPage) else {
                     return .failure(Problem(finding: .damaged("its meta page points to page \(root) of \(lastPage)")))

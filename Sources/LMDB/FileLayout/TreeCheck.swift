@@ -6,8 +6,8 @@ internal import Platform
 public struct TreeCheck {
     /// The part of the file to read.
     public enum Scope: Sendable {
-        /// The main tree, the list of free pages, the root page of each other tree, and one whole tree: a few pages, for opening. Of a
-        /// long list, the newest part.
+        /// The main tree, the list of free pages, and one whole tree. Of each other tree, the root and up to 32 more pages. Of a long
+        /// list, the newest part. For opening.
         case roots
         /// Every page of every tree, once.
         case everything
@@ -37,6 +37,10 @@ public struct TreeCheck {
         var isValues = false
         /// Whether the whole tree is checked in every scope.
         var isReadAtOpening = false
+        /// Whether all pages are read in the scope of opening, because the tree has few.
+        var isSmall = false
+        /// The number of levels of the tree's record; nil if pages are not compared with it.
+        var depth: Int?
 
         /// Creates the rules from the flags of a tree's record. Returns nil for a kind that Strata never creates.
         init?(flags: UInt16) {
@@ -72,22 +76,36 @@ public struct TreeCheck {
 
     private static let headerSize = LeafPage.Layout.headerSize
     private static let entryHeaderSize = LeafPage.Layout.entryHeaderSize
-    /// The size of a tree's record: flags, depth, counts, and the root at offset 40.
-    private static let treeSize = 48
-    private static let entriesOffset = 32
-    private static let rootOffset = 40
+    private static let treeSize = MetaPages.TreeRecord.byteCount
     private static let mostLevels = 32
     private static let mostFindings = 100
     private static let none = UInt64.max
     /// The number of pages of the free list that opening reads. They name about 130,000 free pages.
     private static let freeListPagesAtOpening = 256
+    /// The number of pages of each named tree that opening reads. Smaller trees are read whole.
+    private static let treePagesAtOpening = 32
     /// The number of pages of a file up to which its unexpected end is a reason to read all of it.
     private static let pagesToReadAll = 1 << 14
+    /// The number of pages of a file up to which a check of roots has one bit per page: two megabytes.
+    private static let pagesWithBits: UInt64 = 1 << 24
 
     private struct Counts {
         var entries: UInt64 = 0
         /// The number of levels.
         var depth = 0
+        var branchPages: UInt64 = 0
+        var leafPages: UInt64 = 0
+        var overflowPages: UInt64 = 0
+        /// Whether every leaf was read, so that the entries and the pages of values are known.
+        var hasAllLeaves = true
+        /// Whether every branch was read, so that the number of leaves is known.
+        var hasAllBranches = true
+    }
+
+    /// A tree that the main tree names.
+    private struct NamedTree {
+        var name: String
+        var record: MetaPages.TreeRecord
     }
 
     private let file: OpenFile
@@ -95,12 +113,15 @@ public struct TreeCheck {
     private let scope: Scope
     private let readAtOpening: String?
     private let filePages: UInt64
-    /// One bit per page, if every page is checked.
+    /// One bit per page; empty in a check of the roots of a very large file.
     private var seen: [UInt64]
-    /// The pages visited in a check of roots. Damage may lead to the same pages again and again.
+    /// The pages visited in such a check. Damage may lead to the same pages again and again.
     private var visited: Set<UInt64> = []
     /// The entries and levels of the current tree.
     private var counts = Counts()
+    private var namedTrees: [NamedTree] = []
+    /// The number of pages of the current named tree that may still be read.
+    private var treePagesLeft = Int.max
     /// The number of pages of the free list that may still be read.
     private var freeListPagesLeft = Int.max
     /// Whether a part of the free list was left out.
@@ -145,13 +166,16 @@ public struct TreeCheck {
         self.meta = meta
         self.scope = scope
         filePages = min(UInt64(byteCount / meta.pageSize), meta.lastPage + 1)
-        seen = scope == .everything ? Array(repeating: 0, count: Int(filePages / 64 + 1)) : []
+        let hasBits = scope == .everything || filePages <= Self.pagesWithBits
+        seen = hasBits ? Array(repeating: 0, count: Int(filePages / 64 + 1)) : []
     }
 
     private mutating func walk() {
         tree(meta.mainRoot, owner: "the main tree", level: 0, rules: .main)
         if scope == .everything || isStore { compare(meta.mainTree, "the main tree") }
         if isStore, meta.mainTree.flags != 0 { report("the main tree is of a kind that no store has") }
+        // Runs after the main tree, when it is known whether the file is a store.
+        for tree in namedTrees { check(tree) }
         // LMDB keeps flags of the whole file there too.
         if isStore, meta.freeTree.flags & 0x3E != 8 { report("the free list is of a kind that it never has") }
         let isShort = filePages <= meta.lastPage
@@ -232,7 +256,7 @@ public struct TreeCheck {
             report("\(owner) leads to page \(number), outside of the file's \(filePages)")
             return false
         }
-        guard scope == .everything else {
+        guard !seen.isEmpty else {
             if visited.insert(number).inserted { return true }
             report("\(owner) leads to page \(number), which is in use elsewhere")
             return false
@@ -284,13 +308,18 @@ public struct TreeCheck {
         guard scope == .roots || flags == kind | flags & Flags.numbers else {
             return report("page \(root) of \(owner) has flags that no page in a file has")
         }
+        if let depth = rules.depth, (level + 1 == depth) != (kind == Flags.leaf) {
+            return report("\(owner) has a page at level \(level + 1) that does not fit the \(depth) levels of its record")
+        }
+        if kind == Flags.branch { counts.branchPages += 1 } else { counts.leafPages += 1 }
         if kind == Flags.leaf, isNumbers { numbers(bytes, range: 0..<meta.pageSize, number: root, owner: owner) }
-        if scope == .everything, isNumbers != (rules.isValues && kind == Flags.leaf) {
+        if scope == .everything || rules.depth != nil, isNumbers != (rules.isValues && kind == Flags.leaf) {
             return report("page \(root) of \(owner) is of another kind than its tree")
         }
         if isNumbers { return }
         guard let entries = entries(bytes, range: 0..<meta.pageSize, number: root, owner: owner) else { return }
-        if scope == .roots, !rules.isMain, !rules.isFreeList, !rules.isReadAtOpening { return }
+        // Of a file of another program, roots only.
+        if scope == .roots, !rules.isMain, !rules.isFreeList, rules.depth == nil { return }
         // LMDB descends between two entries. Its free list may temporarily have fewer.
         guard entries.count >= (kind == Flags.branch && !rules.isFreeList ? 2 : 1) else {
             return report("page \(root) of \(owner) has too few entries")
@@ -302,14 +331,39 @@ public struct TreeCheck {
                 // LMDB never reads the key of the first entry.
                 if position > 0, !checkKey(bytes, entry: entry, page: root, owner: owner, rules: rules) { return }
                 let low = UInt64(Self.number(bytes, at: entry, as: UInt32.self))
-                tree(
-                    low | UInt64(Self.number(bytes, at: entry + 4, as: UInt16.self)) << 32, owner: owner, level: level + 1,
-                    rules: rules)
+                let child = low | UInt64(Self.number(bytes, at: entry + 4, as: UInt16.self)) << 32
+                let isFirst = position == 0
+                if mayReadChild(isFirst: isFirst, level: level + 1, rules: rules) {
+                    tree(child, owner: owner, level: level + 1, rules: rules)
+                } else if !skip(child, owner: owner, level: level + 1, rules: rules) {
+                    return
+                }
             } else {
                 guard checkKey(bytes, entry: entry, page: root, owner: owner, rules: rules) else { return }
                 value(bytes, entry: entry, number: root, owner: owner, level: level, rules: rules)
             }
         }
+    }
+
+    /// Returns whether a child of a branch is to be read, and counts it. At opening, that is the first leaf of each branch, and all leaves
+    /// of a small tree.
+    private mutating func mayReadChild(isFirst: Bool, level: Int, rules: Rules) -> Bool {
+        guard scope == .roots, !rules.isReadAtOpening, let depth = rules.depth else { return true }
+        guard isFirst || rules.isSmall || level + 1 < depth else { return false }
+        return mayReadTree()
+    }
+
+    /// Returns whether another page of a named tree may be read, and counts it.
+    private mutating func mayReadTree() -> Bool {
+        treePagesLeft -= 1
+        return treePagesLeft >= 0
+    }
+
+    /// Counts a child that is not read as in use.
+    private mutating func skip(_ child: UInt64, owner: String, level: Int, rules: Rules) -> Bool {
+        if level + 1 == rules.depth { counts.leafPages += 1 } else { counts.hasAllBranches = false }
+        counts.hasAllLeaves = false
+        return take(child, count: 1, owner)
     }
 
     /// Returns whether so many pages of the free list may be read, and counts them.
@@ -385,16 +439,14 @@ public struct TreeCheck {
             bigValue(Self.number(bytes, at: start, as: UInt64.self), size: size, owner: owner, rules: rules)
         case Flags.subTree where rules.isMain:
             let name = String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self)
-            var rules = Rules(flags: Self.number(bytes, at: start + 4, as: UInt16.self))
-            rules?.isReadAtOpening = name == readAtOpening
             if name == readAtOpening { isStore = true }
-            record(bytes, start: start, name: name, level: 0, rules: rules)
+            namedTrees.append(NamedTree(name: name, record: MetaPages.TreeRecord(bytes, at: start)))
         case Flags.subTree | Flags.duplicates where rules.hasNumberValues:
             // The record also contains the width of the tree's numbers.
             guard Self.number(bytes, at: start, as: UInt32.self) == 8 else {
                 return report("page \(number) of \(owner) has values of a wrong width")
             }
-            record(bytes, start: start, name: owner, level: level + 1, rules: .values)
+            values(MetaPages.TreeRecord(bytes, at: start), owner: owner, level: level + 1)
         case Flags.duplicates where rules.hasNumberValues:
             guard size >= Self.headerSize, Self.number(bytes, at: start + 10, as: UInt16.self) & Flags.numbers != 0 else {
                 return report("page \(number) of \(owner) has values that are too short")
@@ -404,27 +456,72 @@ public struct TreeCheck {
         }
     }
 
-    /// Checks a tree by its record, which is on the page.
-    private mutating func record(_ bytes: [UInt8], start: Int, name: String, level: Int, rules: Rules?) {
-        guard let rules = rules ?? (scope == .roots ? .unknown : nil) else {
-            return report("\(name) is a tree of a kind that no store has")
+    /// Checks the tree with the values of one key. Opening does not read it.
+    private mutating func values(_ record: MetaPages.TreeRecord, owner: String, level: Int) {
+        guard scope == .everything else {
+            counts.entries &+= record.entries
+            _ = take(record.root, count: 1, owner)
+            return
         }
         let (outer, known) = (counts, findings.count)
         counts = Counts()
-        tree(Self.number(bytes, at: start + Self.rootOffset, as: UInt64.self), owner: name, level: level, rules: rules)
-        let claimed = Self.number(bytes, at: start + Self.entriesOffset, as: UInt64.self)
-        if scope == .everything, findings.count == known, counts.entries != claimed {
-            report("\(name) has \(counts.entries) entries, but its record says \(claimed)")
+        tree(record.root, owner: owner, level: level, rules: .values)
+        if findings.count == known, counts.entries != record.entries {
+            report("\(owner) has \(counts.entries) entries, but its record says \(record.entries)")
         }
         let entries = counts.entries
         counts = outer
-        if rules.isValues { counts.entries += entries }
+        counts.entries += entries
+    }
+
+    // MARK: Named trees
+
+    /// Checks a tree that the main tree names, and compares it with its record. LMDB uses the record without looking at the tree.
+    private mutating func check(_ named: NamedTree) {
+        let (name, record) = (named.name, named.record)
+        counts = Counts()
+        treePagesLeft = Self.treePagesAtOpening
+        guard scope == .everything || isStore else {
+            return tree(record.root, owner: name, level: 0, rules: Rules(flags: record.flags) ?? .unknown)
+        }
+        guard var rules = Rules(flags: record.flags) else { return report("\(name) is a tree of a kind that no store has") }
+        rules.isReadAtOpening = name == readAtOpening
+        rules.depth = Int(record.depth)
+        rules.isSmall = record.pages <= UInt64(Self.treePagesAtOpening)
+        let known = findings.count
+        _ = mayReadTree()
+        tree(record.root, owner: name, level: 0, rules: rules)
+        if findings.count == known { compareNamed(record, name) }
+    }
+
+    /// Compares the counts of a named tree with its record, as far as the tree was read.
+    private mutating func compareNamed(_ record: MetaPages.TreeRecord, _ name: String) {
+        let isEmpty = record.root == Self.none
+        if isEmpty ? record.depth != 0 : record.entries == 0 {
+            return report("\(name) has \(record.entries) entries on \(record.depth) levels, but \(isEmpty ? "no" : "a") root")
+        }
+        if counts.hasAllLeaves, counts.entries != record.entries {
+            return report("\(name) has \(counts.entries) entries, but its record says \(record.entries)")
+        }
+        if counts.hasAllBranches, (counts.branchPages, counts.leafPages) != (record.branchPages, record.leafPages) {
+            return report(
+                "\(name) has \(counts.branchPages) branches and \(counts.leafPages) leaves, but its record says "
+                    + "\(record.branchPages) and \(record.leafPages)")
+        }
+        if counts.hasAllLeaves, counts.overflowPages != record.overflowPages {
+            report("\(name) has \(counts.overflowPages) pages of large values, but its record says \(record.overflowPages)")
+        }
     }
 
     /// Checks a value on pages of its own. If a value shrinks within a transaction, LMDB keeps the longer run of pages. The
     /// header of the first page therefore determines the number of pages, not the value's size.
     private mutating func bigValue(_ first: UInt64, size: Int, owner: String, rules: Rules) {
         let needed = UInt64((Self.headerSize + size - 1) / meta.pageSize + 1)
+        if scope == .roots, rules.depth != nil, !rules.isReadAtOpening, !(rules.isSmall && mayReadTree()) {
+            counts.hasAllLeaves = false
+            _ = take(first, count: needed, owner)
+            return
+        }
         guard take(first, count: 1, owner), let bytes = page(first, owner) else { return }
         let flags = Self.number(bytes, at: 10, as: UInt16.self)
         let count = UInt64(Self.number(bytes, at: 12, as: UInt32.self))
@@ -432,6 +529,7 @@ public struct TreeCheck {
             return report("page \(first) of \(owner) should hold a value of \(size) bytes, but does not")
         }
         if count > 1, !take(first + 1, count: count - 1, owner) { return }
+        counts.overflowPages += count
         guard rules.isFreeList, mayReadFreeList(pages: Int(clamping: count)) else { return }
         var list = [UInt8](repeating: 0, count: size)
         let got = list.withUnsafeMutableBytes {

@@ -139,8 +139,27 @@ func lookUp(
 
 func openDatabase(_ transaction: OpaquePointer, named name: String, flags: UInt32) throws(LMDBError) -> Database? {
     var handle: UInt32 = 0
-    return try found(.openDatabase, of: .transaction(transaction)) { mdb_dbi_open(transaction, name, flags, &handle) }
-        ? Database(handle: handle) : nil
+    guard try found(.openDatabase, of: .transaction(transaction), { mdb_dbi_open(transaction, name, flags, &handle) }) else {
+        return nil
+    }
+    return Database(handle: handle)
+}
+
+/// Opens a sub-database, and checks its kind. LMDB takes the kind from the file, and would look for keys in another order.
+func openDatabase(
+    _ transaction: OpaquePointer, named name: String, _ kind: Database.Kind, flags: UInt32 = 0
+) throws(LMDBError) -> Database? {
+    guard let opened = try openDatabase(transaction, named: name, flags: kind.flags | flags) else { return nil }
+    let found = try databaseFlags(transaction, opened)
+    guard found == kind.flags else { throw LMDBError(returnCode: MDB_INCOMPATIBLE, call: .openDatabase) }
+    return opened
+}
+
+/// Returns the flags of a sub-database in the file.
+func databaseFlags(_ transaction: OpaquePointer, _ database: Database) throws(LMDBError) -> UInt32 {
+    var flags: UInt32 = 0
+    try check(.databaseFlags, of: .transaction(transaction)) { mdb_dbi_flags(transaction, database.handle, &flags) }
+    return flags
 }
 
 func databaseStatistics(_ transaction: OpaquePointer, _ database: Database) throws(LMDBError) -> DatabaseStatistics {

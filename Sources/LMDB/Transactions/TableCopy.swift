@@ -20,17 +20,10 @@ extension HandleTransaction {
         while let entry = try cursor.move(.next) { names.append(String(decoding: entry.key, as: UTF8.self)) }
         var tables: [TableDescription] = []
         for name in names {
-            // The flags are those of the file, whatever flags are requested.
-            guard let database = try open(name, .bytes), let kind = Database.Kind(flags: try flags(database)) else { return nil }
-            tables.append(TableDescription(name: name, kind: kind, database: database))
+            guard let opened = try openAny(name) else { return nil }
+            tables.append(TableDescription(name: name, kind: opened.kind, database: opened.database))
         }
         return tables
-    }
-
-    private func flags(_ database: Database) throws(LMDBError) -> UInt32 {
-        var flags: UInt32 = 0
-        try check(.databaseFlags, of: .transaction(pointer)) { mdb_dbi_flags(pointer, database.handle, &flags) }
-        return flags
     }
 }
 

@@ -98,7 +98,7 @@ public final class WriteTransaction {
 
     /// Opens a sub-database, and creates it if it does not exist.
     public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database {
-        guard let opened = try openDatabase(pointer, named: name, flags: kind.flags | UInt32(MDB_CREATE)) else {
+        guard let opened = try openDatabase(pointer, named: name, kind, flags: UInt32(MDB_CREATE)) else {
             throw LMDBError(returnCode: MDB_NOTFOUND, call: .openDatabase)
         }
         environment.note(opened, named: name, kind: kind)
@@ -197,9 +197,18 @@ public struct HandleTransaction {
 
     /// Opens a sub-database. Returns nil if it does not exist.
     public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database? {
-        guard let opened = try openDatabase(pointer, named: name, flags: kind.flags) else { return nil }
+        guard let opened = try openDatabase(pointer, named: name, kind) else { return nil }
         environment.note(opened, named: name, kind: kind)
         return opened
+    }
+
+    /// Opens a sub-database of any kind. Returns nil if it does not exist, or has a kind that Strata never creates.
+    func openAny(_ name: String) throws(LMDBError) -> (database: Database, kind: Database.Kind)? {
+        guard let opened = try openDatabase(pointer, named: name, flags: 0),
+            let kind = Database.Kind(flags: try databaseFlags(pointer, opened))
+        else { return nil }
+        environment.note(opened, named: name, kind: kind)
+        return (opened, kind)
     }
 
     /// Returns the value of a number key, or nil if the key does not exist. The bytes are valid inside the body.

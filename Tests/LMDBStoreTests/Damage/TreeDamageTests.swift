@@ -164,8 +164,8 @@ import Testing
             try bytes.write(to: scratch.url)
             let findings = try TreeCheck.findings(path: scratch.url.path, scope: .everything)
             #expect(findings?.contains { $0.contains("its record says") } == true)
-            // If the opening does not check all pages, a call that uses that count returns a value or an error.
-            let store = try scratch.store()
+            // If the opening has not read the whole table, a call that uses that count returns a value or an error.
+            guard let store = try? scratch.store() else { continue }
             _ = try? store.snapshot().keys(StoreQuery(entity: Samples.track, predicate: .keys(Set(1...2000))))
             _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .greater, to: .int(2))))
             _ = try? store.insertTracks(3)
