@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// What reads through every table return.
+    /// The results of reads through every table.
     private struct Content: Hashable {
         var rows: [[Value?]] = []
         var keys: [[ObjectKey]] = []
