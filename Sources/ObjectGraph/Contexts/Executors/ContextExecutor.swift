@@ -54,7 +54,7 @@ final class ContextAddress: Sendable {
     let readAtSuspension = Mutex<Generation?>(nil)
 
     /// Whether the context is on the main actor and showed objects or results after its last move. Then it reads the next state at once.
-    /// Whoever publishes that state acquires its snapshot, so that the main thread does not.
+    /// The thread that publishes that state acquires its snapshot, so that the main thread does not.
     let readsNextState = Atomic(false)
 
     /// The number of ancestors of the context.

@@ -1,0 +1,324 @@
+internal import Platform
+import StoreInterface
+import StoreModel
+
+/// The parent's side of a child's save: a parent takes the changes of its children, and forwards them.
+extension ManagedObjectContext {
+    /// Adds a child's changes to the unsaved changes of this context (S070, S074, S075).
+    ///
+    /// O(pages of the push + registered objects among them) (S079).
+    func take(_ push: ChildChanges) throws -> ParentState {
+        endUndoEvent()
+        defer { endUndoEvent() }
+        if let route = layerStack.baseState.route { return try route.take(push, in: self) }
+        try checkAccepts(push)
+        catchUp(with: push)
+        var pushed = prepared(push)
+        let (refreshed, changes) = changingObserved {
+            if !observed.isEmpty {
+                willShow(from: layerStack.view, to: layerStack.view(appending: pushed.layers), pushed.changes)
+                // Observers may have changed objects.
+                if !layerStack.top.isEmpty { pushed = prepared(push) }
+            }
+            tracker.watched.formUnion(push.watched)
+            tracker.changedWhileSuspended.formUnion(push.changedWhileSuspended)
+            tracker.updatesOfDeleted.noteRestored(push.orphans.restored)
+            guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
+            layerStack.append(pushed.layers)
+            tracker.log.noteUnsavedChange()
+            let refreshed = pushed.layers.flatMap { showPushed($0) }
+            if !pushed.showsTheSame { settlePairs(of: pushed.layers) }
+            foldIfLong()
+            return (refreshed, pushed.changes)
+        }
+        if !pushed.taken.layer.isEmpty {
+            notify(changes, refreshed: refreshed)
+            if pushed.layers.count > 1 { return place(false, pushed.taken.changes) }
+        }
+        return place(pushed.showsTheSame, pushed.taken.changes)
+    }
+
+    /// A child's changes as they will appear in this context.
+    private struct PreparedPush {
+        var taken: ChildChanges
+        /// The child's layer, and the changes that its deletions require.
+        var layers: [Layer]
+        var changes: ChangeSet
+        /// Whether this context has no changes that the child did not see.
+        var showsTheSame: Bool
+    }
+
+    /// Seals the unsaved changes, and returns the changes to add to them.
+    private func prepared(_ push: ChildChanges) -> PreparedPush {
+        sealTop()
+        let showsTheSame = layerStack.revision == push.parentViewRevision
+        let taken = applicable([push])[0]
+        let layers = layersAbove(layerStack.sealed, [taken.layer])
+        let others = layers.dropFirst().map { $0.changeSet(origin: push.origin) }
+        return PreparedPush(
+            taken: taken, layers: layers, changes: others.isEmpty ? taken.changes : ChangeSet.union([taken.changes] + others),
+            showsTheSame: showsTheSame)
+    }
+
+    /// Saves a child's changes to the store, together with this context's own changes, in one step.
+    ///
+    /// Children that ask during a running save are saved together afterwards: one transaction, one wait for the disk.
+    func takeThrough(
+        _ push: ChildChanges, durability: Durability,
+        _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
+    ) {
+        guard phase.saveGate.add(WaitingPush(push: push, durability: durability, completion: completion)) else { return }
+        whenIdle { [self] in takeThrough(phase.saveGate.takeGroup()) }
+    }
+
+    /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this
+    /// during a save; it calls `endSave`.
+    private func takeThrough(_ group: [WaitingPush]) {
+        let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
+        do {
+            for (position, waiting) in group.enumerated() {
+                try checkAccepts(waiting.push, after: group[..<position].map(\.push.layer))
+                catchUp(with: waiting.push)
+            }
+            if let route = layerStack.baseState.route {
+                return route.takeThrough(group.map(\.push), durability: durability, in: self) { [self] in finish(group, $0) }
+            }
+            _ = try prepareSave()
+        } catch {
+            return refuse(group, error)
+        }
+        let pushes = applicable(group.map(\.push))
+        let same = group.count == 1 && layerStack.revision == pushes[0].parentViewRevision
+        if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
+            // With nothing to save, this context keeps its state (S063, S090).
+            for waiting in group { waiting.completion(.success(place(same))) }
+            return endSave()
+        }
+        let began = layerStack.revision
+        let passed = passedChanges(layersAbove(layerStack.sealed, pushes.map(\.layer)))
+        forwardToParent(pushes, durability: durability) { [self] result in
+            let state = Result { try didForwardToParent(pushes, same: same && began == layerStack.revision, result: result) }
+            if case .success = state { record(passed) }
+            finish(group, state)
+        }
+    }
+
+    /// Returns the changes of a group of children in the form in which they apply to this context, one after the other. Usually all of
+    /// them, without a look at the objects.
+    private func applicable(_ group: [ChildChanges]) -> [ChildChanges] {
+        var pushes: [ChildChanges] = []
+        for push in group {
+            let isNewest = push.parentViewRevision == layerStack.revision && !hasDeletes && push.orphans.isEmpty
+            let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: pushes.map(\.layer).reversed())
+            pushes.append(isNewest ? settled : applicable(settled))
+        }
+        return pushes
+    }
+
+    private func finish(_ group: [WaitingPush], _ result: Result<ParentState, any Error>) {
+        switch result {
+        case .success(let place):
+            for waiting in group { waiting.completion(.success(place)) }
+            endSave()
+        case .failure(let error): refuse(group, error)
+        }
+    }
+
+    private func refuse(_ group: [WaitingPush], _ error: any Error) {
+        if group.count == 1 {
+            group[0].completion(.failure(error))
+        } else {
+            for waiting in group { whenIdle { [self] in takeThrough([waiting]) } }
+        }
+        endSave()
+    }
+
+    /// The result of the level above.
+    private enum Answer: Sendable {
+        case written(SaveOutcome)
+        /// The changes that were forwarded, and the state of this context after that.
+        case pushed(ChildChanges, ParentState)
+    }
+
+    /// Forwards own layers and the pushes to the writer or to the parent. Calls `then` on this context's executor.
+    private func forwardToParent(
+        _ pushes: [ChildChanges], durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
+    ) {
+        let host = requiredHost
+        // `then` is called once, on this context's executor, where it was created.
+        nonisolated(unsafe) let then = then
+        if isRoot {
+            if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
+            let own = layerStack.taken
+            var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
+            if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.orphans.isEmpty }) {
+                request.mayHaveOrphans = true
+            }
+            request.origin = pushes[0].origin.orAuthor(transactionAuthor)
+            request.watched.formUnion(pushes.flatMap(\.watched))
+            for push in pushes {
+                request.changedWhileSuspended.formUnion(push.changedWhileSuspended)
+                request.restored.formUnion(push.orphans.restored)
+                if push.readsNextState { request.readsNextState = true }
+            }
+            request.trace = trace(of: request)
+            setup.writer.submit(request, origin: number) { result in
+                host.enqueue { _ in then(result.map { .written($0) }) }
+            }
+            return
+        }
+        guard let parent = setup.parent?.host else {
+            then(.failure(SaveError.parentGone(context: name)))
+            return
+        }
+        let push = joined(pushes)
+        let isEnqueued = parent.enqueue { parent in
+            parent.takeThrough(push, durability: durability) { result in
+                host.enqueue { _ in then(result.map { .pushed(push, $0) }) }
+            }
+        }
+        if !isEnqueued { then(.failure(SaveError.parentGone(context: name))) }
+    }
+
+    /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without
+    /// a copy on this executor.
+    private func joined(_ pushes: [ChildChanges]) -> ChildChanges {
+        if !layerStack.hasTakenLayers, pushes.count == 1 {
+            var push = pushes[0]
+            push.parentViewRevision = layerStack.baseState.parentViewRevision
+            push.parentResetGeneration = layerStack.baseState.parentResetGeneration
+            push.state = stateToReach
+            push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
+            push.watched.formUnion(tracker.watched)
+            push.changedWhileSuspended.formUnion(tracker.changedWhileSuspended)
+            push.orphans.noteRestored(tracker.updatesOfDeleted.restored)
+            push.origin = push.origin.orAuthor(transactionAuthor)
+            return push
+        }
+        var push = makePush()
+        push.layer = Layer.folding(
+            [push.layer] + layersAbove([push.layer], pushes.map(\.layer)), schema: storedModel.storeSchema)
+        push.layer.seal()
+        push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
+        push.watched.formUnion(pushes.flatMap(\.watched))
+        for other in pushes {
+            if other.readsNextState { push.readsNextState = true }
+            push.changedWhileSuspended.formUnion(other.changedWhileSuspended)
+            push.orphans.noteRestored(other.orphans.restored)
+        }
+        push.origin = pushes[0].origin.orAuthor(transactionAuthor)
+        return push
+    }
+
+    /// Applies the result after the level above has saved this context's own changes and the children's.
+    private func didForwardToParent(_ pushes: [ChildChanges], same: Bool, result: Result<Answer, any Error>) throws
+        -> ParentState
+    {
+        let changes = ChangeSet.union(pushes.map(\.changes))
+        switch try result.get() {
+        case .written(let outcome):
+            // A save that wrote nothing, because the policy dropped everything, has no number.
+            let base = layerStack.baseState.state.sequence
+            let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
+            didWrite(outcome, adopted: changes)
+            return place(same && isAlone, changes.limited(to: outcome.changes))
+        case .pushed(let push, let above):
+            didPush(push, above, adopted: changes)
+            return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)))
+        }
+    }
+
+    private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil) -> ParentState {
+        ParentState(
+            state: layerStack.baseState.state, inherited: layerStack.sealed.reversed() + layerStack.baseState.inherited,
+            viewRevision: layerStack.revision, parentLayers: layerStack.sealed.map(\.id),
+            showsTheSame: showsTheSame, taken: taken)
+    }
+
+    /// Moves to the state that a child has read, if that is newer.
+    private func catchUp(with push: ChildChanges) {
+        advance(to: push.state)
+    }
+
+    /// - Throws: `StoreError` `.closed` if this context is closed: it would drop the changes of objects that it no longer shows.
+    ///   ``SaveError/parentGone(context:)`` if it was reset since. The error of ``checkTypes(in:after:)``.
+    func checkAccepts(_ push: ChildChanges, after earlier: [Layer] = []) throws {
+        try checkOpen()
+        guard push.parentResetGeneration == layerStack.resetGeneration else {
+            throw SaveError.parentGone(context: push.origin.contextName)
+        }
+        try checkTypes(in: push, after: earlier)
+    }
+
+    /// Returns a child's changes without those of objects that were deleted or rolled back in this context (S056).
+    ///
+    /// Objects that exist again receive only the columns that the child changed. An insertion of an object that exists here, because both
+    /// contexts have undone its deletion, becomes an update.
+    func applicable(_ push: ChildChanges) -> ChildChanges {
+        var kept: Layer?
+        for change in push.changes.entities {
+            for key in change.updatedKeys + change.deletedKeys where !trapOnStoreError({ try exists(change.entity, key) }) {
+                let layer = kept ?? Layer(copying: push.layer)
+                layer.remove(entity: change.entity, key: key)
+                layer.forgetLinks(of: change.entity, key, storedModel.storeSchema)
+                kept = layer
+            }
+        }
+        // Values that the child did not change must not overwrite newer values.
+        for (place, changed) in push.orphans.changed {
+            guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .update else { continue }
+            let layer = kept ?? Layer(copying: push.layer)
+            let own = row.copy(layer: layer.id)
+            row.set.forEach { if !changed.contains($0) { own.clear($0) } }
+            layer.put(own, entity: place.entity, key: place.key)
+            kept = layer
+        }
+        for place in push.orphans.restored {
+            guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .insert,
+                trapOnStoreError({ try exists(place.entity, place.key) })
+            else { continue }
+            let layer = kept ?? Layer(copying: push.layer)
+            layer.replace(row, by: .update, entity: place.entity, key: place.key)
+            kept = layer
+        }
+        guard let kept else { return push }
+        kept.seal()
+        var rest = push
+        rest.layer = kept
+        rest.changes = kept.changeSet(origin: push.origin)
+        return rest
+    }
+
+    /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes
+    /// that the child did not see.
+    func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
+        var layers = own
+        for layer in pushed {
+            let consequences = traits.rules.consequences(of: layer, over: layers, storedModel.storeSchema)
+            layers.append(layer)
+            if let consequences { layers.append(consequences) }
+        }
+        return Array(layers.dropFirst(own.count))
+    }
+
+    /// Sets registered objects in a pushed layer to their new rows, as changed objects of this context. Returns their ids.
+    func showPushed(_ layer: Layer) -> [ObjectID] {
+        var refreshed: [ObjectID] = []
+        forEachRegistered(in: layer) { object, row in
+            object.row = newestOwnRow(object.entity, object.key) ?? row
+            object.isDeletedHere = object.row?.kind == .delete
+            registry.retain(object)
+            refreshed.append(object.objectID)
+        }
+        return refreshed
+    }
+}
+
+extension SaveOrigin {
+    /// Returns a copy with another author if this origin has none.
+    func orAuthor(_ other: String?) -> SaveOrigin {
+        var origin = self
+        if author.isEmpty { origin.author = other ?? "" }
+        return origin
+    }
+}
