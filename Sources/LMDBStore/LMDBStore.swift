@@ -107,7 +107,7 @@ public final class LMDBStore: ObjectStore {
         /// The size in bytes up to which disk space is reserved for the file; 0 before the first reservation.
         let reservedEnd = Atomic<Int>(0)
         /// Whether the file may have large values of a failed write, or of a process that ended.
-        let mayHaveUnclaimed: Atomic<Bool>
+        let mayHaveUnreferenced: Atomic<Bool>
         /// The newest save that this process has read or written.
         let newestSeen = Atomic<UInt64>(0)
         /// The number of chunks of large values that were read.
@@ -142,7 +142,7 @@ public final class LMDBStore: ObjectStore {
         self.opened = opened
         identity = StoreIdentity(opened.uuid)
         unfinished = PendingIndexBuilds(opened.unfinished)
-        counters = Counters(mayHaveUnclaimed: Atomic(opened.hasUnclaimed))
+        counters = Counters(mayHaveUnreferenced: Atomic(opened.hasUnreferenced))
         let tables = opened.tables
         entities = opened.layouts.indices.map {
             EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])

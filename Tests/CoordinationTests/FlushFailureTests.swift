@@ -163,9 +163,9 @@ import Testing
 
     @Test func `S152: a snapshot that is read again and again is remembered once`() throws {
         let snapshot = try store.snapshot()
-        let count = coordinator.writer.pins.notedCount
-        for _ in 0..<1000 { coordinator.writer.pins.note(snapshot) }
-        #expect(coordinator.writer.pins.notedCount <= count + 1)
+        let count = coordinator.writer.snapshotRegistry.notedCount
+        for _ in 0..<1000 { coordinator.writer.snapshotRegistry.note(snapshot) }
+        #expect(coordinator.writer.snapshotRegistry.notedCount <= count + 1)
     }
 
     /// Catches: a count that changes in a context that has merged nothing.

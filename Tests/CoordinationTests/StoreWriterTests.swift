@@ -279,12 +279,12 @@ import Testing
     @Test func `S154: a writer that rests and contexts that have read nothing hold no snapshot`() async throws {
         let context = coordinator.newBackgroundContext()
         try await save(context, "a", .durable)
-        #expect(writer.pins.live().taken.isEmpty)
+        #expect(writer.snapshotRegistry.live().taken.isEmpty)
         _ = try await coordinator.titles()
         // The reader is gone. After a while the writer releases the snapshot.
         clock.advance(by: .seconds(1))
         try await settle()
-        #expect(writer.pins.live().taken.isEmpty)
+        #expect(writer.snapshotRegistry.live().taken.isEmpty)
     }
 
     /// Returns when the contexts have moved to what the writer has published, and the writer has given back its snapshot.
@@ -307,7 +307,7 @@ import Testing
         try await save(saver, "b", .deferred(within: .seconds(600)))
         try await coordinator.flush()
         try await rest(coordinator, saver, other)
-        let live = writer.pins.live()
+        let live = writer.snapshotRegistry.live()
         // The other context has not seen the saves, so it keeps the state before them, unless it merges.
         #expect(live.taken.flatMap(\.holders).map(\.owner) == (merges ? [] : [other.name]))
     }
@@ -334,6 +334,6 @@ import Testing
         }
         try await coordinator.flush()
         try await rest(coordinator, context)
-        #expect(coordinator.writer.pins.live().taken.flatMap(\.holders).map(\.owner) == [context.name])
+        #expect(coordinator.writer.snapshotRegistry.live().taken.flatMap(\.holders).map(\.owner) == [context.name])
     }
 }

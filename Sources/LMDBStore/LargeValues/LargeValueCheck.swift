@@ -47,7 +47,7 @@ struct LargeValueCheck {
 
     /// Checks, after all pages were added, that every other chunk belongs to a value that no save has claimed.
     mutating func finish() throws {
-        try addUnclaimed()
+        try addUnreferenced()
         guard problems.isEmpty else { return }
         let found = try snapshot.store.mappingErrors {
             try snapshot.transaction.statistics(snapshot.store.tables.large[entity]).entries
@@ -56,15 +56,15 @@ struct LargeValueCheck {
     }
 
     /// Adds the values not yet claimed by a save. They may be incomplete, and no object refers to them.
-    private mutating func addUnclaimed() throws {
+    private mutating func addUnreferenced() throws {
         let tables = snapshot.store.tables
         let (transaction, number) = (snapshot.transaction, tables.entityNumbers[entity])
         let values = try snapshot.store.mappingErrors {
-            try transaction.withCursor(tables.meta) { try UnclaimedValue.all(at: $0) }
+            try transaction.withCursor(tables.meta) { try UnreferencedValue.all(at: $0) }
         }
         for value in values where value.entity == number {
             if numbers.contains(value.number) {
-                problems.append("\(name): large value \(value.number) is in use, but also marked as unclaimed")
+                problems.append("\(name): large value \(value.number) is in use, but also marked as unreferenced")
             }
             chunks += try snapshot.store.mappingErrors {
                 try transaction.withCursor(tables.large[entity]) { cursor in

@@ -38,12 +38,12 @@ final class PrewrittenValues {
 
     private let store: LMDBStore
     private let lock: FileLock?
-    let mark = UnclaimedValue.Mark.random(in: .min ... .max)
+    let mark = UnreferencedValue.Mark.random(in: .min ... .max)
     private var records: [ByteRange: [LargeValueRecord]] = [:]
     /// References to the values in ``records``, which keep their bytes in place.
     private var values: [LateValue] = []
     /// The rows of all values whose writing has begun.
-    private var rows: [UnclaimedValue] = []
+    private var rows: [UnreferencedValue] = []
     /// Whether the transaction may leave further values to be written ahead.
     private(set) var takesMore = true
     /// Whether a committed transaction has claimed all values.
@@ -51,7 +51,7 @@ final class PrewrittenValues {
 
     init(_ store: LMDBStore) {
         self.store = store
-        store.collectUnclaimed()
+        store.collectUnreferenced()
         lock = FileLock(store, .shared)
         // Without the lock, another process could delete the values. The transaction therefore writes them itself.
         if lock == nil { takesMore = false }
@@ -86,7 +86,7 @@ final class PrewrittenValues {
         var values: ArraySlice<LateValue>
         var progress = LargeValueProgress()
         /// The values of this transaction: `begun` have their first chunk, `written` are complete.
-        var begun: [UnclaimedValue] = []
+        var begun: [UnreferencedValue] = []
         var written: [(range: ByteRange, record: LargeValueRecord)] = []
     }
 
@@ -94,13 +94,13 @@ final class PrewrittenValues {
     func finish() {
         defer { lock?.unlock() }
         guard !isClaimed else { return }
-        do { try store.delete(rows, of: mark) } catch { store.counters.mayHaveUnclaimed.store(true, ordering: .relaxed) }
+        do { try store.delete(rows, of: mark) } catch { store.counters.mayHaveUnreferenced.store(true, ordering: .relaxed) }
     }
 }
 
 extension LMDBTransaction {
     /// Continues with the values to write ahead, as far as one transaction may.
-    fileprivate func write(_ step: PrewrittenValues.Step, _ mark: UnclaimedValue.Mark) throws -> PrewrittenValues.Step {
+    fileprivate func write(_ step: PrewrittenValues.Step, _ mark: UnreferencedValue.Mark) throws -> PrewrittenValues.Step {
         try recordingFailure {
             var step = step
             (step.begun, step.written) = ([], [])
@@ -130,15 +130,15 @@ extension LMDBTransaction {
 
     private func write(
         _ bytes: UnsafeRawBufferPointer, upTo end: Int, entity: Int, step: inout PrewrittenValues.Step,
-        mark: UnclaimedValue.Mark
+        mark: UnreferencedValue.Mark
     ) throws {
         let isNew = step.progress.number == 0
         try writeChunks(of: bytes, upTo: end, entity, &step.progress)
-        let row = UnclaimedValue(entity: store.tables.entityNumbers[entity], number: step.progress.number)
+        let row = UnreferencedValue(entity: store.tables.entityNumbers[entity], number: step.progress.number)
         if isNew {
             try MetaTable.put(mark, key: row.key, meta: store.tables.meta, in: transaction)
             step.begun.append(row)
-        } else if try !isUnclaimed(row, of: mark) {
+        } else if try !isUnreferenced(row, of: mark) {
             throw StoreError(
                 .inputOutput,
                 "\(store.url.path): another process has deleted a large value while it was written, so its file system does not lock. "
@@ -151,8 +151,8 @@ extension LMDBTransaction {
         guard let ahead else { return nil }
         let range = PrewrittenValues.ByteRange(entity, bytes)
         guard let record = ahead.record(range, large.claims[range, default: 0]) else { return nil }
-        let row = UnclaimedValue(entity: store.tables.entityNumbers[entity], number: record.number)
-        guard try isUnclaimed(row, of: ahead.mark) else { return nil }
+        let row = UnreferencedValue(entity: store.tables.entityNumbers[entity], number: record.number)
+        guard try isUnreferenced(row, of: ahead.mark) else { return nil }
         try MetaTable.remove(row.key, store.tables.meta, in: transaction)
         large.claims[range, default: 0] += 1
         return record

@@ -29,7 +29,7 @@ struct OpenedFile {
     /// The work that the last migration has deferred, as the file lists it.
     let unfinished: [PendingIndexBuilds.Item]
     /// Whether the file has large values that no save has claimed yet, when it is opened.
-    let hasUnclaimed: Bool
+    let hasUnreferenced: Bool
     /// Set for a file that is read without a slot in the reader table.
     var readerless: ReaderlessFile?
 }
@@ -170,7 +170,7 @@ extension LMDBStore {
                 url: url, options: options, environment: environment, file: file, format: format, uuid: uuid, lineage: lineage,
                 schema: schema, tables: tables, layouts: layouts, schemas: schemas.versions,
                 unfinished: try StoredSchemas.unfinished(tables, in: transaction),
-                hasUnclaimed: try !MetaTable.entries(MetaTable.Key.unclaimed, meta, in: transaction).isEmpty)
+                hasUnreferenced: try !MetaTable.entries(MetaTable.Key.unreferenced, meta, in: transaction).isEmpty)
         }
     }
 

@@ -100,7 +100,7 @@ extension LMDBStore {
             url: url, options: options, environment: environment, file: file, format: format, uuid: uuid,
             lineage: try StoredLineage.readOnly(uuid, meta, in: transaction, path: path), schema: schema, tables: tables,
             layouts: try StoredSchema.layouts(schemas.versions, model: schema, format: format), schemas: schemas.versions,
-            unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnclaimed: false)
+            unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnreferenced: false)
     }
 }
 

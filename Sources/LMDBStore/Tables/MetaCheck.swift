@@ -36,16 +36,16 @@ enum MetaCheck {
         return nil
     }
 
-    /// Returns the hash of the rows, without the rows of unclaimed values, which may be many and do not describe the store.
+    /// Returns the hash of the rows, without the rows of unreferenced values, which may be many and do not describe the store.
     private static func hash(at cursor: Cursor, _ number: UInt64) throws -> UInt64 {
         let own = Array(MetaTable.Key.check.utf8)
-        let unclaimed = Array(MetaTable.Key.unclaimed.utf8)
+        let unreferenced = Array(MetaTable.Key.unreferenced.utf8)
         // The first name after all of them: an exclamation mark follows the space.
-        let behind = unclaimed.dropLast() + [unclaimed.last.map { $0 + 1 } ?? 0]
+        let behind = unreferenced.dropLast() + [unreferenced.last.map { $0 + 1 } ?? 0]
         var hash = MetaHash(transaction: number)
         var entry = try cursor.move(.first)
         while let found = entry {
-            if found.key.starts(with: unclaimed) {
+            if found.key.starts(with: unreferenced) {
                 entry = try Array(behind).withUnsafeBytes { try cursor.seek($0) }
                 continue
             }

@@ -37,7 +37,7 @@ enum MetaTable {
         static let check = "check"
         /// The prefix before an entity's number, a space and the number of a large value that no committed save has. The
         /// value identifies the write.
-        static let unclaimed = "unclaimed "
+        static let unreferenced = "unclaimed "
         /// The prefix before an entity's number. The value is the entity's first page that was never leased.
         static let nextPage = "next page "
         static func nextPage(_ entity: Int) -> String { nextPage + "\(entity)" }

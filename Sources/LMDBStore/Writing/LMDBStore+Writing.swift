@@ -8,7 +8,7 @@ extension LMDBStore {
     /// Runs `body` in the write transaction. Large values that are too much for one transaction's memory are written before
     /// it. The caller must have acquired the writing lock.
     func writeBounded<R>(_ body: (LMDBTransaction) throws -> R) throws -> R {
-        if counters.mayHaveUnclaimed.load(ordering: .relaxed) { collectUnclaimed() }
+        if counters.mayHaveUnreferenced.load(ordering: .relaxed) { collectUnreferenced() }
         var ahead: PrewrittenValues?
         defer { ahead?.finish() }
         while true {

@@ -31,6 +31,6 @@ struct ContextEnvironment {
         address = place
         observed = ObservedObjects(isOn: place.executor == nil)
         number = Self.counter.add(1, ordering: .relaxed).oldValue
-        lease = setup.writer.pins.add(setup.name, state: state, place: place)
+        lease = setup.writer.snapshotRegistry.add(setup.name, state: state, place: place)
     }
 }

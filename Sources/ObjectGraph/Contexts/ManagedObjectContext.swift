@@ -118,9 +118,9 @@ public final class ManagedObjectContext {
         if followsStore { setup.coordinator.register(host, at: place, number: number, root: setup.followedRoot) }
         if isRoot { return }
         if setup.parent?.place.executor === place.executor {
-            setup.parent?.host?.runHere { $0.addFollower(host, at: place) }
+            setup.parent?.host?.runHere { $0.addChild(host, at: place) }
         } else {
-            setup.parent?.host?.enqueue { $0.addFollower(host, at: place) }
+            setup.parent?.host?.enqueue { $0.addChild(host, at: place) }
         }
     }
 

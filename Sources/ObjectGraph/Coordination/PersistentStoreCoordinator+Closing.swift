@@ -21,7 +21,7 @@ extension PersistentStoreCoordinator {
     ///
     /// - Throws: `StoreError` `.inUseElsewhere` with the names of contexts whose use did not end in time.
     func endConfinedReads(within patience: Duration) async throws {
-        let contexts = writer.pins.confined(of: self)
+        let contexts = writer.snapshotRegistry.confined(of: self)
         guard !contexts.isEmpty else { return }
         let end = ContinuousClock.now + patience
         let busy = await withCheckedContinuation { continuation in
@@ -40,7 +40,7 @@ extension PersistentStoreCoordinator {
     /// Closes every context of this coordinator, each on its executor after its running saves.
     func closeContexts() async {
         await withTaskGroup(of: Void.self) { group in
-            for place in writer.pins.places() {
+            for place in writer.snapshotRegistry.places() {
                 guard let host = place.host else { continue }
                 if place.confinement != nil {
                     // The next use closes a confined context. Its reads end without it: see ``endConfinedReads(within:)``.
@@ -95,9 +95,9 @@ extension StoreWriter {
         let closed = state.closed(store)
         try await onQueue { writer in
             writer.shared.withLock { $0.state = closed }
-            writer.pins.unacquired.removeAll()
+            writer.snapshotRegistry.unacquired.removeAll()
         }
-        pins.close(closed)
+        snapshotRegistry.close(closed)
         try await onDisk { try $0.store.shutDown() }
     }
 

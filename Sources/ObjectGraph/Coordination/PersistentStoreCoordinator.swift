@@ -25,7 +25,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Counts the requests between contexts; nil: with `Routing.snapshot` there are none.
     let hops: HopCounts?
     let traits: ModelCapabilities
-    private let contexts = Mutex<[UInt64: Follower]>([:])
+    private let contexts = Mutex<[UInt64: RegisteredContext]>([:])
     /// The queue on which notifiers wait for the end of their interval.
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
@@ -37,7 +37,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Whether fetches are logged or reported, for contexts to read without a lock.
     let watchesFetches: Atomic<Bool>
 
-    private struct Follower {
+    private struct RegisteredContext {
         let notifier: CoalescedNotifier
         /// The number of the root if the context is its child, which receives the root's own saves from there.
         let root: UInt64?
@@ -114,7 +114,7 @@ public final class PersistentStoreCoordinator: Sendable {
                 [weak writer, weak place] in
                 if place?.readsNextState.load(ordering: .relaxed) ?? false { writer?.state.takeBase() }
             }
-            contexts[number] = Follower(notifier: notifier, root: root, onlyFlushes: onlyFlushes)
+            contexts[number] = RegisteredContext(notifier: notifier, root: root, onlyFlushes: onlyFlushes)
         }
     }
 
@@ -127,8 +127,8 @@ public final class PersistentStoreCoordinator: Sendable {
     /// - Parameter origin: The number of the context that saved; 0 for none, `.max` for a flush.
     func didSave(_ origin: UInt64) {
         let others = contexts.withLock { contexts in
-            contexts.filter { number, follower in
-                number != origin && follower.root != origin && (origin == .max || !follower.onlyFlushes)
+            contexts.filter { number, context in
+                number != origin && context.root != origin && (origin == .max || !context.onlyFlushes)
             }.values.map(\.notifier)
         }
         for other in others { other.storeDidChange(isFlush: origin == .max) }

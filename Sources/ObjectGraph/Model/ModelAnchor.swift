@@ -12,7 +12,7 @@ public struct ModelAnchor: ~Copyable {
     public init(_ object: ManagedObject) {
         self.object = object
         object.isBeingInitialized = false
-        if object.unclaimedAnchors < .max { object.unclaimedAnchors += 1 }
+        if object.unattachedAnchors < .max { object.unattachedAnchors += 1 }
     }
 
     deinit { object.modelWasReleased() }
@@ -62,14 +62,14 @@ extension ModelAnchor {
 
 extension ManagedObject {
     /// Whether a model of the object exists.
-    var hasModel: Bool { model != nil || unclaimedAnchors > 0 }
+    var hasModel: Bool { model != nil || unattachedAnchors > 0 }
 
     /// Sets the model of the object, unless it has one.
     @inline(__always)
     func claim(_ model: any PersistentModel) {
         guard self.model == nil else { return }
         self.model = model
-        if unclaimedAnchors > 0 { unclaimedAnchors -= 1 }
+        if unattachedAnchors > 0 { unattachedAnchors -= 1 }
     }
 
     /// Called when a model is released.
@@ -77,7 +77,7 @@ extension ManagedObject {
     /// A model that the context retains is not the released one. Otherwise it may be, so the reference is cleared.
     @inline(__always)
     func modelWasReleased() {
-        if unclaimedAnchors == 0 || model != nil && !retainsModel { model = nil } else { unclaimedAnchors -= 1 }
+        if unattachedAnchors == 0 || model != nil && !retainsModel { model = nil } else { unattachedAnchors -= 1 }
         if state == .detached { detachedState?.modelWasReleased() }
     }
 }

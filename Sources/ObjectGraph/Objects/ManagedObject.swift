@@ -64,7 +64,7 @@ public final class ManagedObject {
     @exclusivity(unchecked) var readsDirectly = false
     @exclusivity(unchecked) private var activity = Activity()
     /// The number of models of this object that ``model`` does not refer to, because the object has not seen them yet.
-    @exclusivity(unchecked) var unclaimedAnchors: UInt8 = 0
+    @exclusivity(unchecked) var unattachedAnchors: UInt8 = 0
     /// Relationships set while the object is detached; otherwise nil.
     @exclusivity(unchecked) var detachedState: DetachedState?
     /// The observers of the object's properties; nil before the first read inside `withObservationTracking`.

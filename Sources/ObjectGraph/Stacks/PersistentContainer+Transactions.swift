@@ -97,7 +97,7 @@ extension ManagedObjectContext {
         let old = layerStack.baseState.state
         refreshAllObjects()
         let changes = setup.writer.changes(after: old, through: layerStack.baseState.state).map(ChangeSet.union)
-        let new = sealedFoundationForChild()
+        let new = sealedBaseForChild()
         child.enqueue { $0.moveToParent(new, changes: changes) }
     }
 }

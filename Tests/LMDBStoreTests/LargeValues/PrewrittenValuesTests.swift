@@ -67,9 +67,9 @@ import Testing
         return keys
     }
 
-    static func unclaimed(_ store: LMDBStore) throws -> Int {
+    static func unreferenced(_ store: LMDBStore) throws -> Int {
         let snapshot = try store.newestSnapshot()
-        return try snapshot.transaction.withCursor(store.tables.meta) { try UnclaimedValue.all(at: $0).count }
+        return try snapshot.transaction.withCursor(store.tables.meta) { try UnreferencedValue.all(at: $0).count }
     }
 
     static func chunks(_ store: LMDBStore) throws -> Int {
@@ -79,7 +79,7 @@ import Testing
 
     /// Checks that a failed save has left nothing, and that further saves work.
     static func checkNothingIsLeft(_ store: LMDBStore, tracks: Int = 0, chunks: Int = 0) throws {
-        #expect(try Self.unclaimed(store) == 0)
+        #expect(try Self.unreferenced(store) == 0)
         #expect(try Self.chunks(store) == chunks)
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == tracks)
         let findings = try store.verify()
@@ -227,7 +227,7 @@ import Testing
                 continue
             }
             #expect(error.code == .full, "call \(place)")
-            let left = try Self.unclaimed(store)
+            let left = try Self.unreferenced(store)
             hadUnclaimed = hadUnclaimed || left > 0
             #expect(disk == .stays || left == 0, "call \(place)")
             let findings = try store.verify()
@@ -267,7 +267,7 @@ import Testing
                 layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 0), entity: Samples.track, key: keys[0])
             }
             try #require(try store.verify() == [])
-            try #require(try PrewrittenValuesTests.unclaimed(store) == 0)
+            try #require(try PrewrittenValuesTests.unreferenced(store) == 0)
         }
     }
 
@@ -281,7 +281,7 @@ import Testing
                 return commits.add(1, ordering: .relaxed).oldValue >= 2 ? ENOSPC : nil
             }
         ) { try? Self.save([Self.title(1)], in: store) }
-        #expect(try Self.unclaimed(store) == 1)
+        #expect(try Self.unreferenced(store) == 1)
         #expect(try Self.chunks(store) == 8)
     }
 
@@ -292,7 +292,7 @@ import Testing
         // The lock, as another process holds it.
         let lock = try #require(FileLock(store, .shared))
         try Self.save([Self.title(2)], in: store)
-        #expect(try Self.unclaimed(store) == 1)
+        #expect(try Self.unreferenced(store) == 1)
         #expect(try store.verify() == [])
         lock.unlock()
         try store.insertTracks(1)
@@ -335,7 +335,7 @@ import Testing
         let store = try LMDBStore.open(scratch.url, schema: schema)
         while try store.continueMigration() != nil {}
         try store.save { _, _ in }
-        #expect(try Self.unclaimed(store) == 0)
+        #expect(try Self.unreferenced(store) == 0)
         #expect(try store.verify() == [])
     }
 
@@ -368,7 +368,7 @@ import Testing
         #expect(findings == [])
         let isSaved = try store.snapshot().generation == 2
         #expect(isSaved == (commit == 6), "six commits: five with values, 18 chunks of them, and the save's own")
-        #expect(try Self.unclaimed(store) == [0, 1, 1, 2, 2, 2, 0][commit])
+        #expect(try Self.unreferenced(store) == [0, 1, 1, 2, 2, 2, 0][commit])
         try store.insertTracks(1)
         try Self.checkNothingIsLeft(store, tracks: isSaved ? 4 : 2, chunks: isSaved ? 18 : 0)
     }

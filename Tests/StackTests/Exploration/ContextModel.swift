@@ -52,7 +52,7 @@ struct ContextModel {
         /// The number of the parent's resets that the context knows of.
         var resetsOfParent = 0
         /// Updated objects that were gone below at some merge, with the values that the context showed before.
-        var orphans: [Int: Values] = [:]
+        var updatesOfDeleted: [Int: Values] = [:]
         /// The groups to undo and to redo; nil if the context has no history.
         var undo: UndoModel?
 
@@ -73,7 +73,9 @@ struct ContextModel {
             let before = shown
             base = new
             for (object, change) in pending {
-                if case .update = change, new[object] == nil, orphans[object] == nil { orphans[object] = before[object] }
+                if case .update = change, new[object] == nil, updatesOfDeleted[object] == nil {
+                    updatesOfDeleted[object] = before[object]
+                }
             }
         }
 
@@ -105,7 +107,7 @@ struct ContextModel {
         /// Drops the unsaved changes, and with them what can be undone (S048).
         mutating func rollback() {
             pending = [:]
-            orphans = [:]
+            updatesOfDeleted = [:]
             undo?.removeAll()
         }
     }
@@ -146,7 +148,7 @@ struct ContextModel {
     mutating func drop(_ context: Int, _ object: Int) {
         if case .insert = contexts[context].pending[object] { return }
         contexts[context].pending[object] = nil
-        contexts[context].orphans[object] = nil
+        contexts[context].updatesOfDeleted[object] = nil
     }
 
     mutating func newContext(parent: Int?, policy: Policy, hasUndo: Bool) {
@@ -255,7 +257,7 @@ struct ContextModel {
 extension ContextModel.Context {
     fileprivate mutating func didSave() {
         pending = [:]
-        orphans = [:]
+        updatesOfDeleted = [:]
     }
 
     /// Takes the changes of a child (S074, S075).
@@ -291,7 +293,7 @@ extension ContextModel.Context {
         let before = base[object]?.values
         guard let theirs else {
             guard [.objectTrump, .overwrite].contains(policy) else { return nil }
-            return (orphans[object] ?? before).map { ContextModel.overlaid($0, new) }
+            return (updatesOfDeleted[object] ?? before).map { ContextModel.overlaid($0, new) }
         }
         let (list, position) = (ContextModel.list, ContextModel.position)
         // A position belongs to a list. If only the store has moved the object to another list, ours has no meaning any more.

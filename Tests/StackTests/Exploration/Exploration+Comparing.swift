@@ -52,7 +52,7 @@ extension Exploration {
             return "canUndo is \(canUndo), canRedo is \(canRedo), with \(undo.undoable.count) and \(undo.redoable.count) groups"
         }
         if hasChanges != !own.pending.isEmpty { return "hasChanges is \(hasChanges) with \(own.pending)" }
-        guard own.orphans.isEmpty else { return nil }
+        guard own.updatesOfDeleted.isEmpty else { return nil }
         let kinds = [(inserted, ContextModel.Kind.insert), (updated, .update), (deleted, .delete)]
         for (found, kind) in kinds where found != Set(own.pending.filter { $0.value.kind == kind }.map { ids[$0.key] }) {
             return "has other objects \(kind)d: \(found.map(\.key)), not \(own.pending)"

@@ -188,7 +188,7 @@ struct Exploration {
     /// Ends the sequence at an object that was updated here, deleted by another context, and written again by a policy. Other
     /// tests cover its merge.
     private mutating func noteUndecided() {
-        for context in model.contexts where context.orphans.keys.contains(where: { context.base[$0] != nil }) {
+        for context in model.contexts where context.updatesOfDeleted.keys.contains(where: { context.base[$0] != nil }) {
             model.isUndecided = true
         }
     }

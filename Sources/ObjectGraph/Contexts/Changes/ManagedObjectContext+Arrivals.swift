@@ -102,7 +102,7 @@ extension ManagedObjectContext {
 
     /// Finds the model of an object whose initializer has related it, and which no accessor has handed over since.
     private func claimModel(of object: ManagedObject, _ relations: DetachedState, _ entity: Entity) {
-        guard object.model == nil, object.unclaimedAnchors > 0, let anchor = relations.anchorAddress,
+        guard object.model == nil, object.unattachedAnchors > 0, let anchor = relations.anchorAddress,
             let type = storedModel.type(of: entity), let offset = traits.anchorOffsets[entity.number]
         else { return }
         object.claim(ModelAnchor.model(type, withAnchorAt: anchor, offset: offset))

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
         parent.enqueue { parent in
             if parent.layerStack.baseState.state.sequence <= sequence { parent.advanceIfClean() }
             guard parent.layerStack.baseState.state.sequence > sequence else { return }
-            let new = parent.sealedFoundationForChild()
+            let new = parent.sealedBaseForChild()
             own.enqueue { child in
                 if !child.phase.saveGate.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }
             }

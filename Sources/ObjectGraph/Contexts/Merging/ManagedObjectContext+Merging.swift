@@ -95,7 +95,7 @@ extension ManagedObjectContext {
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
         // Children that follow release the old snapshot too.
-        tellFollowers(ChangeSet())
+        notifyChildren(ChangeSet())
     }
 
     /// Moves to a newer state of the store, below the same layers.
@@ -120,7 +120,7 @@ extension ManagedObjectContext {
         }
         span?.set(["strata.objects": .int(Int64(refreshed.count))])
         notify(changes, refreshed: refreshed)
-        tellFollowers(changes)
+        notifyChildren(changes)
     }
 
     /// Starts the span of a merge; nil without a tracer.

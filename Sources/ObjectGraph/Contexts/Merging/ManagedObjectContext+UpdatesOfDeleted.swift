@@ -44,7 +44,7 @@ extension ManagedObjectContext {
     ///
     /// - Parameter changes: The saves of other contexts between the two states; nil if they are unknown.
     func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
-        if hasUnsavedLayers { keepOrphans(movingTo: new, changes) }
+        if hasUnsavedLayers { keepUpdatesOfDeleted(movingTo: new, changes) }
         var new = new
         if let route = layerStack.baseState.route {
             route.forget(changes)
@@ -62,7 +62,7 @@ extension ManagedObjectContext {
     /// again.
     ///
     /// O(pages with deletions), or O(changed objects) if the changes are unknown.
-    private func keepOrphans(movingTo new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
+    private func keepUpdatesOfDeleted(movingTo new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
         let below =
             new.route?.base.map { LayeredView(base: $0) }
             ?? LayeredView(base: new.state.base, layers: new.inherited + new.state.deferred)

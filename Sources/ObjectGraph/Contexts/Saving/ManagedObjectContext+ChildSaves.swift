@@ -22,7 +22,7 @@ extension ManagedObjectContext {
             }
             tracker.watched.formUnion(push.watched)
             tracker.changedWhileSuspended.formUnion(push.changedWhileSuspended)
-            tracker.updatesOfDeleted.noteRestored(push.orphans.restored)
+            tracker.updatesOfDeleted.noteRestored(push.updatesOfDeleted.restored)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
             tracker.log.noteUnsavedChange()
@@ -108,7 +108,7 @@ extension ManagedObjectContext {
     private func applicable(_ group: [ChildChanges]) -> [ChildChanges] {
         var pushes: [ChildChanges] = []
         for push in group {
-            let isNewest = push.parentViewRevision == layerStack.revision && !hasDeletes && push.orphans.isEmpty
+            let isNewest = push.parentViewRevision == layerStack.revision && !hasDeletes && push.updatesOfDeleted.isEmpty
             let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: pushes.map(\.layer).reversed())
             pushes.append(isNewest ? settled : applicable(settled))
         }
@@ -151,14 +151,14 @@ extension ManagedObjectContext {
             if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
             let own = layerStack.taken
             var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
-            if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.orphans.isEmpty }) {
-                request.mayHaveOrphans = true
+            if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.updatesOfDeleted.isEmpty }) {
+                request.mayUpdateDeleted = true
             }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             request.watched.formUnion(pushes.flatMap(\.watched))
             for push in pushes {
                 request.changedWhileSuspended.formUnion(push.changedWhileSuspended)
-                request.restored.formUnion(push.orphans.restored)
+                request.restored.formUnion(push.updatesOfDeleted.restored)
                 if push.readsNextState { request.readsNextState = true }
             }
             request.trace = trace(of: request)
@@ -191,7 +191,7 @@ extension ManagedObjectContext {
             push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
             push.watched.formUnion(tracker.watched)
             push.changedWhileSuspended.formUnion(tracker.changedWhileSuspended)
-            push.orphans.noteRestored(tracker.updatesOfDeleted.restored)
+            push.updatesOfDeleted.noteRestored(tracker.updatesOfDeleted.restored)
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
@@ -204,7 +204,7 @@ extension ManagedObjectContext {
         for other in pushes {
             if other.readsNextState { push.readsNextState = true }
             push.changedWhileSuspended.formUnion(other.changedWhileSuspended)
-            push.orphans.noteRestored(other.orphans.restored)
+            push.updatesOfDeleted.noteRestored(other.updatesOfDeleted.restored)
         }
         push.origin = pushes[0].origin.orAuthor(transactionAuthor)
         return push
@@ -265,7 +265,7 @@ extension ManagedObjectContext {
             }
         }
         // Values that the child did not change must not overwrite newer values.
-        for (place, changed) in push.orphans.changed {
+        for (place, changed) in push.updatesOfDeleted.changed {
             guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .update else { continue }
             let layer = kept ?? Layer(copying: push.layer)
             let own = row.copy(layer: layer.id)
@@ -273,7 +273,7 @@ extension ManagedObjectContext {
             layer.put(own, entity: place.entity, key: place.key)
             kept = layer
         }
-        for place in push.orphans.restored {
+        for place in push.updatesOfDeleted.restored {
             guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .insert,
                 trapOnStoreError({ try exists(place.entity, place.key) })
             else { continue }

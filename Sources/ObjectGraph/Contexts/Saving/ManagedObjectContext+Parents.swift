@@ -15,7 +15,7 @@ struct ChildChanges: Sendable {
     /// The child's name and author.
     var origin: SaveOrigin
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
-    var orphans = UpdatesOfDeletedObjects()
+    var updatesOfDeleted = UpdatesOfDeletedObjects()
     /// The unchanged objects that the save checks for conflicts.
     var watched: Set<ObjectID> = []
     /// The changed objects that other saves changed while the store was suspended.
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
     }
 
     /// Registers a child, which then moves after each save and merge of this context.
-    func addFollower(_ child: any ContextExecutor, at place: ContextAddress) {
+    func addChild(_ child: any ContextExecutor, at place: ContextAddress) {
         observers.children.removeAll { $0.host == nil || $0.host === child }
         observers.children.append(WeakContext(host: child, place: place))
     }
@@ -120,14 +120,14 @@ extension ManagedObjectContext {
         checkIsolation()
         guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
         guard let parent = link.host else { throw SaveError.parentGone(context: name) }
-        let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedFoundationForChild() }
+        let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedBaseForChild() }
         moveToParent(new, changes: nil)
     }
 
     /// Moves to a state of the parent, unless this context has a later one: answers and announcements can arrive in any order.
     ///
     /// - Parameter changes: The saves between the parent's two states; nil if they are unknown.
-    func moveToParent(_ new: SealedFoundation, changes: ChangeSet?) {
+    func moveToParent(_ new: SealedBase, changes: ChangeSet?) {
         let base = layerStack.baseState
         let revision = new.baseState.parentViewRevision
         guard revision >= max(base.parentViewRevision, base.earliestParentRevision) else { return }
@@ -152,17 +152,17 @@ extension ManagedObjectContext {
         }
         span?.set(["strata.objects": .int(Int64(refreshed.count))])
         notify(changes, refreshed: refreshed)
-        tellFollowers(changes)
+        notifyChildren(changes)
     }
 
-    func sealedFoundationForChild() -> SealedFoundation { SealedFoundation(baseState: baseStateForChild()) }
+    func sealedBaseForChild() -> SealedBase { SealedBase(baseState: baseStateForChild()) }
 
     /// Moves the children that follow this context, after its save or merge (S072).
     ///
     /// - Parameter saved: The layers of this context that the save has written.
-    func tellFollowers(_ changes: ChangeSet?, saved: [Layer] = []) {
+    func notifyChildren(_ changes: ChangeSet?, saved: [Layer] = []) {
         guard !observers.children.isEmpty else { return }
-        let new = SealedFoundation(baseState: baseStateForChild(), saved: saved.map(\.id))
+        let new = SealedBase(baseState: baseStateForChild(), saved: saved.map(\.id))
         let isRead = observers.children.contains { $0.place?.readsNextState.load(ordering: .relaxed) ?? false }
         if isRead { new.baseState.state.takeBase() }
         for child in observers.children {
@@ -180,7 +180,7 @@ extension ManagedObjectContext {
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, state: stateToReach, origin: origin,
-            orphans: tracker.updatesOfDeleted, watched: tracker.watched,
+            updatesOfDeleted: tracker.updatesOfDeleted, watched: tracker.watched,
             changedWhileSuspended: tracker.changedWhileSuspended, readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
@@ -239,7 +239,7 @@ extension ManagedObjectContext {
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
         settleBaseNow()
-        tellFollowers(push.changes, saved: written)
+        notifyChildren(push.changes, saved: written)
     }
 
     /// Returns the base state of a child after its parent has accepted its changes.
@@ -270,7 +270,7 @@ extension ManagedObjectContext {
 }
 
 /// A base state whose layers are all sealed, to be sent to another executor.
-struct SealedFoundation: @unchecked Sendable {
+struct SealedBase: @unchecked Sendable {
     // `@unchecked Sendable` is safe because everything in a base state is immutable once its layers are sealed.
     var baseState: LayerStack.BaseState
     /// The ids of the layers that the parent has saved since its previous state.

@@ -140,7 +140,7 @@ extension ManagedObjectContext {
             layers: layers, base: layerStack.baseState.state, watched: tracker.watched, policy: mergePolicy,
             durability: durability,
             origin: origin, preserved: traits.preserved, rules: traits.rules, validation: traits.validation,
-            mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
+            mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
             changedWhileSuspended: tracker.changedWhileSuspended, readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
@@ -189,7 +189,7 @@ extension ManagedObjectContext {
         let left = ((mergePolicy.mayDrop ? [adopted, dropped] : []) + [added]).compactMap(\.self)
         if phase.settlesBaseLater { settleBaseNow() }
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
-        tellFollowers(between.map { ChangeSet.union($0 + left) }, saved: written)
+        notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
     }
 
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.

@@ -82,7 +82,7 @@ extension ManagedObjectContext {
     }
 
     /// Ends the suspension of a child: moves it to the state of its parent, which was resumed before.
-    func resume(from parent: SealedFoundation) {
+    func resume(from parent: SealedBase) {
         guard let suspended = phase.suspended, phase.closure == nil, canRead() else { return }
         phase.suspended = nil
         moving {

@@ -27,34 +27,38 @@ extension SaveCheck {
 
     mutating func checkUnique() throws {
         // A resolution may make references equal that are unique themselves. Each round removes at least one object or value.
-        while let twins = try firstTwins() {
+        while let uniquenessConflicts = try firstUniquenessConflicts() {
             var replaced: [ObjectKey: ObjectKey] = [:]
-            for twin in twins { try resolve(twin, &replaced) }
-            if !replaced.isEmpty { redirect(twins[0].constraint.entity, Self.ends(of: replaced)) }
+            for uniquenessConflict in uniquenessConflicts { try resolve(uniquenessConflict, &replaced) }
+            if !replaced.isEmpty { redirect(uniquenessConflicts[0].constraint.entity, Self.ends(of: replaced)) }
         }
     }
 
     /// Returns the conflicts of the first constraint that has any.
-    private func firstTwins() throws -> [UniquenessConflict]? {
+    private func firstUniquenessConflicts() throws -> [UniquenessConflict]? {
         let layer = layer
         for (entity, schema) in writer.store.schema.entities.enumerated() {
             guard let changes = layer.entity(entity) else { continue }
             for (column, definition) in schema.columns.enumerated() where definition.index == .unique {
-                let twins = try twins(changes, constraint: .init(entity: entity, columns: [column]), in: layer)
-                if !twins.isEmpty { return twins }
+                let uniquenessConflicts = try uniquenessConflicts(
+                    changes, constraint: .init(entity: entity, columns: [column]), in: layer)
+                if !uniquenessConflicts.isEmpty { return uniquenessConflicts }
             }
             for index in schema.indexes where index.kind == .unique {
-                let twins = try twins(changes, constraint: .init(entity: entity, columns: index.columns), in: layer)
-                if !twins.isEmpty { return twins }
+                let uniquenessConflicts = try uniquenessConflicts(
+                    changes, constraint: .init(entity: entity, columns: index.columns), in: layer)
+                if !uniquenessConflicts.isEmpty { return uniquenessConflicts }
             }
         }
         return nil
     }
 
-    private func twins(_ changes: EntityLayer, constraint: UniqueConstraint, in layer: Layer) throws -> [UniquenessConflict] {
+    private func uniquenessConflicts(_ changes: EntityLayer, constraint: UniqueConstraint, in layer: Layer) throws
+        -> [UniquenessConflict]
+    {
         // The object with each combination of values that keeps them if a policy can settle the conflict.
         var holders: [[Value]: ObjectKey] = [:]
-        var twins: [UniquenessConflict] = []
+        var uniquenessConflicts: [UniquenessConflict] = []
         let columns = constraint.columns
         for number in changes.sortedPageNumbers {
             guard let page = changes.page(number) else { continue }
@@ -73,10 +77,10 @@ extension SaveCheck {
                 let isOlder = row.kind == .update && layer.row(constraint.entity, known)?.kind == .insert
                 let (ours, theirs) = isOlder ? (known, key) : (key, known)
                 holders[values] = theirs
-                twins.append(UniquenessConflict(constraint: constraint, values: values, ours: ours, theirs: theirs))
+                uniquenessConflicts.append(UniquenessConflict(constraint: constraint, values: values, ours: ours, theirs: theirs))
             }
         }
-        return twins
+        return uniquenessConflicts
     }
 
     /// Returns another object that has these values and whose values in these columns this save does not change.
@@ -103,35 +107,39 @@ extension SaveCheck {
 
     // MARK: Resolving
 
-    private mutating func resolve(_ twin: UniquenessConflict, _ replaced: inout [ObjectKey: ObjectKey]) throws {
-        let entity = twin.constraint.entity
-        guard let row = layer.row(entity, twin.ours) else { return }
+    private mutating func resolve(_ uniquenessConflict: UniquenessConflict, _ replaced: inout [ObjectKey: ObjectKey]) throws {
+        let entity = uniquenessConflict.constraint.entity
+        guard let row = layer.row(entity, uniquenessConflict.ours) else { return }
         switch (request.policy, row.kind) {
         case (.objectTrump, .insert), (.overwrite, .insert):
-            releasePartners(of: twin.theirs, entity, keeping: row)
+            releasePartners(of: uniquenessConflict.theirs, entity, keeping: row)
             let layer = writable()
             let merged = row.copy(layer: layer.id)
-            merged.kind = layer.row(entity, twin.theirs)?.kind == .insert ? .insert : .update
-            layer.put(merged, entity: entity, key: twin.theirs)
-            layer.remove(entity: entity, key: twin.ours)
-            replaced[twin.ours] = twin.theirs
+            merged.kind = layer.row(entity, uniquenessConflict.theirs)?.kind == .insert ? .insert : .update
+            layer.put(merged, entity: entity, key: uniquenessConflict.theirs)
+            layer.remove(entity: entity, key: uniquenessConflict.ours)
+            replaced[uniquenessConflict.ours] = uniquenessConflict.theirs
         case (.storeTrump, .insert), (.rollback, .insert):
-            if let kept = layer.row(entity, twin.theirs) { releasePartners(of: twin.ours, entity, keeping: kept) }
-            writable().remove(entity: entity, key: twin.ours)
-            replaced[twin.ours] = twin.theirs
+            if let kept = layer.row(entity, uniquenessConflict.theirs) {
+                releasePartners(of: uniquenessConflict.ours, entity, keeping: kept)
+            }
+            writable().remove(entity: entity, key: uniquenessConflict.ours)
+            replaced[uniquenessConflict.ours] = uniquenessConflict.theirs
         case (.storeTrump, .update):
             let layer = writable()
             let rest = row.copy(layer: layer.id)
-            for column in twin.constraint.columns { rest.clear(column) }
+            for column in uniquenessConflict.constraint.columns { rest.clear(column) }
             if rest.set.isEmpty {
-                layer.remove(entity: entity, key: twin.ours)
+                layer.remove(entity: entity, key: uniquenessConflict.ours)
             } else {
-                layer.put(rest, entity: entity, key: twin.ours)
+                layer.put(rest, entity: entity, key: uniquenessConflict.ours)
             }
         case (.rollback, .update):
-            writable().remove(entity: entity, key: twin.ours)
+            writable().remove(entity: entity, key: uniquenessConflict.ours)
         default:
-            throw duplicate(twin.values, constraint: twin.constraint, keys: [twin.theirs, twin.ours])
+            throw duplicate(
+                uniquenessConflict.values, constraint: uniquenessConflict.constraint,
+                keys: [uniquenessConflict.theirs, uniquenessConflict.ours])
         }
     }
 

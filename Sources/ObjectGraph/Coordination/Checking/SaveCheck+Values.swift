@@ -42,7 +42,7 @@ extension SaveCheck {
     private func check(_ rules: ValidationRules, _ errors: inout ValidationErrors) throws {
         let layer = layer
         let store = writer.store.identity
-        let isValidated = request.make == nil && !isChanged && !request.mayHaveOrphans
+        let isValidated = request.make == nil && !isChanged && !request.mayUpdateDeleted
         for (entity, entityRules) in rules.entities.enumerated() {
             guard let entityRules else { continue }
             let columns = isValidated ? entityRules.references : entityRules.columns

@@ -42,7 +42,7 @@ struct SaveCheck {
     /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
         forgetDerivedValues()
-        if request.base.sequence != state.sequence || request.mayHaveOrphans || !request.changedWhileSuspended.isEmpty {
+        if request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.changedWhileSuspended.isEmpty {
             try settleKeys()
             try checkRestored()
             try checkVersions()
@@ -87,9 +87,11 @@ struct SaveCheck {
                     let key = PageAddress.key(page: number, slot: slot)
                     if !movedKeys.isEmpty, movedKeys.contains(key), entity == keyedValues { continue }
                     let theirs = try current.version(entity, key)
-                    let isOrphan = theirs == nil && row.kind == .update
+                    let isUpdateOfDeleted = theirs == nil && row.kind == .update
                     let isKnown = request.changedWhileSuspended[.init(entity: entity, key: key)] == nil
-                    guard try isOrphan || !isKnown || hasChanged(entity, key: key, base: base, theirs: theirs) else { continue }
+                    guard try isUpdateOfDeleted || !isKnown || hasChanged(entity, key: key, base: base, theirs: theirs) else {
+                        continue
+                    }
                     if settlePlace(row, entity: entity, key: key, isInStore: theirs != nil) { continue }
                     try resolve(row, entity: entity, key: key, isInStore: theirs != nil)
                 }

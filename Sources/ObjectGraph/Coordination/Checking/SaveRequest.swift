@@ -19,7 +19,7 @@ struct SaveRequest: Sendable {
     /// The rules of properties in that model; nil if it has none.
     var validation: ValidationRules?
     /// Whether updated objects may be deleted in ``base`` already (S106).
-    var mayHaveOrphans = false
+    var mayUpdateDeleted = false
     /// The inserted objects that another context may have inserted too, because both have undone a deletion.
     var restored: Set<ObjectAddress> = []
     /// The changed objects that other saves changed while the store was suspended, with the columns that those changed. They are in conflict,

@@ -25,7 +25,7 @@ extension PersistentStoreCoordinator {
     ///
     /// The budget is checked after saves, at most every 50 ms.
     public var snapshotBudget: SnapshotBudget? {
-        get { writer.pins.budget.budget }
+        get { writer.snapshotRegistry.budget.budget }
         set { writer.setSnapshotBudget(newValue) }
     }
 }

@@ -4,20 +4,20 @@ import StoreModel
 
 /// The registration of a context or `Snapshot` that uses a state. It ends when the lease is deallocated.
 final class SnapshotLease: Sendable {
-    private let pins: SnapshotRegistry
+    private let snapshotRegistry: SnapshotRegistry
     private let number: UInt64
 
-    fileprivate init(_ number: UInt64, _ pins: SnapshotRegistry) {
+    fileprivate init(_ number: UInt64, _ snapshotRegistry: SnapshotRegistry) {
         self.number = number
-        self.pins = pins
+        self.snapshotRegistry = snapshotRegistry
     }
 
-    deinit { pins.remove(number) }
+    deinit { snapshotRegistry.remove(number) }
 
-    func rename(_ owner: String) { pins.change(number) { $0.owner = owner } }
-    func move(to state: StoreState) { pins.change(number) { $0.state = state } }
+    func rename(_ owner: String) { snapshotRegistry.change(number) { $0.owner = owner } }
+    func move(to state: StoreState) { snapshotRegistry.change(number) { $0.state = state } }
     /// The state held by the lease. Returns nil after the lease has ended.
-    var state: StoreState? { pins.state(number) }
+    var state: StoreState? { snapshotRegistry.state(number) }
 }
 
 /// The users of the states of one store, for ``PersistentStoreCoordinator/snapshots()`` and for checking the budget.

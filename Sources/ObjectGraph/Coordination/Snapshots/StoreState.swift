@@ -84,7 +84,7 @@ public struct Snapshot: Sendable {
         state.takeBase()
         empty = state.closed(writer.store)
         store = writer.store.identity
-        pin = writer.pins.add(owner, state: state)
+        pin = writer.snapshotRegistry.add(owner, state: state)
     }
 
     /// The newest save that the snapshot contains.

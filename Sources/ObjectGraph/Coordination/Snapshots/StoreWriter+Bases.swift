@@ -11,7 +11,7 @@ extension StoreWriter {
     /// Returns a snapshot of the newest commit and registers it.
     func newSnapshot() throws -> any StoreSnapshot {
         let base = try store.snapshot()
-        pins.note(base)
+        snapshotRegistry.note(base)
         return base
     }
 
@@ -19,17 +19,17 @@ extension StoreWriter {
     ///
     /// - Parameter isFixed: false for a context that has read an older state, and not yet moved to this one.
     func lazySnapshot(after generation: Generation, isFixed: Bool = true) -> LazySnapshot {
-        let pins = pins
+        let snapshotRegistry = snapshotRegistry
         let made = LazySnapshot(store, generation: generation, isFixed: isFixed) { [weak self] snapshot in
-            pins.note(snapshot)
+            snapshotRegistry.note(snapshot)
             self?.restLater()
         }
-        pins.unacquired.add(made)
+        snapshotRegistry.unacquired.add(made)
         return made
     }
 
     /// Acquires every snapshot that must show the state before the next commit. Called before each commit of this process.
-    func takeSnapshots() throws { try pins.unacquired.acquire() }
+    func takeSnapshots() throws { try snapshotRegistry.unacquired.acquire() }
 
     /// Returns the same state with a base that is not acquired, for a context that has read nothing.
     ///
@@ -67,10 +67,10 @@ extension StoreWriter {
 
     /// Releases the snapshot of the writer's state after a time without saves. Called after the state was read.
     private func restLater() {
-        guard !pins.unacquired.isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard !snapshotRegistry.unacquired.isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
         clock.run(at: clock.now + Self.restingInterval, on: queue) { [weak self] in
             guard let self else { return }
-            pins.unacquired.isResting.store(false, ordering: .releasing)
+            snapshotRegistry.unacquired.isResting.store(false, ordering: .releasing)
             rest()
         }
     }

@@ -39,7 +39,7 @@ extension StoreWriter {
     private static let warningInterval: Duration = .seconds(10)
 
     func liveSnapshots() throws -> [LiveSnapshot] {
-        let live = pins.live()
+        let live = snapshotRegistry.live()
         return try report(live.taken) + resting(live.resting)
     }
 
@@ -72,7 +72,7 @@ extension StoreWriter {
     // MARK: The budget
 
     func setSnapshotBudget(_ budget: SnapshotBudget?) {
-        let old = pins.budget.withLock { state in
+        let old = snapshotRegistry.budget.withLock { state in
             defer {
                 state.budget = budget
                 state.isExceeded = false
@@ -83,15 +83,15 @@ extension StoreWriter {
         if let old { removeListener(old) }
         guard budget != nil else { return }
         let number = addListener { [weak self] _, _ in self?.snapshotsMayCostMore() }
-        pins.budget.withLock { $0.listener = number }
+        snapshotRegistry.budget.withLock { $0.listener = number }
         snapshotsMayCostMore()
         lookAgainLater(number)
     }
 
     /// Repeats the check, because snapshots grow older and other processes save even if this process does not.
     private func lookAgainLater(_ listener: UInt64) {
-        clock.run(at: clock.now + Self.budgetRepetition, on: pins.budget.queue) { [weak self] in
-            guard let self, pins.budget.withLock({ $0.listener == listener }) else { return }
+        clock.run(at: clock.now + Self.budgetRepetition, on: snapshotRegistry.budget.queue) { [weak self] in
+            guard let self, snapshotRegistry.budget.withLock({ $0.listener == listener }) else { return }
             if !suspension.isSuspended {
                 try? adoptExternalSaves()
                 holdToBudget()
@@ -102,36 +102,36 @@ extension StoreWriter {
 
     /// Throws if the budget refuses new snapshots. Repeats the check only if the last check found the budget exceeded.
     func checkSnapshotBudget() throws {
-        let (budget, wasExceeded) = pins.budget.withLock { ($0.budget, $0.isExceeded) }
+        let (budget, wasExceeded) = snapshotRegistry.budget.withLock { ($0.budget, $0.isExceeded) }
         guard let budget, wasExceeded, budget.responses.contains(.refuseNewSnapshots) else { return }
         let over = try liveSnapshots().filter(budget.isExceeded)
-        guard !over.isEmpty else { return pins.budget.withLock { $0.isExceeded = false } }
+        guard !over.isEmpty else { return snapshotRegistry.budget.withLock { $0.isExceeded = false } }
         Self.log.warning("a new snapshot was refused: \(over.map(\.description).joined(separator: "; "))")
         throw SnapshotError.overBudget(over)
     }
 
     /// Schedules a check. Called after saves, on the writer's queue. Never waits.
     private func snapshotsMayCostMore() {
-        let isDue = pins.budget.withLock { state in
+        let isDue = snapshotRegistry.budget.withLock { state in
             defer { state.isResting = true }
             return !state.isResting && state.budget != nil
         }
         guard isDue else { return }
-        let queue = pins.budget.queue
+        let queue = snapshotRegistry.budget.queue
         // At the end of the interval, so that the check includes the last save of a burst.
         clock.run(at: clock.now + Self.budgetInterval, on: queue) { [weak self] in
-            self?.pins.budget.withLock { $0.isResting = false }
+            self?.snapshotRegistry.budget.withLock { $0.isResting = false }
             self?.holdToBudget()
         }
     }
 
     private func holdToBudget() {
-        guard let budget = pins.budget.budget else { return }
+        guard let budget = snapshotRegistry.budget.budget else { return }
         do {
-            let live = pins.live().taken
+            let live = snapshotRegistry.live().taken
             let reports = try report(live)
             let over = reports.enumerated().filter { budget.isExceeded(by: $0.element) }
-            pins.budget.withLock { $0.isExceeded = !over.isEmpty }
+            snapshotRegistry.budget.withLock { $0.isExceeded = !over.isEmpty }
             for (place, snapshot) in over {
                 let holders = place < live.count ? live[place].holders : []
                 let advances = budget.responses.contains(.advanceCleanContexts)
@@ -149,7 +149,7 @@ extension StoreWriter {
     private func warn(_ snapshot: LiveSnapshot, _ what: String) {
         let now = ContinuousClock.now
         let owners = snapshot.owners.isEmpty ? "process \(snapshot.processID)" : snapshot.owners.joined(separator: ", ")
-        let repeated = pins.budget.withLock { state -> Int? in
+        let repeated = snapshotRegistry.budget.withLock { state -> Int? in
             if let last = state.warned[owners], now - last.time < Self.warningInterval {
                 state.warned[owners]?.repeated += 1
                 return nil

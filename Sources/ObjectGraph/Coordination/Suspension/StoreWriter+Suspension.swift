@@ -16,7 +16,7 @@ extension StoreWriter {
             writer.claim.release()
             let state = writer.state
             writer.replaceState(state.reading(writer.lazySnapshot(after: state.committed)))
-            writer.pins.endKept(state.suspended(writer.store))
+            writer.snapshotRegistry.endKept(state.suspended(writer.store))
         }
     }
 
@@ -37,7 +37,7 @@ extension StoreWriter {
     }
 
     private func suspendConfinedContexts(within patience: Duration) async throws {
-        let confined = pins.confined()
+        let confined = snapshotRegistry.confined()
         guard !confined.isEmpty else { return }
         let end = ContinuousClock.now + patience
         let store = store
@@ -62,7 +62,7 @@ extension StoreWriter {
                 return done()
             }
             let isAsked = parent.enqueue { parent in
-                let state = parent.sealedFoundationForChild()
+                let state = parent.sealedBaseForChild()
                 let isTold = own.enqueue { child in
                     child.resume(from: state)
                     done()
@@ -79,7 +79,7 @@ extension StoreWriter {
     private func onEachContext(
         _ body: @escaping @Sendable (ManagedObjectContext, _ done: @escaping @Sendable () -> Void) -> Void
     ) async {
-        let places = Dictionary(grouping: pins.places().filter { $0.confinement == nil }, by: \.depth)
+        let places = Dictionary(grouping: snapshotRegistry.places().filter { $0.confinement == nil }, by: \.depth)
         for (_, level) in places.sorted(by: { $0.key < $1.key }) {
             await withTaskGroup(of: Void.self) { group in
                 for host in level.compactMap(\.host) {

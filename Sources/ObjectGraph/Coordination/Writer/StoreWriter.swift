@@ -25,7 +25,7 @@ final class StoreWriter: Sendable {
     let shared: Mutex<Shared>
     let clock: any WriterClock
     let externalCommits = ExternalCommitMonitor()
-    let pins = SnapshotRegistry()
+    let snapshotRegistry = SnapshotRegistry()
     let migration = Mutex(Migration())
     /// Set when the last coordinator was closed. From then on the registry no longer returns the writer.
     let retired = Atomic(false)

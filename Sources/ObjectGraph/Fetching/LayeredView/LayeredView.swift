@@ -44,7 +44,7 @@ public struct LayeredView: ObjectReader {
     func lookup(_ entity: Int, page number: UInt64, slot: Int, _ column: Int) throws -> LayerAnswer {
         let answer = layers.lookup(entity, page: number, slot: slot, column)
         guard case .row(let row) = answer, row.kind == .update else { return answer }
-        return try isOrphan(row, entity: entity, key: PageAddress.key(page: number, slot: slot)) ? .deleted : answer
+        return try isUpdateOfDeleted(row, entity: entity, key: PageAddress.key(page: number, slot: slot)) ? .deleted : answer
     }
 
     /// Returns the save that last wrote the object: unsaved if it was never saved, nil if it does not exist.
@@ -82,8 +82,8 @@ public struct LayeredView: ObjectReader {
         return nil
     }
 
-    /// Whether an update belongs to a deleted object. Such updates contain every value; see `ManagedObjectContext.keepOrphans`.
-    private func isOrphan(_ row: Row, entity: Int, key: ObjectKey) throws -> Bool {
+    /// Whether an update belongs to a deleted object. Such updates contain every value; see `ManagedObjectContext.keepUpdatesOfDeleted`.
+    private func isUpdateOfDeleted(_ row: Row, entity: Int, key: ObjectKey) throws -> Bool {
         try row.set.count == row.columnCount && !exists(entity, key)
     }
 

@@ -20,7 +20,7 @@ public struct SubclassAnchor<M: PersistentModel>: ~Copyable {
             object = ManagedObject(detached: entity)
             object.isBeingInitialized = true
         }
-        if object.unclaimedAnchors < .max { object.unclaimedAnchors += 1 }
+        if object.unattachedAnchors < .max { object.unattachedAnchors += 1 }
     }
 
     deinit {
@@ -43,7 +43,7 @@ public struct SubclassAnchor<M: PersistentModel>: ~Copyable {
         let instance = withUnsafeMutablePointer(to: &self) { UnsafeRawPointer($0) } - own
         if let known = ModelsInCreation.object(at: instance) {
             // This object is dropped without a model.
-            object.unclaimedAnchors = 0
+            object.unattachedAnchors = 0
             known.take(initialValuesOf: object)
             object = known
         } else {

@@ -102,11 +102,11 @@ extension ManagedObjectContext {
         var taken: [ChangeSet] = []
         for push in pushes {
             sealTop()
-            let isPresent = push.parentViewRevision == layerStack.revision && !hasDeletes && push.orphans.isEmpty
+            let isPresent = push.parentViewRevision == layerStack.revision && !hasDeletes && push.updatesOfDeleted.isEmpty
             let rest = isPresent ? push : applicable(push)
             for layer in layersAbove(layerStack.sealed, [rest.layer]) { materialise(layer) }
             taken.append(rest.changes)
-            tracker.updatesOfDeleted.noteRestored(push.orphans.restored)
+            tracker.updatesOfDeleted.noteRestored(push.updatesOfDeleted.restored)
         }
         postPendingChanges()
         return ChangeSet.union(taken)

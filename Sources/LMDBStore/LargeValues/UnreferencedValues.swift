@@ -5,7 +5,7 @@ import StoreModel
 
 /// A large value that is in the file, completely or in part, before its save. It has a row of `meta`, from the transaction of
 /// its first chunk until the save removes the row.
-struct UnclaimedValue: Sendable, Hashable {
+struct UnreferencedValue: Sendable, Hashable {
     /// The entity's number in the file.
     var entity: Int
     var number: UInt64
@@ -16,7 +16,7 @@ struct UnclaimedValue: Sendable, Hashable {
     }
 
     /// Parses the name of a row.
-    /// - Parameter name: The part of the name after ``MetaTable/Key/unclaimed``.
+    /// - Parameter name: The part of the name after ``MetaTable/Key/unreferenced``.
     init?(name: String) {
         let parts = name.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 2, let entity = Int(parts[0]), let number = UInt64(parts[1]) else { return nil }
@@ -24,13 +24,13 @@ struct UnclaimedValue: Sendable, Hashable {
     }
 
     /// The name of the row.
-    var key: String { "\(MetaTable.Key.unclaimed)\(entity) \(number)" }
+    var key: String { "\(MetaTable.Key.unreferenced)\(entity) \(number)" }
 
     /// The write that wrote a value ahead: a random number per write.
     typealias Mark = UInt64
 
-    static func all(at cursor: Cursor) throws -> [UnclaimedValue] {
-        try MetaTable.entries(MetaTable.Key.unclaimed, at: cursor).compactMap { UnclaimedValue(name: $0.name) }
+    static func all(at cursor: Cursor) throws -> [UnreferencedValue] {
+        try MetaTable.entries(MetaTable.Key.unreferenced, at: cursor).compactMap { UnreferencedValue(name: $0.name) }
     }
 }
 
@@ -38,22 +38,22 @@ extension LMDBStore {
     /// Deletes values that no write will claim. A write that will claim values keeps the file's lock until then, so an
     /// exclusive lock shows that there is no such write. If deleting fails, a later write tries again. Used under the writing
     /// lock.
-    func collectUnclaimed() {
+    func collectUnreferenced() {
         guard let lock = FileLock(self, .exclusive) else { return }
         defer { lock.unlock() }
         do {
-            let values = try ReadTransaction(environment).withCursor(tables.meta) { try UnclaimedValue.all(at: $0) }
+            let values = try ReadTransaction(environment).withCursor(tables.meta) { try UnreferencedValue.all(at: $0) }
             try delete(values, of: nil)
-            counters.mayHaveUnclaimed.store(false, ordering: .relaxed)
+            counters.mayHaveUnreferenced.store(false, ordering: .relaxed)
         } catch {
             // For example, the disk is full. The values only take room, and the current write may still succeed.
-            counters.mayHaveUnclaimed.store(true, ordering: .relaxed)
+            counters.mayHaveUnreferenced.store(true, ordering: .relaxed)
         }
     }
 
     /// Deletes values and their rows in transactions of bounded size, except values with another mark.
     /// - Parameter mark: The mark of the values to delete; nil for any mark.
-    func delete(_ values: [UnclaimedValue], of mark: UnclaimedValue.Mark?) throws {
+    func delete(_ values: [UnreferencedValue], of mark: UnreferencedValue.Mark?) throws {
         var rest = values[...]
         while !rest.isEmpty {
             rest = try writeAlone(ahead: nil) { opened in try opened.deleteSome(of: rest, mark) }
@@ -68,13 +68,13 @@ extension LMDBTransaction {
     /// Deletes some values.
     /// - Returns: The values that are left for the next transaction.
     fileprivate func deleteSome(
-        of values: ArraySlice<UnclaimedValue>, _ mark: UnclaimedValue.Mark?
-    ) throws -> ArraySlice<UnclaimedValue> {
+        of values: ArraySlice<UnreferencedValue>, _ mark: UnreferencedValue.Mark?
+    ) throws -> ArraySlice<UnreferencedValue> {
         try recordingFailure {
             var rest = values
             var left = Self.deletedAtOnce
             while let value = rest.first, left > 0 {
-                if try isUnclaimed(value, of: mark) {
+                if try isUnreferenced(value, of: mark) {
                     guard try deleteChunks(of: value, &left) else { break }
                     try MetaTable.remove(value.key, store.tables.meta, in: transaction)
                     left -= 1
@@ -86,7 +86,7 @@ extension LMDBTransaction {
     }
 
     /// Returns whether the value has a row, with this mark unless `mark` is nil.
-    func isUnclaimed(_ value: UnclaimedValue, of mark: UnclaimedValue.Mark?) throws -> Bool {
+    func isUnreferenced(_ value: UnreferencedValue, of mark: UnreferencedValue.Mark?) throws -> Bool {
         guard let found = try transaction.metaNumber(value.key, store.tables.meta) else { return false }
         return mark == nil || mark == found
     }
@@ -94,7 +94,7 @@ extension LMDBTransaction {
     /// Deletes the chunks of a value. The row is deleted with the last chunk, because the number may be reused when the value
     /// has no chunks.
     /// - Returns: Whether all chunks are deleted.
-    private func deleteChunks(of value: UnclaimedValue, _ left: inout Int) throws -> Bool {
+    private func deleteChunks(of value: UnreferencedValue, _ left: inout Int) throws -> Bool {
         // If a later schema does not have the entity, its values are deleted with its table.
         guard let entity = store.tables.entityNumbers.firstIndex(of: value.entity) else { return true }
         return try transaction.withCursor(store.tables.large[entity]) { cursor in
