@@ -72,18 +72,30 @@ struct InitialValues: Sendable {
 
 extension ManagedObjectContext {
     /// Inserts an object with the initial values of its class, or the defaults of an entity without a class. `values` replace those.
+    ///
+    /// - Parameter relationships: The names of relationships that the caller sets. Their initial objects are not inserted.
+    /// - Returns: The object, and the initial objects of its relationships, which were inserted with it.
     func insertNew(
-        _ entity: Entity, _ initial: InitialValues?, setting values: [(column: Int, value: Value)]
-    ) -> ManagedObject {
+        _ entity: Entity, _ initial: InitialValues?, setting values: [(column: Int, value: Value)],
+        relating relationships: [String] = []
+    ) -> (object: ManagedObject, related: [ManagedObject]) {
         guard let initial else {
             var row = entity.defaults
             for (column, value) in values { row[column] = value }
-            return insert(entity, values: row)
+            return (insert(entity, values: row), [])
         }
         let model = initial.makeModel(setting: values)
         let object = model.managedObject
         object.claim(model)
+        var related: [ManagedObject] = []
+        if let state = object.detachedState, let graph = state.graph {
+            for (number, relationship) in entity.relationships.enumerated() where relationships.contains(relationship.name) {
+                state.toOne[number] = nil
+                state.toMany[number] = nil
+            }
+            related = graph.others(than: object)
+        }
         insertGraph(of: object, entity)
-        return object
+        return (object, related.filter { $0.state == .registered })
     }
 }

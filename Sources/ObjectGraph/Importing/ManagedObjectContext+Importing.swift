@@ -84,7 +84,7 @@ extension ManagedObjectContext {
         for row in rows {
             let value = unique.flatMap { row.value(of: $0.column) } ?? .null
             let known = met[value] ?? existing[value].map { self.object(entity.number, $0) }
-            let object = known ?? insertNew(entity, initial, setting: row.attributes)
+            let object = known ?? insertNew(entity, initial, setting: row.attributes, relating: row.relationships).object
             if known != nil { for (column, value) in row.attributes { write(object, column: column, value: value) } }
             if !value.isNull { met[value] = object }
             objects.append(object)
@@ -158,5 +158,10 @@ extension [ImportedFields.Field] {
             guard case .attribute(let column) = field.target, let value = field.values.first else { return nil }
             return (column, value)
         }
+    }
+
+    /// The names of relationships.
+    var relationships: [String] {
+        compactMap { if case .related = $0.target { $0.name } else { nil } }
     }
 }

@@ -17,7 +17,8 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - attribute: An attribute that is unique alone, not only together with other attributes.
     ///   - value: The value of the object.
-    ///   - update: Sets the other properties. If it throws, an object that this call inserted is deleted again.
+    ///   - update: Sets the other properties. If it throws, the object that this call inserted is deleted again, with the initial objects
+    ///     of its relationships.
     /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint; the errors of `update`.
     @discardableResult
     public func upsert<M: PersistentModel, V: AttributeValue>(
@@ -55,9 +56,9 @@ extension ManagedObjectContext {
         }
         if unique.entity.isAbstract { throw BatchError.abstractEntity(unique.entity.name) }
         let initial = InitialValues(unique.entity, in: storedModel)
-        let object = insertNew(unique.entity, initial, setting: [(unique.column, value)])
+        let (object, related) = insertNew(unique.entity, initial, setting: [(unique.column, value)])
         do { try update(object) } catch {
-            delete(object)
+            for inserted in [object] + related { delete(inserted) }
             throw error
         }
         return object

@@ -146,6 +146,8 @@ final class DetachedGraph {
         return large
     }
 
+    func others(than object: ManagedObject) -> [ManagedObject] { members.filter { $0 !== object } }
+
     fileprivate func remove(_ object: ManagedObject) {
         members.remove(object)
         if object.hasModel { modelCount -= 1 }

@@ -109,11 +109,14 @@ struct UndecodableReplacements {
     }
 
     mutating func remove(at place: Place) { entries[place] = nil }
+
+    /// Ends the permission to overwrite after a save. The entries stay: an undone assignment can be redone.
+    mutating func endSave() { allowed = [] }
 }
 
 extension ManagedObjectContext {
-    /// Returns the errors of the assignments that a save would make permanent. Forgets those that were undone, or whose stored value another
-    /// context has replaced.
+    /// Returns the errors of the assignments that a save would make permanent. Forgets those whose stored value was replaced, but not those
+    /// that were undone: they can be redone.
     func refusedReplacements() throws -> [UndecodableAttribute] {
         if tracker.replacements.isEmpty { return [] }
         var errors: [UndecodableAttribute] = []
@@ -121,13 +124,13 @@ extension ManagedObjectContext {
         for (place, entry) in tracker.replacements.entries {
             let (entity, key) = (place.object.entity, place.object.key)
             let stored = try below.value(entity, key: key, column: place.column)
+            guard stored == entry.stored else {
+                tracker.replacements.remove(at: place)
+                continue
+            }
             // A deletion is meant to destroy the values.
             let isReplaced = try view.exists(entity, key) && view.value(entity, key: key, column: place.column) != stored
-            if isReplaced, stored == entry.stored {
-                errors.append(entry.error)
-            } else {
-                tracker.replacements.remove(at: place)
-            }
+            if isReplaced { errors.append(entry.error) }
         }
         return errors.sorted {
             ($0.objectID.entity, $0.objectID.key, $0.property) < ($1.objectID.entity, $1.objectID.key, $1.property)

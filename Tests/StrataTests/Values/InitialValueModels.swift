@@ -51,6 +51,29 @@ enum Records {
     static let types: [any PersistentModel.Type] = [Single.self, RecordShelf.self, Release.self, Reissue.self]
 }
 
+/// Models whose relationships have initial objects.
+enum Parcels {
+    @Model final class Parcel {
+        @Attribute(.unique) var code: String
+        var sender: Sender? = Sender(name: "unknown")
+        var stickers: [Sticker] = [Sticker(text: "new")]
+
+        init(code: String) { self.code = code }
+    }
+
+    @Model final class Sender {
+        @Attribute(.unique) var name: String
+        init(name: String) { self.name = name }
+    }
+
+    @Model final class Sticker {
+        @Attribute(.unique) var text: String
+        init(text: String) { self.text = text }
+    }
+
+    static let types: [any PersistentModel.Type] = [Parcel.self, Sender.self, Sticker.self]
+}
+
 /// A model before and after properties with initial values were added.
 enum WalletBefore {
     @Model final class Wallet {

@@ -95,6 +95,54 @@ import Testing
         }
     }
 
+    private struct ImportedParcel: Codable {
+        var code: String
+        var sender: String?
+        var stickers: [String]?
+    }
+
+    /// Catches: an initial object that is inserted although the row names another one, and then belongs to no object.
+    @Test(arguments: TestStore.allCases, [false, true])
+    func `S178: an import inserts the initial object of a relationship only if the row does not name the relationship`(
+        _ store: TestStore, _ inChild: Bool
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(model: Model(Parcels.types), store: description)
+            let main = container.mainContext
+            main.insert(Parcels.Sender(name: "Ann"))
+            main.insert(Parcels.Sticker(text: "fragile"))
+            let context = inChild ? main.newChild() : main
+            let named = [ImportedParcel(code: "a", sender: "Ann", stickers: ["fragile"])]
+            let first = try context.insert(contentsOf: named, as: Parcels.Parcel.self)[0]
+            #expect(first.sender?.name == "Ann" && first.stickers.map(\.text) == ["fragile"])
+            #expect(try context.count(FetchRequest<Parcels.Sender>()) == 1)
+            #expect(try context.count(FetchRequest<Parcels.Sticker>()) == 1)
+            let second = try context.upsert(contentsOf: [["code": "b"]], unique: \Parcels.Parcel.code)[0]
+            #expect(second.sender?.name == "unknown" && second.stickers.map(\.text) == ["new"])
+            try await context.save()
+            #expect(try context.count(FetchRequest<Parcels.Sender>()) == 2)
+            #expect(try context.count(FetchRequest<Parcels.Sticker>()) == 2)
+        }
+    }
+
+    /// Catches: initial objects of relationships that stay when the object that they were made for is given up.
+    @Test(arguments: TestStore.allCases)
+    func `S178: an upsert whose update throws leaves no initial objects`(_ store: TestStore) async throws {
+        struct Refusal: Error {}
+        try await store.use { description in
+            let container = try await PersistentContainer(model: Model(Parcels.types), store: description)
+            let context = container.mainContext
+            #expect(throws: Refusal.self) {
+                try context.upsert(unique: \Parcels.Parcel.code, "a") { parcel in
+                    #expect(parcel.sender?.name == "unknown")
+                    throw Refusal()
+                }
+            }
+            #expect(!context.hasChanges && context.insertedObjects.isEmpty)
+            #expect(try context.count(FetchRequest<Parcels.Sender>()) == 0)
+        }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `S178: imported objects of a subclass have the initial values of each class`(_ store: TestStore) async throws {
         try await store.use { description in

@@ -88,6 +88,28 @@ import Testing
         }
     }
 
+    /// Catches: a refused assignment that is forgotten when it is undone, so that a redo writes the fallback over the stored value.
+    @Test(arguments: TestStore.allCases)
+    func `S179: an assignment that was undone is refused again after a redo`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, bytes in
+            let context = container.mainContext
+            let history = UndoHistory()
+            context.undoHistory = history
+            trip.places = []
+            #expect(await refusal { try await context.save() }.map(\.property) == ["places"])
+            try history.undo()
+            try await context.save()
+            try history.redo()
+            #expect(trip.managedObject["places"] != bytes[0])
+            #expect(await refusal { try await context.save() }.map(\.property) == ["places"])
+            #expect(try await stored(container) == bytes)
+            trip.allowOverwriting(\.places)
+            try await context.save()
+            let after = try await stored(container)
+            #expect(after.dropFirst() == bytes.dropFirst() && after[0] != bytes[0])
+        }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `S179: a child's save refuses to destroy an undecodable value`(_ store: TestStore) async throws {
         try await use(store) { container, trip, bytes in

@@ -89,7 +89,7 @@ extension ManagedObjectContext {
         layerStack.endSave()
         if !hasUnsavedLayers {
             tracker.provisional = [:]
-            tracker.replacements = UndecodableReplacements()
+            tracker.replacements.endSave()
         }
         tracker.log.forgetUnsavedChange()
         tracker.updatesOfDeleted.forgetCompletions()
