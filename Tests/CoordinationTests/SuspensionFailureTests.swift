@@ -28,4 +28,32 @@ import Testing
         #expect(try await container.coordinator.titles().sorted() == ["a", "b"])
         try await container.close()
     }
+
+    /// Catches: a merge that waits for the end of its frame and then opens the file for the main context, although the store is suspended.
+    @Test func `S167: a merge that is due while the store is suspended reads nothing`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let clock = SteppedClock()
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let shown = coordinator.newBackgroundContext()
+        await shown.perform { context in
+            context.automaticallyMergesChanges = true
+            context.place.readsNextState.store(true, ordering: .relaxed)
+        }
+        let worker = coordinator.newBackgroundContext()
+        for title in ["a", "b", "c"] {
+            await worker.perform { _ = $0.makeTrack(title) }
+            try await worker.save()
+            // The merge that the save has sent runs first, so that the next save sends another one.
+            await shown.perform { _ in }
+        }
+        #expect(clock.waitingCount > 0)
+        await coordinator.writer.suspension.close()
+        try await coordinator.writer.suspendReads(within: .seconds(60))
+        let count = store.count(.snapshot)
+        clock.advance(by: .milliseconds(9))
+        #expect(store.count(.snapshot) == count)
+        withExtendedLifetime(shown) {}
+        await coordinator.writer.resume()
+        #expect(try await coordinator.titles().sorted() == ["a", "b", "c"])
+    }
 }

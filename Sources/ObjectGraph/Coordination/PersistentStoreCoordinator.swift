@@ -112,7 +112,7 @@ public final class PersistentStoreCoordinator: Sendable {
             if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }
             let notifier = CoalescedNotifier(host, queue: signals, clock: writer.clock, onlyAnnounces: root != nil) {
                 [weak writer, weak place] in
-                if place?.readsNextState.load(ordering: .relaxed) ?? false { writer?.state.takeBase() }
+                if place?.readsNextState.load(ordering: .relaxed) ?? false { writer?.acquireState() }
             }
             contexts[number] = RegisteredContext(notifier: notifier, root: root, onlyFlushes: onlyFlushes)
         }

@@ -31,6 +31,13 @@ extension StoreWriter {
     /// Acquires every snapshot that must show the state before the next commit. Called before each commit of this process.
     func takeSnapshots() throws { try snapshotRegistry.unacquired.acquire() }
 
+    /// Acquires the snapshot of the newest state for a context that is about to read it. Does nothing while the store is suspended.
+    func acquireState() {
+        guard suspension.enterIfOpen() else { return }
+        state.takeBase()
+        suspension.leave()
+    }
+
     /// Returns the same state with a base that is not acquired, for a context that has read nothing.
     ///
     /// While the newest state has saves that are not in the file, the context must read the snapshot below them if it reads. It is

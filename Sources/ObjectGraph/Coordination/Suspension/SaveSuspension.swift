@@ -26,11 +26,7 @@ final class SaveSuspension: Sendable {
     /// nested.
     nonisolated(nonsending) func enter() async {
         while true {
-            let mayPass = state.withLock { state in
-                if !state.isClosed { state.running += 1 }
-                return !state.isClosed
-            }
-            if mayPass { return }
+            if enterIfOpen() { return }
             await withCheckedContinuation { continuation in
                 let isOpen = state.withLock { state in
                     if state.isClosed { state.waiting.append(continuation) }
@@ -38,6 +34,15 @@ final class SaveSuspension: Sendable {
                 }
                 if isOpen { continuation.resume() }
             }
+        }
+    }
+
+    /// Begins work that must not run while the store is suspended, and that the caller ends with ``leave()``. Returns false while the store is
+    /// suspended, or about to be. Never waits.
+    func enterIfOpen() -> Bool {
+        state.withLock { state in
+            if !state.isClosed { state.running += 1 }
+            return !state.isClosed
         }
     }
 
