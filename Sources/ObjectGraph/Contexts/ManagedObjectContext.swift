@@ -193,10 +193,8 @@ public final class ManagedObjectContext {
     /// Replaces the base state. The caller refreshes objects and notifies observers.
     func setBaseState(_ new: LayerStack.BaseState) {
         // On the main thread, user code waits for this call, and freeing thousands of rows takes as long as the rest of it.
-        if place.executor == nil {
-            BackgroundDeallocator.release(of: layerStack.baseState.state.deferred)
-            layerStack.pages.releaseInBackground()
-        }
+        // Pages are freed here, because they keep their snapshot.
+        if place.executor == nil { BackgroundDeallocator.release(of: layerStack.baseState.state.deferred) }
         layerStack.baseState = shown(new)
         layerStack.baseState.state = readable(layerStack.baseState.state)
         if !phase.settlesBaseLater { settleBase() }

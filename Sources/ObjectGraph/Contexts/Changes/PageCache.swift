@@ -27,15 +27,6 @@ struct PageCache {
         return page
     }
 
-    /// Empties a large cache, whose pages a background queue frees.
-    mutating func releaseInBackground() {
-        guard count >= 16 else { return }
-        // Only the queue uses the tables after `removeAll`, so handing them over is safe.
-        nonisolated(unsafe) let tables = tables
-        removeAll()
-        BackgroundDeallocator.release { withExtendedLifetime(tables) {} }
-    }
-
     mutating func removeAll() {
         guard count > 0 else { return }
         tables.removeAll(keepingCapacity: true)
