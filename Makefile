@@ -135,11 +135,13 @@ test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1,\
 	    --experimental-maximum-parallelization-width 12)
 
-# Always without XCTest: its runner leaks, which would fail the run.
+# Always without XCTest: its runner leaks, which would fail the run. With all tests at once, each lasts longer than the limits that end
+# tests which hang.
 test-asan: setup ## run the tests under the address sanitizer
 	@$(call say,"Tests under the address sanitizer")
 	@$(call run_tests,--sanitize=address --scratch-path .build-asan,\
-	    $(NO_MACROS) LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.txt:print_suppressions=0)
+	    $(NO_MACROS) LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.txt:print_suppressions=0,\
+	    --experimental-maximum-parallelization-width 12)
 
 # Two --sanitize flags give one of the two; a crash with backtraces on hangs for minutes.
 fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
