@@ -409,7 +409,7 @@ public struct TreeCheck {
         guard count > 0, size == 8, Self.headerSize + count * size <= range.count else {
             return report("page \(number) of \(owner) has more numbers than room")
         }
-        counts.entries += UInt64(count)
+        counts.entries &+= UInt64(count)
     }
 
     private mutating func value(
@@ -426,7 +426,7 @@ public struct TreeCheck {
             return report("page \(number) of \(owner) has a record of a tree that is too short")
         }
         // If an entry has several values, each value counts.
-        if flags & Flags.duplicates == 0 { counts.entries += 1 }
+        if flags & Flags.duplicates == 0 { counts.entries &+= 1 }
         if rules.isFreeList {
             let commit = Self.number(bytes, at: start - keyCount, as: UInt64.self)
             newestFree = max(commit, newestFree ?? 0)
@@ -459,6 +459,7 @@ public struct TreeCheck {
     /// Checks the tree with the values of one key. Opening does not read it.
     private mutating func values(_ record: MetaPages.TreeRecord, owner: String, level: Int) {
         guard scope == .everything else {
+            // The number is of the file. A sum that wraps differs from the record of the table.
             counts.entries &+= record.entries
             _ = take(record.root, count: 1, owner)
             return
@@ -471,7 +472,7 @@ public struct TreeCheck {
         }
         let entries = counts.entries
         counts = outer
-        counts.entries += entries
+        counts.entries &+= entries
     }
 
     // MARK: Named trees
@@ -529,7 +530,7 @@ public struct TreeCheck {
             return report("page \(first) of \(owner) should hold a value of \(size) bytes, but does not")
         }
         if count > 1, !take(first + 1, count: count - 1, owner) { return }
-        counts.overflowPages += count
+        counts.overflowPages &+= count
         guard rules.isFreeList, mayReadFreeList(pages: Int(clamping: count)) else { return }
         var list = [UInt8](repeating: 0, count: size)
         let got = list.withUnsafeMutableBytes {
