@@ -19,7 +19,7 @@ extension SQLiteConnection {
     /// Begins a write transaction, unless another connection has one. Does not wait. The caller holds the lock.
     /// - Returns: Whether the transaction has begun.
     func beginWriteAtOnce() throws -> Bool {
-        guard let handle = openHandle else { return false }
+        guard let handle = openHandle else { throw StoreError.closed(path) }
         sqlite3_busy_timeout(handle, 0)
         defer { sqlite3_busy_timeout(handle, Self.busyTimeout) }
         do { try run("BEGIN IMMEDIATE") } catch let error as StoreError where error.code == .inUseElsewhere { return false }

@@ -28,7 +28,7 @@ extension SQLiteStore {
         guard size > Self.longLog, logUpkeep.beforeWriting.isDue(size, step: Self.logStep) else { return }
         do {
             // Stops where a reader of an older state needs the file unchanged.
-            guard try writer.checkpoint() else { return }
+            guard try writer.checkpoint() == .complete else { return }
             // Prevents saves until the snapshots are renewed.
             try writer.run("BEGIN IMMEDIATE")
             defer { try? writer.run("COMMIT") }
@@ -41,32 +41,53 @@ extension SQLiteStore {
     /// Lets a background queue leave a long log after a snapshot was released, because an older snapshot keeps later saves in the log.
     /// Takes about 1 µs, and never waits for the disk.
     func snapshotWasReleased() {
-        guard logSize() > Self.longLog, !logUpkeep.isQueued.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        logUpkeep.queue.async { [weak self, logUpkeep] in
+        if logSize() > Self.longLog { queueLeavingLog() }
+    }
+
+    /// Queues an attempt to leave the log, unless one is queued.
+    /// - Parameter delay: The time until the attempt, in milliseconds.
+    private func queueLeavingLog(after delay: Int = 0) {
+        guard !logUpkeep.isQueued.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        logUpkeep.work.enter()
+        logUpkeep.queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self, logUpkeep] in
+            defer { logUpkeep.work.leave() }
             logUpkeep.isQueued.store(false, ordering: .releasing)
-            self?.leaveLog()
+            guard let self, self.logSize() > Self.longLog, self.leaveLog() == .busy else { return }
+            // Without another attempt, the other store could come first after each save.
+            self.queueLeavingLog(after: min(max(2 * delay, 1), 128))
         }
     }
 
     /// Moves the snapshots of the newest state from a long log into the file, so that another store can restart the log. Never waits
-    /// for a writer, and does nothing if there is one, or if the store is closed.
-    private func leaveLog() {
+    /// for a writer.
+    /// - Returns: `busy` if this or another store is writing or leaving the log; nil if the attempt failed.
+    private func leaveLog() -> Checkpoint? {
+        var result: Checkpoint? = .busy
         writer.withLockIfAvailable {
-            guard !writer.isInTransaction, (try? writer.beginWriteAtOnce()) == true else { return }
-            defer { try? writer.run("COMMIT") }
-            try? renewSnapshots()
+            guard !writer.isInTransaction else { return }
+            do {
+                guard try writer.beginWriteAtOnce() else { return }
+                defer { try? writer.run("COMMIT") }
+                result = try renewSnapshots()
+            } catch {
+                result = nil
+            }
         }
+        return result
     }
 
     /// Waits until the work on the log that released snapshots have caused is done, for tests.
-    package func finishLogWork() { logUpkeep.queue.sync {} }
+    package func finishLogWork() { logUpkeep.work.wait() }
 
     /// Copies the rest of the log into the file and renews the snapshots of the newest state. The caller prevents saves.
-    private func renewSnapshots() throws {
+    /// - Returns: How much of the log was copied. If it is not the whole log, no snapshot was renewed.
+    @discardableResult
+    private func renewSnapshots() throws -> Checkpoint {
         let newest = try writer.newestGeneration()
         // Includes a save that was committed before the caller's transaction began.
-        guard try pool.withIdle({ try $0.checkpoint() }) else { return }
-        pool.renew(newest)
+        let checkpoint = try pool.withIdle { try $0.checkpoint() }
+        if checkpoint == .complete { pool.renew(newest) }
+        return checkpoint
     }
 
     /// Returns the size of the log in bytes; 0 if there is none.
@@ -87,6 +108,8 @@ final class LogUpkeep: Sendable {
     let beforeWriting = LogAttempts()
     /// Whether an attempt after the release of a snapshot is queued. It serves all snapshots that are released until it runs.
     let isQueued = Atomic(false)
+    /// The queued attempts, and the one that runs.
+    let work = DispatchGroup()
     /// The queue of the attempts after snapshots were released.
     let queue = DispatchQueue(label: "strata.sqlite.log", qos: .utility)
 }
@@ -107,15 +130,23 @@ final class LogAttempts: Sendable {
     }
 }
 
+/// The part of the log that is in the file after a checkpoint.
+private enum Checkpoint {
+    case complete
+    /// Readers of older states need the file unchanged.
+    case partial
+    /// Another connection is making a checkpoint.
+    case busy
+}
+
 extension SQLiteConnection {
     /// Copies the log into the file as far as readers permit, without waiting.
-    /// - Returns: Whether the whole log is in the file.
-    fileprivate func checkpoint() throws -> Bool {
+    fileprivate func checkpoint() throws -> Checkpoint {
         try withLock {
             let statement = try statement("PRAGMA wal_checkpoint(PASSIVE)")
             defer { statement.reset() }
-            guard try statement.step() else { return false }
-            return statement.integer(0) == 0 && statement.integer(1) == statement.integer(2)
+            guard try statement.step(), statement.integer(0) == 0 else { return .busy }
+            return statement.integer(1) == statement.integer(2) ? .complete : .partial
         }
     }
 }

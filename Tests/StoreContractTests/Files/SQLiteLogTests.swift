@@ -1,9 +1,10 @@
 import Foundation
-import SQLiteStore
 import StoreContract
 import StoreInterface
 import StoreModel
 import Testing
+
+@testable import SQLiteStore
 
 /// The length of SQLite's write-ahead log (S154).
 @Suite struct SQLiteLogTests {
@@ -94,6 +95,28 @@ import Testing
         #expect(longest < Self.bound, "\(longest) bytes")
         #expect(try seen.count(StoreQuery(entity: Sample.item)) == 100)
         withExtendedLifetime(own) {}
+    }
+
+    /// Catches: a store that gives up while another one writes, and so keeps each save in the log if it always comes second.
+    @Test func `S154: a store that cannot leave the log during a write of another leaves it afterwards`() async throws {
+        let contract = try ContractStore(.sqlite)
+        let other = try contract.openAgain()
+        var seen = try other.snapshot()
+        // The snapshot of the state before keeps the saves in the log.
+        for number in 0..<400 { try save(contract, number) }
+        #expect(logSize(contract) > 6 << 20)
+        let newest = try other.snapshot()
+        let connection = try SQLiteConnection(path: contract.folder.url.appendingPathComponent("store.sqlite").path, role: .writer)
+        try connection.withLock { try connection.runScript("BEGIN IMMEDIATE") }
+        // Its release begins the attempts. However late the other write ends, one follows it.
+        seen = newest
+        try await Task.sleep(for: .milliseconds(20))
+        try connection.withLock { try connection.runScript("COMMIT") }
+        connection.close()
+        (other as? SQLiteStore)?.finishLogWork()
+        try save(contract, 400)
+        #expect(logSize(contract) < 6 << 20, "a save begins the log anew")
+        #expect(try seen.count(StoreQuery(entity: Sample.item)) == 100)
     }
 
     /// A store that reads what it reads keeps its state while another store moves and restarts the log.
