@@ -37,4 +37,28 @@ import Testing
         #expect(acquired.withLock { $0 } == 0)
         try await container.close()
     }
+
+    /// Catches: a hidden root that acquires a snapshot for the main context, and keeps it from reuse when the main context shows nothing.
+    @Test @MainActor func `S154: a main context that shows nothing any more leaves its root without a snapshot`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let container = try await PersistentContainer(
+            model: Music.model, store: StoreDescription(name: "faulty") { _ in store }, stack: .hybrid)
+        let main = container.mainContext
+        let root = try #require(main.setup.parent?.host)
+        // As if its last object had been released since the last move.
+        main.place.readsNextState.store(true, ordering: .relaxed)
+        let importer = container.newBatchOperationContext()
+        await importer.perform { _ = $0.makeTrack("a") }
+        try await importer.save()
+        let writer = container.coordinator.writer
+        try await until("the root and the main context have merged the save") {
+            let isMerged = try await root.run(orThrow: SaveError.parentGone(context: "main")) {
+                $0.layerStack.baseState.state.sequence == $0.setup.writer.state.sequence
+            }
+            return isMerged && main.layerStack.baseState.state.sequence == writer.state.sequence
+        }
+        let kept = writer.snapshotRegistry.live().taken.flatMap(\.holders).map(\.owner)
+        #expect(kept.isEmpty, "\(kept)")
+        try await container.close()
+    }
 }

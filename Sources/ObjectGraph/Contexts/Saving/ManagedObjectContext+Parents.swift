@@ -162,14 +162,24 @@ extension ManagedObjectContext {
     /// - Parameter saved: The layers of this context that the save has written.
     func notifyChildren(_ changes: ChangeSet?, saved: [Layer] = []) {
         guard !observers.children.isEmpty else { return }
-        let new = SealedBase(baseState: baseStateForChild(), saved: saved.map(\.id))
-        let isRead = observers.children.contains { $0.place?.readsNextState.load(ordering: .relaxed) ?? false }
-        if isRead { new.baseState.state.takeBase() }
+        let new = baseForChildren(saved)
         for child in observers.children {
             child.host?.enqueue { child in
                 if child.automaticallyMergesChanges { child.moveToParent(new, changes: changes) }
             }
         }
+    }
+
+    /// Returns the state to which the children move. If one of them reads it at once, its snapshot is acquired.
+    private func baseForChildren(_ saved: [Layer]) -> SealedBase {
+        var new = SealedBase(baseState: baseStateForChild(), saved: saved.map(\.id))
+        guard observers.children.contains(where: { $0.place?.readsNextState.load(ordering: .relaxed) ?? false }) else {
+            return new
+        }
+        // A snapshot of this context's own state would stay acquired here after the child has released it.
+        if mayRest { new.baseState.state = setup.writer.resting(new.baseState.state) }
+        new.baseState.state.takeBase()
+        return new
     }
 
     // MARK: The child's side
