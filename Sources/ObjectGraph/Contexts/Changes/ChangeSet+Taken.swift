@@ -8,13 +8,24 @@ extension ChangeSet {
     func limited(to other: ChangeSet) -> ChangeSet {
         // Usually nothing was dropped.
         if entities == other.entities, links == other.links { return self }
+        var known: [Int: [UInt64: UInt64]] = [:]
+        for change in other.entities {
+            for page in change.pages {
+                known[change.entity, default: [:]][page.number, default: 0] |= page.inserted | page.updated | page.deleted
+            }
+        }
         var limited = self
-        limited.entities = entities.compactMap { change in
-            let pages = other.change(of: change.entity)?.pages ?? []
-            let known = Dictionary(pages.map { ($0.number, $0.inserted | $0.updated | $0.deleted) }) { $0 | $1 }
+        limited.entities = parted { known[$0]?[$1] ?? 0 }.inside
+        limited.links = links.filter { link in other.links.contains { $0.link == link.link } }
+        return limited
+    }
+
+    /// Divides the changes of objects by masks of slots, per entity and page. O(pages).
+    func parted(by mask: (_ entity: Int, _ page: UInt64) -> UInt64) -> (inside: [EntityChange], outside: [EntityChange]) {
+        func pages(_ change: EntityChange, _ mask: (UInt64) -> UInt64) -> EntityChange? {
             let kept = change.pages.compactMap { page -> PageChange? in
                 var page = page
-                let mask = known[page.number] ?? 0
+                let mask = mask(page.number)
                 page.inserted &= mask
                 page.updated &= mask
                 page.deleted &= mask
@@ -22,7 +33,9 @@ extension ChangeSet {
             }
             return kept.isEmpty ? nil : EntityChange(entity: change.entity, pages: kept)
         }
-        limited.links = links.filter { link in other.links.contains { $0.link == link.link } }
-        return limited
+        return (
+            entities.compactMap { change in pages(change) { mask(change.entity, $0) } },
+            entities.compactMap { change in pages(change) { ~mask(change.entity, $0) } }
+        )
     }
 }

@@ -173,14 +173,17 @@ extension ManagedObjectContext {
         if !changes.isEmpty || !refreshed.isEmpty { post(.objectsDidChange, changes, refreshed: refreshed) }
     }
 
-    /// Counts merged changes as saved ones while a save of this context is running: the merge may bring the changes of that save, which the
-    /// context shows already. Observers compare saved objects in both views.
+    /// Counts merged changes of objects as saved if a running save of this context has changed them too. The merge may bring that save, which
+    /// the context shows already. Observers compare saved objects in both views.
     private func comparing(_ changes: ChangeSet?, saved: ChangeSet) -> (changes: ChangeSet?, saved: ChangeSet) {
         guard layerStack.hasTakenLayers, let changes, !changes.entities.isEmpty else { return (changes, saved) }
-        var (links, objects) = (changes, changes)
-        links.entities = []
-        objects.links = []
-        return (links, saved.isEmpty ? objects : ChangeSet.union([saved, objects]))
+        let taken = layerStack.taken
+        let parts = changes.parted { entity, page in
+            taken.reduce(0) { $0 | ($1.entity(entity)?.pages[page]?.touched ?? 0) }
+        }
+        var (others, own) = (changes, changes)
+        (others.entities, own.entities, own.links) = (parts.outside, parts.inside, [])
+        return (others, saved.isEmpty ? own : ChangeSet.union([saved, own]))
     }
 
     func post(_ kind: ContextNotice.Kind, _ changes: ChangeSet, refreshed: [ObjectID] = []) {
