@@ -25,8 +25,8 @@ public final class LMDBStore: ObjectStore {
 
         /// The part of LMDB's trees to check at opening. The check does not use LMDB, which crashes on damaged pages.
         public enum OpeningCheck: Sendable, Hashable {
-            /// The pages that opening itself reads, the free list, and up to 32 pages of each table. A file that is longer than its newest commit says is read whole
-            /// if it is small and no other process has it open: a process that died may have left pages there.
+            /// The pages that opening itself reads, the free list, and up to 32 pages of each table. A small file that is longer than its
+            /// newest commit says is read whole, unless another process has it open. A process that died may have left pages there.
             case roots
             /// Every page, as in ``LMDBStore/verify()``: for a file of doubtful origin. Reads the file once.
             case everything

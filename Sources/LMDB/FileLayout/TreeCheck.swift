@@ -6,8 +6,8 @@ internal import Platform
 public struct TreeCheck {
     /// The part of the file to read.
     public enum Scope: Sendable {
-        /// The main tree, the list of free pages, and one whole tree. Of each other tree, the root and up to 32 more pages. Of a long
-        /// list, the newest part. For opening.
+        /// The pages that are checked at opening: the main tree, the list of free pages, and one whole tree. Of each other tree, up to 32
+        /// pages are read, and of a long list its newest part.
         case roots
         /// Every page of every tree, once.
         case everything
@@ -459,7 +459,7 @@ public struct TreeCheck {
     /// Checks the tree with the values of one key. Opening does not read it.
     private mutating func values(_ record: MetaPages.TreeRecord, owner: String, level: Int) {
         guard scope == .everything else {
-            // The number is of the file. A sum that wraps differs from the record of the table.
+            // The file gives the number. A sum that wraps differs from the record of the table.
             counts.entries &+= record.entries
             _ = take(record.root, count: 1, owner)
             return

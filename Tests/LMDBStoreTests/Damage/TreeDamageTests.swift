@@ -172,6 +172,30 @@ import Testing
         }
     }
 
+    /// Catches: a sum of counts that overflows, which stops the process while it opens a damaged file.
+    @Test(arguments: [TreeCheck.Scope.roots, .everything])
+    func `an impossible count of a key's many values is a finding`(_ scope: TreeCheck.Scope) throws {
+        let scratch = try filled()
+        let store = try scratch.store()
+        let keys = try store.snapshot().keys(StoreQuery(entity: Samples.track))
+        try store.save { layer, _ in layer.setLink(0, from: keys[0], to: keys[keys.count - 1], linked: true) }
+        let sound = try Data(contentsOf: scratch.url)
+        // The entries whose values are a tree of their own, in leaves that are in use or free.
+        let records = stride(from: 8192, to: sound.count, by: 4096).filter { number(sound, $0 + 10, UInt16.self) == 2 }
+            .flatMap { entries(sound, $0) }.filter { number(sound, $0 + 4, UInt16.self) == 6 }
+            .map { $0 + 8 + number(sound, $0 + 6, UInt16.self) }
+        try #require(!records.isEmpty)
+        var found = 0
+        for record in records {
+            var bytes = sound
+            put(UInt64.max, record + 32, &bytes)
+            try bytes.write(to: scratch.url)
+            let findings = try TreeCheck.findings(path: scratch.url.path, scope: scope, readAtOpening: MetaTable.name)
+            if findings?.isEmpty == false { found += 1 }
+        }
+        #expect(found > 0)
+    }
+
     @Test func aRootThatIsOverwrittenIsRefusedAtOpening() throws {
         let scratch = try filled()
         var bytes = try Data(contentsOf: scratch.url)
