@@ -146,6 +146,7 @@ final class DetachedGraph {
         return large
     }
 
+    /// Returns the members without `object`, in no order.
     func others(than object: ManagedObject) -> [ManagedObject] { members.filter { $0 !== object } }
 
     fileprivate func remove(_ object: ManagedObject) {

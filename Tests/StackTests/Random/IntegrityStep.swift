@@ -1,8 +1,9 @@
 import ObjectGraph
 import TestSupport
 
-/// One step of a random sequence of changes and saves. It chooses objects among those that its context shows, with a generator of its own,
-/// so that every part of a sequence is a valid sequence.
+/// One step of a random sequence of changes and saves.
+///
+/// A step chooses objects that its context shows, by its own seed. Steps can therefore be left out of a sequence.
 struct IntegrityStep: Sendable, CustomStringConvertible {
     /// A change of a context.
     enum Change: String, Sendable, CaseIterable {

@@ -13,7 +13,7 @@ struct TwoProcesses {
     let seed: UInt64
     /// The number of steps of both together.
     let count: Int
-    /// Whether the processes check something that is no fault, to test the shrinking.
+    /// Whether the processes report tracks as faults. This tests the shrinking.
     let isCheckWrong: Bool
     /// Whether a run has saved anything.
     private(set) var hasSaved = false
@@ -24,13 +24,13 @@ struct TwoProcesses {
 
     private var takesTurns: Bool { seed.isMultiple(of: 2) }
 
-    /// The wrong check.
+    /// A wrong check, for tests of the shrinking: returns a fault if there is a track.
     @Sendable static func trackFault(in context: ManagedObjectContext) throws -> String? {
         try context.objects("Track").isEmpty ? nil : "there is a track"
     }
 
-    /// Runs the whole sequence, and the parts of a failing one. A part may fail in one of several tries only, unless the processes take
-    /// turns.
+    /// Runs the whole sequence. If it fails, runs parts of it, and returns the shortest that fails. Unless the processes take turns, each part
+    /// is tried three times, because it may fail in some runs only.
     mutating func shortestFailure() async -> String? {
         let steps = IntegrityStep.sequence(count, seed: seed, processes: 2)
         let processes = self
@@ -65,7 +65,7 @@ struct TwoProcesses {
         return nil
     }
 
-    /// Runs one of the processes. A crash is found by the missing end, so that it is shrunk too.
+    /// Runs one of the processes. The exit status is ignored: after a crash the file of its end is missing, which counts as a failure.
     private func run(_ process: Int, _ numbers: [Int], in folder: URL) async {
         await withKnownIssue(isIntermittent: true) {
             await #expect(processExitsWith: .success) {
@@ -106,7 +106,7 @@ struct TwoProcesses {
         return nil
     }
 
-    /// The files by which the processes tell each other, and the test, what they have done.
+    /// The files in which each process records its progress, for the other process and the test.
     private struct Files {
         enum Name {
             /// The step before this turn was taken.

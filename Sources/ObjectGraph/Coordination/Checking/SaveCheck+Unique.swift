@@ -27,10 +27,10 @@ extension SaveCheck {
 
     mutating func checkUnique() throws {
         // A resolution may make references equal that are unique themselves. Each round removes at least one object or value.
-        while let uniquenessConflicts = try firstUniquenessConflicts() {
+        while let conflicts = try firstUniquenessConflicts() {
             var replaced: [ObjectKey: ObjectKey] = [:]
-            for uniquenessConflict in uniquenessConflicts { try resolve(uniquenessConflict, &replaced) }
-            if !replaced.isEmpty { redirect(uniquenessConflicts[0].constraint.entity, Self.ends(of: replaced)) }
+            for conflict in conflicts { try resolve(conflict, &replaced) }
+            if !replaced.isEmpty { redirect(conflicts[0].constraint.entity, Self.ends(of: replaced)) }
         }
     }
 
@@ -40,14 +40,14 @@ extension SaveCheck {
         for (entity, schema) in writer.store.schema.entities.enumerated() {
             guard let changes = layer.entity(entity) else { continue }
             for (column, definition) in schema.columns.enumerated() where definition.index == .unique {
-                let uniquenessConflicts = try uniquenessConflicts(
+                let conflicts = try uniquenessConflicts(
                     changes, constraint: .init(entity: entity, columns: [column]), in: layer)
-                if !uniquenessConflicts.isEmpty { return uniquenessConflicts }
+                if !conflicts.isEmpty { return conflicts }
             }
             for index in schema.indexes where index.kind == .unique {
-                let uniquenessConflicts = try uniquenessConflicts(
+                let conflicts = try uniquenessConflicts(
                     changes, constraint: .init(entity: entity, columns: index.columns), in: layer)
-                if !uniquenessConflicts.isEmpty { return uniquenessConflicts }
+                if !conflicts.isEmpty { return conflicts }
             }
         }
         return nil
@@ -58,7 +58,7 @@ extension SaveCheck {
     {
         // The object with each combination of values that keeps them if a policy can settle the conflict.
         var holders: [[Value]: ObjectKey] = [:]
-        var uniquenessConflicts: [UniquenessConflict] = []
+        var conflicts: [UniquenessConflict] = []
         let columns = constraint.columns
         for number in changes.sortedPageNumbers {
             guard let page = changes.page(number) else { continue }
@@ -77,10 +77,10 @@ extension SaveCheck {
                 let isOlder = row.kind == .update && layer.row(constraint.entity, known)?.kind == .insert
                 let (ours, theirs) = isOlder ? (known, key) : (key, known)
                 holders[values] = theirs
-                uniquenessConflicts.append(UniquenessConflict(constraint: constraint, values: values, ours: ours, theirs: theirs))
+                conflicts.append(UniquenessConflict(constraint: constraint, values: values, ours: ours, theirs: theirs))
             }
         }
-        return uniquenessConflicts
+        return conflicts
     }
 
     /// Returns another object that has these values and whose values in these columns this save does not change.
@@ -107,39 +107,39 @@ extension SaveCheck {
 
     // MARK: Resolving
 
-    private mutating func resolve(_ uniquenessConflict: UniquenessConflict, _ replaced: inout [ObjectKey: ObjectKey]) throws {
-        let entity = uniquenessConflict.constraint.entity
-        guard let row = layer.row(entity, uniquenessConflict.ours) else { return }
+    private mutating func resolve(_ conflict: UniquenessConflict, _ replaced: inout [ObjectKey: ObjectKey]) throws {
+        let entity = conflict.constraint.entity
+        guard let row = layer.row(entity, conflict.ours) else { return }
         switch (request.policy, row.kind) {
         case (.objectTrump, .insert), (.overwrite, .insert):
-            releasePartners(of: uniquenessConflict.theirs, entity, keeping: row)
+            releasePartners(of: conflict.theirs, entity, keeping: row)
             let layer = writable()
             let merged = row.copy(layer: layer.id)
-            merged.kind = layer.row(entity, uniquenessConflict.theirs)?.kind == .insert ? .insert : .update
-            layer.put(merged, entity: entity, key: uniquenessConflict.theirs)
-            layer.remove(entity: entity, key: uniquenessConflict.ours)
-            replaced[uniquenessConflict.ours] = uniquenessConflict.theirs
+            merged.kind = layer.row(entity, conflict.theirs)?.kind == .insert ? .insert : .update
+            layer.put(merged, entity: entity, key: conflict.theirs)
+            layer.remove(entity: entity, key: conflict.ours)
+            replaced[conflict.ours] = conflict.theirs
         case (.storeTrump, .insert), (.rollback, .insert):
-            if let kept = layer.row(entity, uniquenessConflict.theirs) {
-                releasePartners(of: uniquenessConflict.ours, entity, keeping: kept)
+            if let kept = layer.row(entity, conflict.theirs) {
+                releasePartners(of: conflict.ours, entity, keeping: kept)
             }
-            writable().remove(entity: entity, key: uniquenessConflict.ours)
-            replaced[uniquenessConflict.ours] = uniquenessConflict.theirs
+            writable().remove(entity: entity, key: conflict.ours)
+            replaced[conflict.ours] = conflict.theirs
         case (.storeTrump, .update):
             let layer = writable()
             let rest = row.copy(layer: layer.id)
-            for column in uniquenessConflict.constraint.columns { rest.clear(column) }
+            for column in conflict.constraint.columns { rest.clear(column) }
             if rest.set.isEmpty {
-                layer.remove(entity: entity, key: uniquenessConflict.ours)
+                layer.remove(entity: entity, key: conflict.ours)
             } else {
-                layer.put(rest, entity: entity, key: uniquenessConflict.ours)
+                layer.put(rest, entity: entity, key: conflict.ours)
             }
         case (.rollback, .update):
-            writable().remove(entity: entity, key: uniquenessConflict.ours)
+            writable().remove(entity: entity, key: conflict.ours)
         default:
             throw duplicate(
-                uniquenessConflict.values, constraint: uniquenessConflict.constraint,
-                keys: [uniquenessConflict.theirs, uniquenessConflict.ours])
+                conflict.values, constraint: conflict.constraint,
+                keys: [conflict.theirs, conflict.ours])
         }
     }
 
