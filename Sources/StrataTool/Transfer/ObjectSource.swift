@@ -16,6 +16,17 @@ struct TransferObject: Sendable {
     /// One value per column of the entity.
     var values: [Value]
     var links: [Links] = []
+
+    /// The number of bytes of the object's texts and data, which alone can be large.
+    var byteCount: Int {
+        values.reduce(0) { sum, value in
+            switch value {
+            case .string(let text): sum + text.utf8.count
+            case .data(let data): sum + data.count
+            default: sum
+            }
+        }
+    }
 }
 
 /// Data that objects are read from, one by one: a store, a file of JSON lines, a folder of CSV files, or a data set.

@@ -15,7 +15,7 @@ struct StoreSink {
     let kind: Kind
     let existing: ExistingFile
 
-    /// The number of objects per save.
+    /// The most objects per save.
     private static let batch = 2000
 
     func fill(from source: any ObjectSource) async throws -> TransferSummary {
@@ -91,6 +91,9 @@ private struct StoreFilling {
     private var summary: TransferSummary
     private let progress = ProgressBar("objects")
 
+    /// The number of bytes of values after which a save is written.
+    private static let batchBytes = 16 << 20
+
     init(_ container: PersistentContainer) {
         context = container.newBatchOperationContext(name: "strata import")
         model = container.model
@@ -105,7 +108,11 @@ private struct StoreFilling {
         let total = source.objectCount
         while true {
             var batch: [TransferObject] = []
-            while batch.count < size, let object = try source.next() { batch.append(object) }
+            var bytes = 0
+            while batch.count < size, bytes < Self.batchBytes, let object = try source.next() {
+                batch.append(object)
+                bytes += object.byteCount
+            }
             if batch.isEmpty { break }
             try Task.checkCancellation()
             try await insert(batch)
@@ -170,9 +177,6 @@ private struct StoreFilling {
     }
 
     // MARK: Keyed collections
-
-    /// The number of bytes of values per save.
-    private static let batchBytes = 16 << 20
 
     private mutating func copyCollections(_ source: any ObjectSource, batch size: Int) async throws {
         var known: [String: StoredCollection] = [:]
