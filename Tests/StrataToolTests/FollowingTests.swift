@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Verbs that show saves of another process: `watch` and `history --follow`.
+/// Verbs that show saves of another process: `watch`, `history --follow`, and `shell`.
 @Suite struct FollowingTests {
     /// Runs a program in another process while this process saves. This process saves again and again until the program ends, so that the
     /// test does not depend on the time of a save.
@@ -65,5 +65,78 @@ import Testing
         }
         #expect(saves.count == 8, "\(result)")
         #expect(saves == Array((saves[0])..<(saves[0] + 8)), "\(saves)")
+    }
+
+    @Test(arguments: fileKinds)
+    func `each line of the shell reads what another process has saved since the line before`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let shell = try ShellProcess(try ChildProgram.built("strata"), folder.path("shop"))
+        #expect(try await shell.answer("query List --count") == "1")
+        let container = try await folder.container("shop", kind, Shop.model)
+        for number in 2...5 {
+            let key = try await container.write { context in
+                let list = context.insert("List")
+                list["name"] = .string("list \(number)")
+                return list.objectID.key
+            }
+            #expect(try await shell.answer("query List --count") == "\(number)")
+            #expect(try await shell.answer("query List 'name = \"list \(number)\"' --count") == "1")
+            #expect(try await shell.answer("get List \(key) --json").contains("list \(number)"))
+            #expect(try await shell.answer("history --limit 1").hasPrefix("\(number) "))
+        }
+        try await container.write { context in
+            for list in try context.fetch(EntityFetchRequest("List")) { context.delete(list) }
+        }
+        #expect(try await shell.answer("query List --count") == "0")
+        #expect(try await shell.end() == 0)
+        try await container.close()
+    }
+}
+
+/// A shell in another process, which is given one line at a time.
+private final class ShellProcess: Sendable {
+    /// Reads and writes, which block.
+    private let queue = DispatchQueue(label: "shell")
+    private let process = Process()
+    private let (input, output) = (Pipe(), Pipe())
+    private let hasEnded = DispatchSemaphore(value: 0)
+
+    init(_ tool: String, _ store: String) throws {
+        process.executableURL = URL(fileURLWithPath: tool)
+        process.arguments = ["shell", store]
+        process.standardInput = input
+        process.standardOutput = output
+        process.terminationHandler = { [hasEnded] _ in hasEnded.signal() }
+        try process.run()
+    }
+
+    deinit { if process.isRunning { process.terminate() } }
+
+    /// Returns the line that the shell prints for a line.
+    func answer(_ line: String) async throws -> String {
+        try await onQueue { [self] in
+            try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+            var text = Data()
+            while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data("\n".utf8) {
+                text += byte
+            }
+            return String(decoding: text, as: UTF8.self)
+        }
+    }
+
+    /// Ends the shell and returns the exit status. By a line, because processes that were started meanwhile keep the input open.
+    func end() async throws -> Int32 {
+        try await onQueue { [self] in
+            try input.fileHandleForWriting.write(contentsOf: Data("exit\n".utf8))
+            hasEnded.wait()
+            return process.terminationStatus
+        }
+    }
+
+    private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try body() }) }
+        }
     }
 }
