@@ -79,6 +79,60 @@ import Testing
         _ = try data.model()
     }
 
+    /// The garage with constraints and indexes: of the root, of a sub-entity, and of both over the same properties.
+    private static func constrained(unique: [[String]], indexed: [[String]], ofCar: [[String]], carIndexes: [[String]] = [])
+        -> CoreDataModelCache
+    {
+        var model = CoreDataModelCache()
+        model.add(
+            "Vehicle", isAbstract: true,
+            [.attribute("name", 700, isOptional: false), .toOne("owner", to: "Person", inverse: "vehicles")], unique: unique,
+            indexed: indexed)
+        model.add(
+            "Car", superentity: "Vehicle", [.attribute("doors", 100, isOptional: false), .attribute("color", 700)],
+            unique: ofCar, indexed: carIndexes)
+        model.add("SportCar", superentity: "Car", [])
+        model.add("Truck", superentity: "Vehicle", [])
+        model.add("Person", [.attribute("name", 700), .toMany("vehicles", to: "Vehicle", inverse: "owner")])
+        return model
+    }
+
+    private static func notes(_ data: Dataset) -> [String] {
+        data.notes.filter { $0.hasSuffix("is left out") && $0.contains(" over ") }
+    }
+
+    @Test func `a unique constraint of the root is imported, also over the properties of an index`() throws {
+        let data = try dataset("", Self.constrained(unique: [["name", "owner"]], indexed: [["name", "owner"]], ofCar: []))
+        #expect(data.tables[0].indexes == [.unique("name", "owner")])
+        // The archive repeats it for each sub-entity.
+        #expect(Self.notes(data).isEmpty, "\(data.notes)")
+    }
+
+    @Test func `a unique constraint of a sub-entity is noted, also if the root has an index over its properties`() throws {
+        let data = try dataset(
+            "", Self.constrained(unique: [], indexed: [["name", "owner"]], ofCar: [["name", "owner"], ["doors", "color"]]))
+        #expect(data.tables[0].indexes == [.index("name", "owner")])
+        #expect(
+            Self.notes(data) == [
+                "Car: the unique constraint over name, owner is left out",
+                "Car: the unique constraint over doors, color is left out",
+            ])
+    }
+
+    @Test func `what the root's index or constraint does already needs no note`() throws {
+        let data = try dataset(
+            "", Self.constrained(unique: [["name"]], indexed: [], ofCar: [["name"]], carIndexes: [["name"], ["doors", "name"]]))
+        #expect(data.tables[0].indexes == [.unique("name")])
+        #expect(Self.notes(data) == ["Car: the index over doors, name is left out"])
+    }
+
+    @Test func `a constraint that the values break is noted once`() throws {
+        let data = try dataset(
+            "UPDATE ZVEHICLE SET ZNAME = 'Golf' WHERE Z_PK = 4;", Self.constrained(unique: [["name"]], indexed: [], ofCar: []))
+        #expect(data.tables[0].indexes == [.index("name")])
+        #expect(data.notes.count { $0.contains("the unique constraint over name") } == 1, "\(data.notes)")
+    }
+
     @Test func `a circle of superentities is broken at an entity with a table`() throws {
         let data = try dataset("UPDATE Z_PRIMARYKEY SET Z_SUPER = 3 WHERE Z_ENT = 1;")
         #expect(data.tables[0].members.contains("Car") && data.tables[0].rowCount == 4)

@@ -15,6 +15,9 @@ public struct CoreDataModelCache {
         var superentity: String?
         var isAbstract: Bool
         var properties: [Property]
+        /// The names of the properties of each unique constraint, and of each index over several properties.
+        var unique: [[String]]
+        var indexed: [[String]]
     }
 
     private var entities: [Entity] = []
@@ -25,12 +28,16 @@ public struct CoreDataModelCache {
 
     /// Adds an entity, after the one from which it inherits.
     public mutating func add(
-        _ name: String, superentity: String? = nil, isAbstract: Bool = false, _ properties: [Property]
+        _ name: String, superentity: String? = nil, isAbstract: Bool = false, _ properties: [Property],
+        unique: [[String]] = [], indexed: [[String]] = []
     ) {
-        // Archives have inherited properties once more per sub-entity.
-        let inherited = entities.first { $0.name == superentity }?.properties ?? []
+        // Archives have inherited properties, constraints and indexes once more per sub-entity.
+        let inherited = entities.first { $0.name == superentity }
         entities.append(
-            Entity(name: name, superentity: superentity, isAbstract: isAbstract, properties: inherited + properties))
+            Entity(
+                name: name, superentity: superentity, isAbstract: isAbstract,
+                properties: (inherited?.properties ?? []) + properties, unique: (inherited?.unique ?? []) + unique,
+                indexed: (inherited?.indexed ?? []) + indexed))
     }
 
     /// The content of the column `Z_CONTENT` as an SQL literal.
@@ -53,10 +60,19 @@ public struct CoreDataModelCache {
             objects.append(list.text(text))
             return list.reference(objects.count - 1)
         }
+        func lists(_ names: [[String]]) -> Int {
+            func array(of elements: [Int]) -> Int {
+                objects.append(list.dictionary([("NS.objects", list.array(elements))]))
+                return list.reference(objects.count - 1)
+            }
+            return array(of: names.map { array(of: $0.map(reference)) })
+        }
         var numbers: [String: Int] = [:]
         for entity in entities {
             var members = [("NSEntityName", reference(entity.name)), ("NSProperties", list.reference(0))]
             if entity.isAbstract { members.append(("NSIsAbstract", list.flag(true))) }
+            if !entity.unique.isEmpty { members.append(("NSUniqueTuples", lists(entity.unique))) }
+            if !entity.indexed.isEmpty { members.append(("NSCompoundIndexes", lists(entity.indexed))) }
             objects.append(list.dictionary(members))
             numbers[entity.name] = objects.count - 1
         }

@@ -131,8 +131,8 @@ extension CoreDataFile {
                         || table.references.contains { $0.name == name && $0.owner == 0 }
                 }
                 guard position == 0, isKnown else {
-                    // Archives repeat those of the superentity.
-                    if !table.indexes.contains(where: { $0.properties == names }) {
+                    let isHeld = table.indexes.contains { $0.properties == names && (!isUnique || $0.kind == .unique) }
+                    if !isHeld, !isInherited(names, isUnique: isUnique, by: position, in: roots[number].family, model) {
                         result.notes.append(
                             "\(member.name): \(isUnique ? "the unique constraint" : "the index") over \(names.joined(separator: ", ")) is left out"
                         )
@@ -141,6 +141,17 @@ extension CoreDataFile {
                 }
                 result.tables[number].addIndex(names, isUnique: isUnique, notes: &result.notes)
             }
+        }
+    }
+
+    /// Returns whether an ancestor has a unique constraint or an index, too. Archives repeat those of the superentity.
+    private func isInherited(
+        _ names: [String], isUnique: Bool, by member: Int, in family: CoreDataEntities.Family, _ model: CoreDataModel
+    ) -> Bool {
+        family.members.indices.contains { other in
+            guard other != member, family.inherits(member, from: other) else { return false }
+            let found = model.constraints(ofEntity: family.members[other].storedName)
+            return (isUnique ? found.unique : found.unique + found.indexed).contains(names)
         }
     }
 
