@@ -129,8 +129,12 @@ import Testing
         if kind == .lmdb {
             #expect(Set(tables.compactMap { $0["content"] as? String }).isSuperset(of: ["objects", "index", "link", "history"]))
             let sum = tables.reduce(0) { $0 + ($1["bytes"] as? Int ?? 0) }
-            #expect(sum + (map["otherBytes"] as? Int ?? -1) == map["bytes"] as? Int)
+            let other = try #require(map["otherBytes"] as? Int)
+            #expect(sum + other == map["bytes"] as? Int)
         }
+        // Without older states, all of the rest is free.
+        #expect(map["retainedBytes"] as? Int == 0 && (map["retainedFor"] as? [String])?.isEmpty == true, "\(map)")
+        #expect(map["freeBytes"] as? Int == map["otherBytes"] as? Int)
         try await run.stop()
     }
 
@@ -145,7 +149,10 @@ import Testing
         let process = Int(ProcessInfo.processInfo.processIdentifier)
         let other = snapshots.filter { $0["process"] as? Int == process && $0["isNewest"] as? Bool == false }
         #expect(other.contains { ($0["bytes"] as? Int ?? 0) > 0 }, "\(snapshots)")
-        #expect(((try await run.json("file"))["retainedBytes"] as? Int ?? 0) > 0)
+        let map = try await run.json("file")
+        let (free, kept) = (try #require(map["freeBytes"] as? Int), try #require(map["retainedBytes"] as? Int))
+        #expect(kept > 0 && free >= 0 && free + kept == map["otherBytes"] as? Int, "\(map)")
+        #expect((map["retainedFor"] as? [String])?.contains("process \(process)") == true, "\(map)")
         withExtendedLifetime(old) {}
         try await container.close()
         try await run.stop()

@@ -75,8 +75,9 @@ extension Assets {
 
         pages.file = async () => {
           const map = await request('file');
+          const owners = map.retainedFor.length ? ' (' + map.retainedFor.join(', ') + ')' : '';
           const facts = h('p', {}, 'The file has ' + bytes(map.bytes) + '.'
-            + (map.retainedBytes ? ' An older state keeps ' + bytes(map.retainedBytes) + ' from reuse.' : ''));
+            + (map.retainedBytes ? ' Older states' + owners + ' keep ' + bytes(map.retainedBytes) + ' from reuse.' : ''));
           if (map.tables.length === 0) {
             return { nodes: [heading('File'), facts, h('p', { class: 'quiet' }, 'This SQLite library has no statistics of pages, so that the sizes of tables are not known.')], onSave: again };
           }
@@ -89,7 +90,8 @@ extension Assets {
           const sums = {};
           for (const part of map.tables) sums[part.content] = (sums[part.content] || 0) + part.bytes;
           const groups = [...Object.entries(sums).map(([content, number]) => [kinds[content] || content, number]),
-            ['free, or kept by older states', map.otherBytes]].sort((a, b) => b[1] - a[1]);
+            ...(map.freeBytes === undefined ? [['free, or kept by older states', map.otherBytes]]
+              : [['free', map.freeBytes], ['kept by older states', map.retainedBytes]])].sort((a, b) => b[1] - a[1]);
           const line = (name, cells, number) => h('tr', {}, h('th', { scope: 'row' }, name), cells,
             h('td', { class: 'number' }, bytes(number)), share(number));
           return {

@@ -37,10 +37,16 @@ struct FilePages: Sendable {
     struct FileMap: Encodable, Sendable {
         var bytes: Int
         var tables: [Table]
-        /// The bytes of no table: free pages, and pages that older states keep. nil if the store does not know its tables.
+        /// The bytes of no table: the sum of ``freeBytes`` and ``retainedBytes``, if both are known. nil if the store does not know its
+        /// tables.
         var otherBytes: Int?
-        /// The most bytes that one older state keeps from reuse.
+        /// The bytes that are free, with the pages that list them, and with SQLite's log. nil if they are not known.
+        var freeBytes: Int?
+        /// The bytes that older states keep from reuse; nil if a state's are not known. The pages that one state keeps include those that
+        /// newer states keep, so that this is the number of the oldest state.
         var retainedBytes: Int?
+        /// The owners of the states that keep bytes from reuse, without those of unnamed reads.
+        var retainedFor: [String]
     }
 
     struct Table: Encodable, Sendable {
@@ -87,10 +93,23 @@ struct FilePages: Sendable {
         let bytes = try store.coordinator.fileBytes()
         let sizes = try await store.coordinator.tableSizes()
         let used = sizes.reduce(0) { $0 + $1.bytes }
+        let other = sizes.isEmpty ? nil : max(bytes - used, 0)
+        let snapshots = try store.coordinator.snapshots()
+        let known = snapshots.compactMap(\.bytesRetained)
+        // The numbers are read one after the other, between which another process may save.
+        let retained = known.count < snapshots.count ? nil : min(known.max() ?? 0, other ?? .max)
         return FileMap(
             bytes: bytes,
             tables: sizes.map { Table(name: $0.name, content: $0.content.rawValue, entries: $0.entries, bytes: $0.bytes) },
-            otherBytes: sizes.isEmpty ? nil : max(bytes - used, 0),
-            retainedBytes: try store.coordinator.snapshots().compactMap(\.bytesRetained).max())
+            otherBytes: other, freeBytes: other.flatMap { other in retained.map { other - $0 } }, retainedBytes: retained,
+            retainedFor: Self.owners(of: snapshots.filter { $0.bytesRetained.map { $0 > 0 } ?? false }))
+    }
+
+    /// Returns the names of the owners, and the processes of states without an owner, which other processes read.
+    private static func owners(of snapshots: [LiveSnapshot]) -> [String] {
+        let names = snapshots.flatMap { snapshot in
+            snapshot.owners.isEmpty && snapshot.generation == nil ? ["process \(snapshot.processID)"] : snapshot.owners
+        }
+        return Set(names).sorted()
     }
 }
