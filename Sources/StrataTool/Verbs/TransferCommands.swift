@@ -79,10 +79,7 @@ struct ExportCommand: StoreVerb {
                 writer.discard()
                 throw error
             }
-            if target == "-" {
-                for note in source.notes { Console.current.complain(note) }
-                return
-            }
+            if target == "-" { return TransferReport(summary, source: source, target: target).showNotes() }
         case .csv: summary = try CSVFiles.write(source, to: target, existing: existing)
         case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source)
         }
@@ -116,7 +113,9 @@ struct ImportCommand: StoreVerb {
     var kind = StoreSink.Kind.lmdb
 
     @Option(
-        help: ArgumentHelp("Write model classes in Swift for the new store.", valueName: "Models.swift"),
+        help: ArgumentHelp(
+            "Write model classes in Swift for the new store to this file, or to standard output for -.", valueName: "Models.swift"
+        ),
         completion: .file(extensions: ["swift"]))
     var swift: String?
 
@@ -124,6 +123,12 @@ struct ImportCommand: StoreVerb {
 
     @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
+
+    mutating func validate() throws {
+        if swift == "-", output.json {
+            throw ValidationError("--json would mix with the classes on standard output. Name a file for --swift")
+        }
+    }
 
     mutating func run() async throws {
         let existing = replacing.existing
@@ -137,7 +142,9 @@ struct ImportCommand: StoreVerb {
             try writer.write(classes)
             try writer.finish()
         }
-        try TransferReport(summary, source: source, target: store).show(asJSON: output.json)
+        let report = TransferReport(summary, source: source, target: store)
+        // The classes alone are on standard output.
+        if swift == "-" { report.complain() } else { try report.show(asJSON: output.json) }
     }
 }
 
@@ -213,9 +220,28 @@ struct TransferReport {
         ", \(collections.reduce(0) { $0 + $1.count }) entries of \(collections.count) collections"
     }
 
+    /// The result as a line.
+    private var line: String {
+        "\(target): \(counts.reduce(0) { $0 + $1.count }) objects of \(counts.count) entities, \(pairs) related pairs"
+            + (collections.isEmpty ? "" : entries)
+            + (lost == 0 ? "" : "; \(lost) references to missing rows are lost")
+    }
+
+    /// Writes the notes to standard error.
+    func showNotes() {
+        for note in notes { Console.current.complain(note) }
+    }
+
+    /// Writes the notes and the result to standard error, because other data is on standard output.
+    func complain() {
+        showNotes()
+        Console.current.complain(line)
+    }
+
+    /// Writes the result to standard output, and the notes to standard error unless they are members of the JSON.
     func show(asJSON: Bool) throws {
-        let objects = counts.reduce(0) { $0 + $1.count }
         if asJSON {
+            let objects = counts.reduce(0) { $0 + $1.count }
             let entities = counts.map { JSON.Member(name: $0.name, value: .number($0.count)) }
             return try Console.print(
                 JSON.object([
@@ -225,10 +251,7 @@ struct TransferReport {
                     "notes": .array(notes.map { .string($0) }),
                 ]).text)
         }
-        for note in notes { try Console.print(note) }
-        try Console.print(
-            "\(target): \(objects) objects of \(counts.count) entities, \(pairs) related pairs"
-                + (collections.isEmpty ? "" : entries)
-                + (lost == 0 ? "" : "; \(lost) references to missing rows are lost"))
+        showNotes()
+        try Console.print(line)
     }
 }

@@ -87,7 +87,7 @@ import Testing
         let refused = await ToolRun("import", folder.path("App.sqlite"), folder.path("out"))
         #expect(refused.isRefused(naming: "Note 4.image", name, "--without-missing-files"), "\(refused.errors)")
         let run = await ToolRun("import", folder.path("App.sqlite"), folder.path("out"), "--without-missing-files")
-        #expect(run.status == 0 && run.output.contains("Note 4.image became null"), "\(run)")
+        #expect(run.status == 0 && run.errors.contains("Note 4.image became null"), "\(run)")
         let files = folder.url.appending(path: ".App_SUPPORT/_EXTERNAL_DATA")
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
         try Data(repeating: 7, count: 200_000).write(to: files.appending(path: name))

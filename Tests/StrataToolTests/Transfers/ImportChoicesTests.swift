@@ -17,7 +17,7 @@ import Testing
         let run = await ToolRun(
             "import", folder.path("goods.csv"), folder.path("out"), "--delimiter", ";", "--types", "goods.price=text", "--swift",
             folder.path("Models.swift"))
-        #expect(run.status == 0 && run.output.contains("is named column1"), "\(run)")
+        #expect(run.status == 0 && run.errors.contains("is named column1"), "\(run)")
         let found = try await ToolRun("query", folder.path("out"), "goods", "--json").list()
         #expect(
             found.map { $0["zip"] as? String } == ["01234", "99"] && found.map { $0["price"] as? String } == ["1.50", "2.25"])
