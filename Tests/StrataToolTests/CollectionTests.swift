@@ -117,6 +117,55 @@ import Testing
         #expect(saves.lines.last?.hasPrefix("? is a value that the history does not keep") == true)
     }
 
+    @Test(arguments: fileKinds)
+    func `S192: a key that is an object's id is shown with its entity and key, and found by them`(_ kind: StoreKind)
+        async throws
+    {
+        let folder = try ToolFolder()
+        let foreign = ObjectID(store: StoreIdentity(UUID()), entity: 2, key: 5)
+        try await folder.fill("shop", kind, Shop.model) { context in
+            try Self.fill(context)
+            let notes = try context.collection("notes", of: String.self, key: ObjectID.self)
+            let marks = try context.collection("marks", of: Int.self, key: (String, ObjectID).self)
+            for band in try context.fetch(EntityFetchRequest("Band", sortBy: [.init("name")])) {
+                notes[band.objectID] = "note"
+                marks[("Band 1", band.objectID)] = 1
+            }
+            notes[foreign] = "foreign"
+        }
+        let shop = folder.path("shop")
+        let bands = try await ToolRun("query", shop, "Band", "--sort", "name", "--json").list()
+        let keys = try bands.map { try #require($0["$key"] as? Int) }
+        let list = await ToolRun("get", shop, "notes")
+        let own = keys.map { "Band \($0)  note" }
+        #expect(Set(list.lines) == Set(own + ["\(foreign)  foreign"]), "\(list)")
+        #expect(await ToolRun("get", shop, "marks").lines == keys.map { "Band 1, Band \($0)  1" })
+        // Each form of the key finds the entry.
+        let id = try #require(try await ToolRun("get", shop, "Band", "\(keys[0])", "--json").object()["$id"] as? String)
+        for words in [["Band \(keys[0])"], ["Band", "\(keys[0])"], [id]] {
+            let run = await ToolRun(["get", shop, "notes"] + words)
+            #expect(run.output == "note\n", "\(words): \(run)")
+        }
+        #expect(await ToolRun("get", shop, "marks", "Band 1", "Band \(keys[1])").output == "1\n")
+        #expect(await ToolRun("get", shop, "notes", "\(foreign)").output == "foreign\n")
+        #expect(await ToolRun("get", shop, "notes", "Lost", "1").isRefused(naming: "notes", "ObjectID"))
+        let json = try await ToolRun("get", shop, "notes", "--json").list()
+        #expect(json.contains { ($0["key"] as? [String]) == [id] }, "\(json)")
+        // The key survives an export, byte for byte.
+        #expect(await ToolRun("export", shop, folder.path("shop.jsonl")).status == 0)
+        #expect(await ToolRun("import", folder.path("shop.jsonl"), folder.path("again")).status == 0)
+        #expect(await ToolRun("diff", shop, folder.path("again")).lines == ["no differences"])
+        // Differences name the key, too.
+        #expect(await ToolRun("backup", shop, folder.path("old")).status == 0)
+        let container = try await folder.container("shop", kind, Shop.model)
+        try await container.write { context in
+            let band = try context.fetch(EntityFetchRequest("Band", sortBy: [.init("name")]))[0]
+            try context.collection("notes", of: String.self, key: ObjectID.self)[band.objectID] = "new"
+        }
+        try await container.close()
+        #expect(await ToolRun("diff", folder.path("old"), shop).lines == ["~ notes[Band \(keys[0])]  value: note → new"])
+    }
+
     @Test(arguments: fileKinds) func `S192: info lists the collections, and get shows their entries`(_ kind: StoreKind)
         async throws
     {

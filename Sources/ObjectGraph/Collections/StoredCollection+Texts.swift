@@ -8,7 +8,8 @@
 extension StoredCollection {
     /// Returns the parts of a key as texts; nil for a type of keys that only its program knows, and for damaged bytes.
     ///
-    /// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001. Data is hexadecimal digits.
+    /// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001. Data is hexadecimal digits. An ``ObjectID`` is its
+    /// description.
     public func texts(ofKey bytes: Data) -> [String]? {
         guard let parts = keyParts else { return nil }
         var rest = ArraySlice(bytes)
@@ -97,6 +98,7 @@ private struct KeyPart {
         case "UUID": self.init(UUID.self, text: \.uuidString, key: { UUID(uuidString: $0) })
         case "Date": self.init(Date.self, text: \.keyText, key: Date.init(keyText:))
         case "Data": self.init(Data.self, text: \.digits, key: Data.init(digits:))
+        case "ObjectID": self.init(ObjectID.self, text: \.description, key: { ObjectID($0) })
         default: return nil
         }
     }

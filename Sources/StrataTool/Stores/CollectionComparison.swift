@@ -11,10 +11,12 @@ struct CollectionComparison {
     /// The records of one store, of which one is read ahead.
     private struct Side {
         var records: StoredRecords
+        let names: ObjectNames
         var next: (name: String, record: StoredCollection.Record)?
 
-        init(_ snapshot: any StoreSnapshot) throws {
+        init(_ snapshot: any StoreSnapshot, _ names: ObjectNames) throws {
             records = try StoredRecords(snapshot)
+            self.names = names
             try advance()
         }
 
@@ -28,9 +30,10 @@ struct CollectionComparison {
         }
     }
 
-    init(_ old: any StoreSnapshot, _ new: any StoreSnapshot) throws {
-        self.old = try Side(old)
-        self.new = try Side(new)
+    /// Creates a comparison of two states, with the names of the objects of each store.
+    init(_ old: (state: any StoreSnapshot, names: ObjectNames), _ new: (state: any StoreSnapshot, names: ObjectNames)) throws {
+        self.old = try Side(old.state, old.names)
+        self.new = try Side(new.state, new.names)
     }
 
     /// Returns the differences. A collection without entries is one too.
@@ -39,10 +42,10 @@ struct CollectionComparison {
         while old.next != nil || new.next != nil {
             let order = order(old.next, new.next)
             if order < 0, let only = old.next {
-                found.append(difference(.delete, of: only, in: old.records))
+                found.append(difference(.delete, of: only, in: old))
                 try old.advance()
             } else if order > 0, let only = new.next {
-                found.append(difference(.insert, of: only, in: new.records))
+                found.append(difference(.insert, of: only, in: new))
                 try new.advance()
             } else if let before = old.next, let after = new.next {
                 if before.record != after.record { found.append(update(before, after)) }
@@ -68,7 +71,7 @@ struct CollectionComparison {
         return first.lexicographicallyPrecedes(second) ? -1 : second.lexicographicallyPrecedes(first) ? 1 : 0
     }
 
-    private func difference(_ kind: HistoryChange.Kind, of named: Named, in records: StoredRecords) -> Difference {
+    private func difference(_ kind: HistoryChange.Kind, of named: Named, in side: Side) -> Difference {
         switch named.record {
         case .collection(let found):
             let types = "\(found.valueType) under \(found.keyType)"
@@ -76,7 +79,7 @@ struct CollectionComparison {
             return Difference(
                 kind: kind, collection: named.name, key: nil, properties: [Difference.Property(name: "types", values: values)])
         case .entry(let name, let entry):
-            let key = CollectionText.shown(key: entry.key, of: records.collections[name])
+            let key = CollectionText.shown(key: entry.key, of: side.records.collections[name], naming: side.names)
             return Difference(kind: kind, collection: name, key: key)
         }
     }
@@ -89,7 +92,7 @@ struct CollectionComparison {
                 before: CollectionText.shown(value: one.value, of: first),
                 after: CollectionText.shown(value: other.value, of: second)
             )
-            let key = CollectionText.shown(key: one.key, of: first)
+            let key = CollectionText.shown(key: one.key, of: first, naming: old.names)
             return Difference(
                 kind: .update, collection: before.name, key: key, properties: [Difference.Property(name: "value", values: values)]
             )

@@ -81,6 +81,9 @@ struct OpenedStore: Sendable {
     /// The model, with names for relationships that the file does not name.
     var model: Model { container.model }
 
+    /// The names of the objects for people.
+    var names: ObjectNames { ObjectNames(model: model, store: container.coordinator.storeIdentity) }
+
     /// Opens a store, runs `body` and closes the store.
     static func with<R>(
         _ path: String, access: Access = .reading, _ body: (OpenedStore) async throws -> R

@@ -11,13 +11,16 @@ struct StoreComparison {
     private struct Side {
         let model: Model
         let snapshot: any StoreSnapshot
+        let names: ObjectNames
 
         init(_ path: String) async throws {
             let kind = try FileKind(ofFile: path)
             let stored = try await kind.storedModel(path)
             let description = kind.description(path, .reading)
             model = InverseNames.model(over: stored, pairs: OrderPairs(description, stored.storeSchema))
-            snapshot = try description.open(stored.storeSchema).snapshot()
+            let store = try description.open(stored.storeSchema)
+            snapshot = try store.snapshot()
+            names = ObjectNames(model: model, store: store.identity)
         }
 
         /// Returns the keys of an entity's objects, ascending.
@@ -84,7 +87,7 @@ struct StoreComparison {
 
     func differences() throws -> [Difference] {
         let names = old.model.entities.map(\.name)
-        var collections = try CollectionComparison(old.snapshot, new.snapshot)
+        var collections = try CollectionComparison((old.snapshot, old.names), (new.snapshot, new.names))
         return try (names + new.model.entities.map(\.name).filter { !names.contains($0) }).flatMap(differences)
             + collections.differences()
     }

@@ -3,12 +3,33 @@ import ObjectGraph
 
 /// Keys and values of keyed collections as text and JSON.
 enum CollectionText {
-    /// Returns a key for people: its parts, or its bytes as hexadecimal digits.
-    static func shown(key bytes: Data, of collection: StoredCollection?) -> String {
-        guard let texts = collection?.texts(ofKey: bytes) else {
+    /// Returns a key for people: its parts, or its bytes as hexadecimal digits. The ids of objects are named.
+    static func shown(key bytes: Data, of collection: StoredCollection?, naming names: ObjectNames) -> String {
+        guard let collection, let texts = collection.texts(ofKey: bytes) else {
             return "0x" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         }
-        return texts.joined(separator: ", ")
+        return zip(texts, keyTypes(collection)).map { text, type in
+            type == idType ? ObjectID(text).map(names.text) ?? text : text
+        }.joined(separator: ", ")
+    }
+
+    /// Returns the key whose parts are these words; nil if they are no key of the collection. The ids of objects may be named as
+    /// ``shown(key:of:naming:)`` names them.
+    static func key(_ words: [String], of collection: StoredCollection, naming names: ObjectNames) -> Data? {
+        let types = keyTypes(collection)
+        // An entity and a key as separate words.
+        let words = types == [idType] && words.count == 2 ? [words.joined(separator: " ")] : words
+        guard words.count == types.count else { return nil }
+        return collection.key(zip(words, types).map { $1 == idType ? names.id($0)?.description ?? $0 : $0 })
+    }
+
+    private static let idType = ObjectID.keyTypeName
+
+    /// Returns the names of the types of the parts of a collection's keys.
+    private static func keyTypes(_ collection: StoredCollection) -> [String] {
+        let type = collection.keyType
+        guard type.hasPrefix("("), type.hasSuffix(")") else { return [type] }
+        return type.dropFirst().dropLast().split(separator: ", ").map(String.init)
     }
 
     /// Returns a value for people: data as its size.

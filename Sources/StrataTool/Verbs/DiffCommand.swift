@@ -77,9 +77,9 @@ struct DiffCommand: StoreVerb {
                     found[change.objectID] = Difference(change, model).after(before)
                 }
             }
-            let (differences, changed) = (found, later)
+            let (differences, changed, names) = (found, later, store.names)
             return try await store.read { context in
-                let known = CurrentValues(context: context, model: model, changed: changed)
+                let known = CurrentValues(context: context, names: names, changed: changed)
                 return try differences.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }.map {
                     try known.completed($0.value, of: $0.key)
                 }
@@ -192,13 +192,13 @@ struct Difference: Sendable {
 /// The newest values, which are those of an earlier state unless a later save has changed them.
 private struct CurrentValues {
     let context: ManagedObjectContext
-    let model: Model
+    let names: ObjectNames
     /// The properties that saves after the state have changed.
     let changed: [ObjectID: Set<String>]
 
     /// Returns a difference with the values after it, as far as they are known, and with the name of its keyed entry.
     func completed(_ difference: Difference, of id: ObjectID) throws -> Difference {
-        guard let entity = model.entity(named: difference.entity) else { return try entry(difference, of: id) }
+        guard let entity = names.model.entity(named: difference.entity) else { return try entry(difference, of: id) }
         guard difference.kind == .update, let object = try? context.existingObject(with: id) else { return difference }
         var difference = difference
         for (place, property) in difference.properties.enumerated() {
@@ -219,7 +219,8 @@ private struct CurrentValues {
             let after = isNewest ? CollectionText.shown(value: entry.value, of: collection) : nil
             let value = Difference.Property(name: "value", values: (nil, after))
             return Difference(
-                kind: difference.kind, collection: name, key: CollectionText.shown(key: entry.key, of: collection),
+                kind: difference.kind, collection: name,
+                key: CollectionText.shown(key: entry.key, of: collection, naming: names),
                 properties: difference.kind == .update ? [value] : [])
         case .collection(let collection)?: return Difference(kind: difference.kind, collection: collection.name, key: nil)
         case nil:

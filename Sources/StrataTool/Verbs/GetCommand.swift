@@ -139,7 +139,7 @@ private struct CollectionEntries {
     func show(_ parts: [String]) async throws {
         let (collection, store) = (collection, store)
         guard parts.isEmpty else {
-            guard let key = collection.key(parts) else {
+            guard let key = CollectionText.key(parts, of: collection, naming: store.names) else {
                 throw ToolError.wrongInput(
                     "\(parts.joined(separator: " ")): no key of \(collection.name), whose keys are of type \(collection.keyType). List them "
                         + "with `strata get \(store.path) \(collection.name)`")
@@ -161,7 +161,7 @@ private struct CollectionEntries {
             let entries = try await context.perform { try $0.storedEntries(of: collection, after: after, limit: Self.part) }
             for (number, entry) in entries.enumerated() {
                 guard isJSON else {
-                    let key = CollectionText.shown(key: entry.key, of: collection)
+                    let key = CollectionText.shown(key: entry.key, of: collection, naming: store.names)
                     try Console.print("\(key)  \(CollectionText.shown(value: entry.value, of: collection))")
                     continue
                 }
