@@ -150,9 +150,64 @@ import Testing
         let text = await ToolRun("diff", old, shop)
         #expect(text.lines.contains { $0.contains("title: Song 1 → Changed") })
         #expect(text.lines.contains { $0.contains("lists: 1 objects → 0 objects") })
+        #expect(!text.output.contains("history"), "both files have the values")
         #expect(await ToolRun("diff", shop, "--from", "1", "--to", "1").lines == ["no differences"])
         #expect(await ToolRun("diff", shop, "--from", "99").isRefused(naming: "99"))
         #expect(await ToolRun("diff", shop).isRefused(naming: "--from"))
+    }
+
+    @Test(arguments: fileKinds)
+    func `diff of two saves leaves out the values that the history does not keep, and says which`(_ kind: StoreKind) async throws
+    {
+        let folder = try ToolFolder()
+        var descriptions = EntityDescription.all(in: Shop.model.storeSchema)
+        descriptions[3].properties[0] = .attribute(.init(name: "name", type: .string, preservesValueOnDeletion: true))
+        let model = try Model(descriptions)
+        try await folder.fill("shop", kind, model) { context in
+            let song = context.insert("Song")
+            song["title"] = "one"
+            song["seconds"] = .int(1)
+            context.insert("List")["name"] = "kept"
+        }
+        for title in ["two", "three"] {
+            try await folder.fill("shop", kind, model) { context in
+                let song = try context.fetch(EntityFetchRequest("Song"))[0]
+                song["title"] = .string(title)
+                if title == "two" { song["seconds"] = .int(2) }
+            }
+        }
+        let shop = folder.path("shop")
+        func run(_ options: String...) async -> (texts: [String], hints: [String]) {
+            let lines = await ToolRun(["diff", shop] + options).lines
+            return (lines.filter { "+-~".contains($0.prefix(1)) }, lines.filter { !"+-~".contains($0.prefix(1)) })
+        }
+        let updates = await run("--from", "1")
+        #expect(updates.texts.count == 1 && updates.texts[0].hasSuffix("  seconds: → 2, title: → three"), "\(updates)")
+        #expect(updates.hints.count == 1 && updates.hints[0].contains("former values of updated properties"), "\(updates)")
+        // The third save has changed the title again.
+        let first = await run("--from", "1", "--to", "2")
+        #expect(first.texts.count == 1 && first.texts[0].hasSuffix("  seconds: → 2, title"), "\(first)")
+        #expect(first.hints.count == 2 && first.hints[1].contains("later saves have changed"), "\(first)")
+        let json = try await ToolRun("diff", shop, "--from", "1", "--to", "2", "--json").list()
+        let properties = try #require(json[0]["properties"] as? [[String: Any]])
+        #expect(properties.allSatisfy { $0["before"] is NSNull } && properties[0]["after"] as? String == "2")
+        #expect(properties[1]["after"] is NSNull)
+        #expect(properties.map { $0["unknown"] as? [String] } == [["before"], ["before", "after"]])
+        // Deleted objects keep preserved values only.
+        try await folder.fill("shop", kind, model) { context in
+            for list in try context.fetch(EntityFetchRequest("List")) { context.delete(list) }
+        }
+        let kept = await run("--from", "3")
+        #expect(kept.texts.count == 1 && kept.texts[0].hasSuffix("  name: kept → nil") && kept.hints.isEmpty, "\(kept)")
+        let preserved = try await ToolRun("diff", shop, "--from", "3", "--json").list()
+        #expect((preserved[0]["properties"] as? [[String: Any]])?.allSatisfy { $0["unknown"] == nil } == true)
+        try await folder.fill("shop", kind, model) { context in
+            for song in try context.fetch(EntityFetchRequest("Song")) { context.delete(song) }
+        }
+        let deleted = await run("--from", "4")
+        #expect(deleted.texts.count == 1 && !deleted.texts[0].contains("→"), "\(deleted)")
+        #expect(deleted.hints.count == 1 && deleted.hints[0].contains(".preserveValueOnDeletion"), "\(deleted)")
+        #expect(await !ToolRun("diff", shop, "--from", "1").output.contains("?"))
     }
 
     @Test(arguments: fileKinds) func `history lists saves by author and entity`(_ kind: StoreKind) async throws {

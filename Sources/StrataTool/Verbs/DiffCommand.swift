@@ -10,7 +10,9 @@ struct DiffCommand: StoreVerb {
         commandName: "diff", abstract: "Lists the objects that differ between two stores, or between two saves of one.",
         discussion: """
             Two stores are compared object by object: those of one entity with one key. So it shows what has changed since a backup. Two saves \
-            are compared by the history, with --from and --to. The history keeps no former values, so that these are shown as a question mark. The status is 1 if there are differences.
+            are compared by the history, with --from and --to. It keeps no former values of updated properties. Of deleted objects, it keeps \
+            the values of attributes that the model marks .preserveValueOnDeletion. Unknown values are left out, and are null in JSON. The \
+            status is 1 if there are differences.
             """)
 
     @Argument(help: "The store, which is the older one of two.", completion: .file())
@@ -44,13 +46,30 @@ struct DiffCommand: StoreVerb {
             try Console.print("[" + differences.map(\.json.text).joined(separator: ",\n") + "]")
         } else {
             for difference in differences { try Console.print(difference.text) }
-            if differences.contains(where: \.hasUnknownValue) {
-                try Console.print(
-                    "? is a value that the history does not keep. To see it, compare the store with a backup of that time.")
-            }
+            if other == nil { for line in Self.unknownValues(in: differences) { try Console.print(line) } }
             if differences.isEmpty { try Console.print("no differences") }
         }
         if !differences.isEmpty { throw ToolError.printedFindings }
+    }
+
+    /// Returns a line per kind of values that the history does not keep, with the way to see or keep them.
+    private static func unknownValues(in differences: [Difference]) -> [String] {
+        var lines: [String] = []
+        let updated = differences.flatMap(\.properties).compactMap(\.values)
+        if updated.contains(where: { $0.before == nil }) {
+            lines.append(
+                "The history does not keep the former values of updated properties. To see them, compare the store with a backup of that "
+                    + "time.")
+        }
+        if updated.contains(where: { $0.after == nil }) {
+            lines.append("The history does not keep values that later saves have changed. These are left out, too.")
+        }
+        if differences.contains(where: { $0.kind == .delete && $0.hasUnknownAttribute }) {
+            lines.append(
+                "The history keeps the values of a deleted object only for attributes that the model marks .preserveValueOnDeletion. To "
+                    + "keep more of them from now on, mark their attributes.")
+        }
+        return lines
     }
 
     /// Returns what the saves between two positions have changed altogether.
@@ -99,6 +118,8 @@ struct Difference: Sendable {
     var entryKey: String?
     /// The properties that differ, of an object that both states have.
     var properties: [Property] = []
+    /// Whether the object is deleted, and has attributes whose values the history does not keep.
+    var hasUnknownAttribute = false
 
     struct Property: Sendable {
         var name: String
@@ -131,11 +152,7 @@ struct Difference: Sendable {
             column(name).map { Property(name: name, values: (ValueText.shown(value, $0.type), "nil")) }
         }
         self.init(kind: change.kind, entity: change.entityName, key: change.objectID.key, properties: changed + kept)
-    }
-
-    /// Whether a value before or after is not known.
-    var hasUnknownValue: Bool {
-        properties.contains { property in property.values.map { $0.before == nil || $0.after == nil } ?? false }
+        hasUnknownAttribute = change.kind == .delete && entity.map { kept.count < $0.attributes.count } ?? false
     }
 
     /// Returns the difference together with an earlier one of the same object; nil if the object exists neither before nor after.
@@ -158,7 +175,9 @@ struct Difference: Sendable {
 
     var text: String {
         let names = properties.map { property in
-            property.values.map { "\(property.name): \($0.before ?? "?") → \($0.after ?? "?")" } ?? property.name
+            let known = property.values.map { ($0.before.map { $0 + " " } ?? "", $0.after.map { " " + $0 } ?? "") }
+            guard let known, known != ("", "") else { return property.name }
+            return "\(property.name): \(known.0)→\(known.1)"
         }
         let sign = kind == .insert ? "+" : kind == .delete ? "-" : "~"
         let name = isOfCollection ? entryKey.map { "\(entity)[\($0)]" } ?? "collection \(entity)" : "\(entity) \(key)"
@@ -178,10 +197,12 @@ struct Difference: Sendable {
         if !properties.isEmpty {
             let list = properties.map { property -> JSON in
                 guard let values = property.values else { return .string(property.name) }
-                let known = [("before", values.before), ("after", values.after)].compactMap { name, text in
-                    text.map { JSON.Member(name: name, value: .string($0)) }
-                }
-                return .object([JSON.Member(name: "name", value: .string(property.name))] + known)
+                let both = [("before", values.before), ("after", values.after)]
+                let unknown = both.filter { $0.1 == nil }.map { JSON.string($0.0) }
+                return .object(
+                    [JSON.Member(name: "name", value: .string(property.name))]
+                        + both.map { JSON.Member(name: $0, value: $1.map { .string($0) } ?? .null) }
+                        + (unknown.isEmpty ? [] : [JSON.Member(name: "unknown", value: .array(unknown))]))
             }
             members.append(JSON.Member(name: "properties", value: .array(list)))
         }
