@@ -106,7 +106,8 @@ import Testing
         for number in 0..<400 { try save(contract, number) }
         #expect(logSize(contract) > 6 << 20)
         let newest = try other.snapshot()
-        let connection = try SQLiteConnection(path: contract.folder.url.appendingPathComponent("store.sqlite").path, role: .writer)
+        let path = contract.folder.url.appendingPathComponent("store.sqlite").path
+        let connection = try SQLiteConnection(path: path, role: .writer)
         try connection.withLock { try connection.runScript("BEGIN IMMEDIATE") }
         // Its release begins the attempts. However late the other write ends, one follows it.
         seen = newest
