@@ -122,6 +122,11 @@ final class SQLiteReaderPool: Sendable {
         didRelease.withLock { $0 }?()
     }
 
+    /// Returns whether a snapshot shows an older state or is being read, so that the log cannot be left now. Never waits.
+    func hasReader(before newest: Generation) -> Bool {
+        connections.withLock { Array($0.lent.values) }.contains { !$0.canRenewReading(of: newest) }
+    }
+
     /// Restarts the read transaction of each snapshot of the newest state, so that it reads the file and not the log. SQLite
     /// can then restart the log.
     ///
@@ -152,6 +157,13 @@ extension SQLiteConnection {
             pinned = nil
             try run("COMMIT")
         }
+    }
+
+    /// Returns whether the connection is not in use, and shows the newest state or none.
+    func canRenewReading(of newest: Generation) -> Bool {
+        var canRenew = false
+        withLockIfAvailable { canRenew = pinned == nil || pinned == newest }
+        return canRenew
     }
 
     func renewReading(of newest: Generation) {

@@ -20,13 +20,17 @@ extension SQLiteStore {
     private static let logStep = 1 << 18
 
     /// Lets the next transaction restart the log if the log is long and only the newest state is read. Takes about 1 µs
-    /// otherwise. After a failure, a later call tries again.
+    /// with a short log. After a failure, a later call tries again.
     ///
     /// Called before a transaction, with the writer's lock.
     func shortenLog() {
         let size = logSize()
-        guard size > Self.longLog, logUpkeep.beforeWriting.isDue(size, step: Self.logStep) else { return }
+        guard size > Self.longLog else { return }
         do {
+            // A context that merges some milliseconds after each save reads the newest state only between few of them.
+            guard try !pool.hasReader(before: writer.newestGeneration()),
+                logUpkeep.beforeWriting.isDue(size, step: Self.logStep)
+            else { return }
             // Stops where a reader of an older state needs the file unchanged.
             guard try writer.checkpoint() == .complete else { return }
             // Prevents saves until the snapshots are renewed.

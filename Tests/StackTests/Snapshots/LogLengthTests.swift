@@ -53,7 +53,10 @@ import Testing
 
     static func importElsewhere(_ path: String) async throws {
         let container = try await PersistentContainer(model: Music.model, store: .sqlite(URL(fileURLWithPath: path)))
-        let longest = try await importTracks(container, 700, path: path)
+        // A context that falls behind reads an older state, which keeps the log. So main moves after each save.
+        let longest = try await importTracks(container, 700, path: path) { @MainActor _ in
+            _ = try container.mainContext.count(EntityFetchRequest("Track"))
+        }
         try await container.close()
         try #require(longest < bound, "\(longest) bytes")
     }
