@@ -87,9 +87,10 @@ import Testing
                 try await worker.save()
             }
             let foreign = try container.coordinator.snapshots().filter { $0.processID != getpid() }
-            try #require(foreign.map(\.processID) == [parent])
-            try #require(foreign[0].age == nil && foreign[0].generation == nil)
-            try #require(try #require(foreign[0].bytesRetained) > 20 * 4096)
+            // A second reader of the parent may be looking for saves at this moment.
+            try #require(!foreign.isEmpty && foreign.allSatisfy { $0.processID == parent })
+            try #require(foreign.allSatisfy { $0.age == nil && $0.generation == nil })
+            try #require(foreign.compactMap(\.bytesRetained).max() ?? 0 > 20 * 4096)
         }
         withExtendedLifetime(kept) {}
     }
