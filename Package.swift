@@ -84,7 +84,7 @@ let package = Package(
             ]),
 
         // Layer 6: data of other programs as tables, for imports and benchmarks: SQLite files, Core Data stores, CSV folders.
-        .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel"]),
+        .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel", "Platform"]),
 
         // Layer 7: the page in a browser that `strata studio` serves. Like any program, it can use the public API only.
         .target(

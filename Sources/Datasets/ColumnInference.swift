@@ -26,27 +26,31 @@ enum ColumnInference {
         }
     }
 
-    /// Infers the type of a column of texts, in which nil is null, and converts its values.
-    static func column(_ name: String, _ texts: [String?]) -> TableAttribute {
-        let isOptional = texts.contains { $0 == nil }
-        func attribute(_ type: ColumnType, _ values: [Value]) -> TableAttribute {
+    /// Infers the type of a column of texts and null, and converts its values.
+    ///
+    /// - Throws: `StoreError` if there is no room for a temporary file.
+    static func column(_ name: String, _ texts: ValueColumn) throws -> TableAttribute {
+        let isOptional = texts.contains(.null)
+        func attribute(_ type: ColumnType, _ values: ValueColumn) -> TableAttribute {
             TableAttribute(name: name, type: type, isOptional: isOptional, values: values)
         }
-        let isEmpty = texts.allSatisfy { $0 == nil }
+        let isEmpty = texts.allSatisfy(\.isNull)
         if !isEmpty {
-            if let values = convert(texts, { integer($0).map(Value.int) }) { return attribute(.int64, values) }
-            if let values = numbers(texts) { return attribute(.double, values) }
-            if let values = convert(texts, { bool($0).map(Value.bool) }) { return attribute(.bool, values) }
-            if let values = convert(texts, { DateText.seconds($0).map(Value.double) }) { return attribute(.date, values) }
+            if let values = try convert(texts, { integer($0).map(Value.int) }) { return attribute(.int64, values) }
+            if let values = try numbers(texts) { return attribute(.double, values) }
+            if let values = try convert(texts, { bool($0).map(Value.bool) }) { return attribute(.bool, values) }
+            if let values = try convert(texts, { DateText.seconds($0).map(Value.double) }) { return attribute(.date, values) }
         }
-        return attribute(.string, texts.map { $0.map(Value.string) ?? .null })
+        return attribute(.string, texts)
     }
 
     /// Converts the values of a column to a type that the user chose.
     /// - Throws: ``DatasetError`` for a value that is of another type.
-    static func column(_ name: String, _ texts: [String?], type: ColumnType, file: String) throws -> TableAttribute {
-        let values = try texts.enumerated().map { row, text -> Value in
-            guard let text else { return .null }
+    static func column(_ name: String, _ texts: ValueColumn, type: ColumnType, file: String) throws -> TableAttribute {
+        var row = 0
+        let values = try texts.mapped { cell in
+            row += 1
+            guard let text = cell.text else { return .null }
             let value: Value? =
                 switch type {
                 case .string: .string(text)
@@ -57,32 +61,26 @@ enum ColumnInference {
                 }
             guard let value, type.accepts(value, isOptional: false) else {
                 throw DatasetError(
-                    "\(file): the object \(row + 1) has the value \(text.prefix(40).debugDescription) in \(name), which is no "
+                    "\(file): the object \(row) has the value \(text.prefix(40).debugDescription) in \(name), which is no "
                         + "\(type.rawValue). Choose another type for the column, or correct the value")
             }
             return value
         }
-        return TableAttribute(name: name, type: type, isOptional: values.contains(.null), values: values)
+        return TableAttribute(name: name, type: type, isOptional: texts.contains(.null), values: values ?? texts)
     }
 
     /// Converts the texts of a column of decimal numbers. Returns nil if the texts are codes, such as the versions 1.9 and 1.10.
     ///
     /// The decimals are written as programs write them: as few as needed, or the same number of them in each text. Exponents need a
     /// text with decimals in the column.
-    private static func numbers(_ texts: [String?]) -> [Value]? {
-        var values: [Value] = []
-        values.reserveCapacity(texts.count)
+    private static func numbers(_ texts: ValueColumn) throws -> ValueColumn? {
         var decimals: ClosedRange<Int>?
         var hasExponent = false
         var hasZeroAtEnd = false
         var hasOnlyZero = false
-        for text in texts {
-            guard let text else {
-                values.append(.null)
-                continue
-            }
+        let values = try texts.mapped { cell in
+            guard let text = cell.text else { return .null }
             guard let number = DecimalText(text) else { return nil }
-            values.append(.double(number.value))
             if number.hasExponent {
                 hasExponent = true
             } else {
@@ -92,6 +90,7 @@ enum ColumnInference {
             if number.endsInZero {
                 if number.decimals == 1 { hasOnlyZero = true } else { hasZeroAtEnd = true }
             }
+            return .double(number.value)
         }
         guard let decimals, decimals.upperBound > 0 else { return nil }
         let isFixed = decimals.lowerBound == decimals.upperBound && !hasExponent
@@ -100,18 +99,8 @@ enum ColumnInference {
     }
 
     /// Converts all texts, or returns nil at the first text for which `read` returns nil.
-    private static func convert(_ texts: [String?], _ read: (String) -> Value?) -> [Value]? {
-        var values: [Value] = []
-        values.reserveCapacity(texts.count)
-        for text in texts {
-            guard let text else {
-                values.append(.null)
-                continue
-            }
-            guard let value = read(text) else { return nil }
-            values.append(value)
-        }
-        return values
+    private static func convert(_ texts: ValueColumn, _ read: (String) -> Value?) throws -> ValueColumn? {
+        try texts.mapped { cell in cell.text.map(read) ?? .null }
     }
 }
 

@@ -1,3 +1,6 @@
+import StoreInterface
+import StoreModel
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -17,7 +20,9 @@ extension Dataset {
             throw DatasetError("\(path): no such file or folder")
         }
         if isFolder || CSVFile.hasEnding(path) || options.delimiter != nil {
-            return try CSVFolder.read(path, options: options)
+            do { return try CSVFolder.read(path, options: options) } catch let error as StoreError {
+                throw DatasetError(error.message)
+            }
         }
         try options.checkIsNotCSV(path)
         return try SQLiteFile.read(path, options: options)

@@ -96,14 +96,19 @@ public struct TableAttribute: Sendable {
     /// A Boolean value that indicates whether values may be null.
     public var isOptional: Bool
     /// The value of each row: null, or a value of the storage class of `type`.
-    public var values: [Value]
+    public var values: ValueColumn
     /// The entities that declare the attribute, as positions in ``Table/members``. There are several only if none inherits from another.
     public var owners = [0]
     /// The value of a new object; null if the file has none, or none that is constant.
     public var defaultValue = Value.null
 
-    /// Creates a column of values.
+    /// Creates a column of values in memory.
     public init(name: String, type: ColumnType, isOptional: Bool, values: [Value]) {
+        self.init(name: name, type: type, isOptional: isOptional, values: ValueColumn(values))
+    }
+
+    /// Creates a column of values.
+    public init(name: String, type: ColumnType, isOptional: Bool, values: ValueColumn) {
         self.name = name
         self.type = type
         self.isOptional = isOptional

@@ -1,6 +1,12 @@
 import StoreInterface
 import StoreModel
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// The choices of a user who imports data.
 public struct DatasetOptions: Sendable {
     /// The texts that mean null in CSV files, besides the empty text. nil means ``CSVFolder/usualNullWords``.
@@ -15,11 +21,19 @@ public struct DatasetOptions: Sendable {
     public var excludedTables: Set<String>
     /// Whether values of a Core Data store whose files are missing become null. Otherwise they are an error.
     public var leavesOutMissingFiles: Bool
+    /// The folder for temporary files of long columns, which have no names. It needs room for about twice the data. nil means that all
+    /// columns stay in memory.
+    public var scratchFolder: URL?
+    /// The number of bytes of a column above which it is in a temporary file.
+    var bytesInMemory = 1 << 20
+
+    var scratch: ScratchSpace? { scratchFolder.map { ScratchSpace(folder: $0, bytesInMemory: bytesInMemory) } }
 
     /// Creates options, of which each has a usual value.
     public init(
         nullWords: Set<String>? = nil, delimiter: Character? = nil, types: [String: ColumnType] = [:],
-        makesReferences: Bool = true, excludedTables: Set<String> = [], leavesOutMissingFiles: Bool = false
+        makesReferences: Bool = true, excludedTables: Set<String> = [], leavesOutMissingFiles: Bool = false,
+        scratchFolder: URL? = nil
     ) {
         self.nullWords = nullWords
         self.delimiter = delimiter
@@ -27,6 +41,7 @@ public struct DatasetOptions: Sendable {
         self.makesReferences = makesReferences
         self.excludedTables = excludedTables
         self.leavesOutMissingFiles = leavesOutMissingFiles
+        self.scratchFolder = scratchFolder
     }
 
     /// Returns the type that was chosen for a column of a file.

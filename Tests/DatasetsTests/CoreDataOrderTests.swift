@@ -50,7 +50,7 @@ import Testing
         let cache = model.map { "INSERT INTO Z_MODELCACHE VALUES (\($0.sqlLiteral));\n" } ?? ""
         try SQLiteConnection(path: path, role: .creator).runScript(
             CoreDataGarage.header + cache + Self.entities + tables + sql)
-        return try Dataset.read(path)
+        return try Dataset.readInMemoryAndInFiles(path)
     }
 
     /// Returns the members of each owner's list.

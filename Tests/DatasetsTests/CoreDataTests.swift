@@ -13,7 +13,7 @@ import Testing
         let path = FileManager.default.temporaryDirectory.appending(path: "strata-core-data-\(UUID().uuidString).sqlite").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try SQLiteConnection(path: path, role: .creator).runScript(Self.header + sql)
-        return try Dataset.read(path)
+        return try Dataset.readInMemoryAndInFiles(path)
     }
 
     private static let header = """
@@ -116,7 +116,9 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/data/coredata")
     private static let hasFiles = FileManager.default.fileExists(atPath: folder.path)
 
-    private func real(_ name: String) throws -> Dataset { try Dataset.read(Self.folder.appending(path: name).path) }
+    private func real(_ name: String) throws -> Dataset {
+        try Dataset.readInMemoryAndInFiles(Self.folder.appending(path: name).path)
+    }
 
     @Test(.enabled(if: hasFiles, "the folder of real Core Data files is missing"))
     func `a real store with inheritance has the names and types of its model`() throws {

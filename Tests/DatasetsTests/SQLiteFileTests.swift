@@ -12,7 +12,7 @@ import Testing
         let path = FileManager.default.temporaryDirectory.appending(path: "strata-datasets-test-\(UUID().uuidString).sqlite").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try SQLiteConnection(path: path, role: .creator).runScript(sql)
-        return try Dataset.read(path, options: options)
+        return try Dataset.readInMemoryAndInFiles(path, options: options)
     }
 
     @Test func foreignKeysBecomeReferencesAndJoinTablesLinks() throws {

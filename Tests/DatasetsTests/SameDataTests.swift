@@ -61,7 +61,7 @@ import StoreModel
         let folder = FileManager.default.temporaryDirectory.appending(path: "strata-same-data-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        return try Dataset.read(write(folder))
+        return try Dataset.readInMemoryAndInFiles(write(folder))
     }
 
     /// The references and links, one line each, by the names of their tables.
@@ -111,7 +111,7 @@ import StoreModel
     private static func exportTables(of path: String, to folder: URL) throws {
         let database = try DatabaseReader(path: path)
         for table in try SQLiteTable.all(in: database) {
-            let columns = try table.values(in: database)
+            let columns = try table.values(in: database, scratch: nil)
             let rows = (columns.first ?? []).indices.map { row in columns.map { cell($0[row]) }.joined(separator: ",") }
             let lines = [table.columns.map(\.name).joined(separator: ",")] + rows
             try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder.appending(path: "\(table.name).csv"))

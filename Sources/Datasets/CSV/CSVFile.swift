@@ -9,8 +9,11 @@ struct CSVFile {
     /// The file's name without its extension.
     var name: String
     var columns: [String]
-    var cells: [[String?]]
+    /// A text or null per cell.
+    var cells: [ValueColumn]
     var rowCount: Int
+    /// The number of bytes of the longest text of each column.
+    private(set) var longest: [Int]
 
     /// Remarks about the header, one line each.
     var notes: [String] = []
@@ -23,16 +26,19 @@ struct CSVFile {
     /// Reads a file from the disk.
     init(path: String, options: DatasetOptions = DatasetOptions()) throws {
         let file = path.split(separator: "/").last.map(String.init) ?? path
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw DatasetError("\(path): cannot be read; check that it exists and may be read")
-        }
-        try self.init(Array(data), file: file, options: options)
+        let parser = try CSVParser(path: path, file: file, delimiter: Self.delimiter(of: file, options))
+        try self.init(parser, file: file, options: options)
     }
 
     /// - Parameter file: The file name for errors, with its extension.
     init(_ bytes: [UInt8], file: String, options: DatasetOptions = DatasetOptions()) throws {
+        let parser = CSVParser(bytes, file: file, delimiter: try Self.delimiter(of: file, options))
+        try self.init(parser, file: file, options: options)
+    }
+
+    private init(_ parser: CSVParser, file: String, options: DatasetOptions) throws {
+        var parser = parser
         let nullWords = options.nullWords ?? CSVFolder.usualNullWords
-        var parser = CSVParser(bytes, file: file, delimiter: try Self.delimiter(of: file, options))
         name = Self.hasEnding(file) ? String(file.dropLast(4)) : file
         guard let header = try parser.next() else {
             throw DatasetError("\(file):1: column 1: no header; the first line must name the columns")
@@ -51,7 +57,8 @@ struct CSVFile {
             columns[index] = made
             notes.append("\(name): the column \(index + 1) has no name in the header and is named \(made)")
         }
-        cells = Array(repeating: [], count: columns.count)
+        var builders = columns.indices.map { ValueColumnBuilder($0 < ScratchSpace.maximumFiles ? options.scratch : nil) }
+        longest = columns.map { _ in 0 }
         rowCount = 0
         while let record = try parser.next() {
             guard record.fields.count == columns.count else {
@@ -61,11 +68,17 @@ struct CSVFile {
             }
             for (column, field) in record.fields.enumerated() {
                 let isNull = !field.wasQuoted && (field.text.isEmpty || nullWords.contains(field.text))
-                cells[column].append(isNull ? nil : field.text)
+                try builders[column].append(isNull ? .null : .string(field.text))
+                if !isNull { longest[column] = max(longest[column], field.text.utf8.count) }
             }
             rowCount += 1
         }
+        cells = try builders.indices.map { try builders[$0].finish() }
     }
+
+    /// Whether a column may have keys, or refer to keys: it has no long text.
+    func mayBeKey(_ column: Int) -> Bool { longest[column] <= 256 }
+
     private static func delimiter(of file: String, _ options: DatasetOptions) throws -> UInt8 {
         guard let chosen = options.delimiter else { return UInt8(ascii: file.lowercased().hasSuffix(".tsv") ? "\t" : ",") }
         guard let byte = chosen.asciiValue, byte != UInt8(ascii: "\""), byte != 10, byte != 13 else {

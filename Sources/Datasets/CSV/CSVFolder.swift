@@ -72,8 +72,8 @@ private struct CSVReader {
             destination = reference.destination
             key = "\(target.name).\(target.columns[reference.key])"
             let cells = file.cells[reference.column]
-            rows = cells.map { cell in cell.flatMap { keys[$0] } ?? TableReference.nobody }
-            lost = zip(cells, rows).count { $0 != nil && $1 == TableReference.nobody }
+            rows = cells.map { cell in cell.text.flatMap { keys[$0] } ?? TableReference.nobody }
+            lost = zip(cells, rows).count { !$0.isNull && $1 == TableReference.nobody }
         }
     }
 
@@ -141,7 +141,7 @@ private struct CSVReader {
             if let type = options.type(of: file.columns[column], in: file.name) {
                 try ColumnInference.column(name, file.cells[column], type: type, file: file.name)
             } else {
-                ColumnInference.column(name, file.cells[column])
+                try ColumnInference.column(name, file.cells[column])
             }
         result.tables[number].attributes.append(attribute)
     }

@@ -1,3 +1,11 @@
+internal import Platform
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// Splits the bytes of a CSV file into records (RFC 4180). Quoted fields may contain delimiters, quotes and line ends.
 public struct CSVParser: Sendable {
     /// A line, or several lines if a quoted field contains line ends.
@@ -16,9 +24,14 @@ public struct CSVParser: Sendable {
         public var wasQuoted: Bool
     }
 
-    private let bytes: [UInt8]
+    /// The bytes from the beginning of the record on, as far as they are read.
+    private var bytes: [UInt8]
+    /// The file that the bytes are read from, and the place of the next ones; nil if all are read.
+    private var rest: (input: CSVInput, place: Int)?
     private let file: String
     private let delimiter: UInt8
+    /// The number of bytes that are read from a file at once, at least.
+    private var partSize = 0
     private var position = 0
     private var line = 1
 
@@ -26,7 +39,7 @@ public struct CSVParser: Sendable {
     private static let newline = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
 
-    /// Creates a parser that begins at the first record.
+    /// Creates a parser of the content of a file, which begins at the first record.
     ///
     /// - Parameters:
     ///   - bytes: The content of the file.
@@ -36,12 +49,70 @@ public struct CSVParser: Sendable {
         self.bytes = bytes
         self.file = file
         self.delimiter = delimiter
-        // A byte order mark is not part of the first name.
+        skipByteOrderMark()
+    }
+
+    /// Creates a parser that reads a file part by part. Needs memory for the longest record.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - file: The file name for errors.
+    ///   - delimiter: The ASCII character between fields.
+    /// - Throws: ``DatasetError`` if the file cannot be read.
+    public init(path: String, file: String, delimiter: UInt8 = UInt8(ascii: ",")) throws {
+        try self.init(path: path, file: file, delimiter: delimiter, partSize: 1 << 18)
+    }
+
+    /// - Parameter partSize: The number of bytes that are read at once, at least.
+    init(path: String, file: String, delimiter: UInt8 = UInt8(ascii: ","), partSize: Int) throws {
+        bytes = []
+        self.file = file
+        self.delimiter = delimiter
+        self.partSize = partSize
+        var isFolder = false
+        let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+        guard exists, !isFolder, let input = CSVInput(path) else {
+            throw DatasetError("\(path): cannot be read; check that it exists and may be read")
+        }
+        rest = (input, 0)
+        while bytes.count < 3, rest != nil { try readPart() }
+        skipByteOrderMark()
+    }
+
+    private mutating func skipByteOrderMark() {
+        // It is not part of the first name.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    }
+
+    /// Reads the next part of the file, and drops the bytes before the position.
+    private mutating func readPart() throws {
+        guard let (input, place) = rest else { return }
+        bytes.removeFirst(position)
+        position = 0
+        // A long record is read in few parts, because each is parsed from the beginning of the record.
+        let wanted = max(partSize, bytes.count)
+        do {
+            let part = try input.read(wanted, at: place)
+            bytes += part
+            rest = part.isEmpty ? nil : (input, place + part.count)
+        } catch {
+            throw DatasetError("\(file):\(line): cannot be read: \(error); check the disk")
+        }
     }
 
     /// Returns the next record, or nil at the end. Skips empty lines. Throws ``DatasetError`` with file, line and column.
     public mutating func next() throws -> Record? {
+        while true {
+            let (start, firstLine) = (position, line)
+            let found = Result { try record() }
+            // At the end of the part, the record may go on.
+            guard position == bytes.count, rest != nil else { return try found.get() }
+            (position, line) = (start, firstLine)
+            try readPart()
+        }
+    }
+
+    private mutating func record() throws -> Record? {
         while position < bytes.count, bytes[position] == Self.newline || bytes[position] == Self.carriageReturn {
             if bytes[position] == Self.newline { line += 1 }
             position += 1
@@ -109,5 +180,25 @@ public struct CSVParser: Sendable {
 
     func failure(_ column: Int, _ reason: String) -> DatasetError {
         DatasetError("\(file):\(line): column \(column): \(reason)")
+    }
+}
+
+/// The file of a parser and its copies, which is closed with the last of them.
+private final class CSVInput: Sendable {
+    private let file: OpenFile
+
+    /// Returns nil if the file cannot be opened.
+    init?(_ path: String) {
+        guard let file = try? OpenFile(path, access: .read) else { return nil }
+        self.file = file
+    }
+
+    deinit { file.close() }
+
+    /// Returns bytes from a place on: as many as are wanted, or fewer at the end of the file.
+    func read(_ count: Int, at place: Int) throws -> [UInt8] {
+        try Array(unsafeUninitializedCapacity: count) { buffer, read in
+            read = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: place)
+        }
     }
 }

@@ -9,6 +9,8 @@
 /// - It is in the same file, and is named for a parent (`parent`, `parentId`, `reportsTo`). At least half of its distinct values
 ///   are keys.
 ///
+/// A column with a text of more than 256 bytes neither has keys nor refers to them.
+///
 /// Numbers under any other name stay numbers, because many files have keys from 1: `supportRepId` could mean any of them.
 struct ReferenceInference {
     struct Reference {
@@ -25,8 +27,8 @@ struct ReferenceInference {
         let keySets = zip(files, keys).map { file, key in key.map { Self.rows(of: file.cells[$0]) } ?? [:] }
         references = Array(repeating: [], count: files.count)
         for (number, file) in files.enumerated() {
-            for column in file.columns.indices where column != keys[number] {
-                let distinct = Set(file.cells[column].compactMap { $0 })
+            for column in file.columns.indices where column != keys[number] && file.mayBeKey(column) {
+                let distinct = Set(file.cells[column].lazy.compactMap(\.text))
                 guard !distinct.isEmpty else { continue }
                 var best: (destination: Int, share: Double)?
                 for (other, target) in files.enumerated() {
@@ -51,16 +53,16 @@ struct ReferenceInference {
         if references.contains(where: { $0.contains { $0.destination == number } }) { return false }
         var pairs: Set<[String]> = []
         return zip(file.cells[0], file.cells[1]).allSatisfy { first, second in
-            guard let first, let second else { return false }
+            guard let first = first.text, let second = second.text else { return false }
             return pairs.insert([first, second]).inserted
         }
     }
 
     /// Returns the row of each value. A value that occurs twice has its first row.
-    static func rows(of cells: [String?]) -> [String: Int32] {
+    static func rows(of cells: ValueColumn) -> [String: Int32] {
         var rows: [String: Int32] = Dictionary(minimumCapacity: cells.count)
         for (row, cell) in cells.enumerated() {
-            if let cell, rows[cell] == nil { rows[cell] = Int32(row) }
+            if let text = cell.text, rows[text] == nil { rows[text] = Int32(row) }
         }
         return rows
     }
@@ -68,8 +70,9 @@ struct ReferenceInference {
     private static func keyColumn(_ file: CSVFile) -> Int? {
         guard file.rowCount > 0 else { return nil }
         let unique = file.columns.indices.filter { column in
+            guard file.mayBeKey(column) else { return false }
             var seen: Set<String> = []
-            return file.cells[column].allSatisfy { cell in cell.map { seen.insert($0).inserted } ?? false }
+            return file.cells[column].allSatisfy { cell in cell.text.map { seen.insert($0).inserted } ?? false }
         }
         let keyNames = Set(["id"] + singulars(of: file.name).map { $0 + "id" })
         return unique.first { keyNames.contains(plain(file.columns[$0])) } ?? unique.first

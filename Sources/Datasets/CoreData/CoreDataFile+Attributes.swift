@@ -17,7 +17,7 @@ extension CoreDataFile {
             let attribute = try attribute(position, root)
             // Entities that inherit from one entity share an attribute of one name and type.
             if let shared = attributes.firstIndex(where: { $0.canShare(attribute, in: root) }) {
-                attributes[shared].share(attribute)
+                try attributes[shared].share(attribute)
             } else {
                 attributes.append(attribute)
             }
@@ -35,7 +35,7 @@ extension CoreDataFile {
         var type: Int?
         if case .attribute(let found)? = known.property?.kind { type = found }
         let name = known.property?.name ?? column.name.dropFirst().lowercased()
-        var attribute = Self.converted(name, type: type, declared: column.declaredType, values: values)
+        var attribute = try Self.converted(name, type: type, declared: column.declaredType, values: values)
         attribute.owners = known.owners
         attribute.defaultValue = known.property?.defaultValue.flatMap { Self.value($0, attribute.type) } ?? .null
         if let note = SQLiteTypes.note(attribute, values) {
@@ -55,13 +55,12 @@ extension CoreDataFile {
     }
 
     /// Converts values to the type that Core Data's number of a type means. Falls back to the type of the values.
-    private static func converted(_ name: String, type: Int?, declared: String, values: [Value]) -> TableAttribute {
-        func made(_ type: ColumnType, _ convert: (Value) -> Value?) -> TableAttribute? {
-            var converted: [Value] = []
-            for value in values {
-                guard let value = value.isNull ? .null : convert(value) else { return nil }
-                converted.append(value)
-            }
+    /// - Throws: `StoreError` if there is no room for a temporary file.
+    private static func converted(
+        _ name: String, type: Int?, declared: String, values: ValueColumn
+    ) throws -> TableAttribute {
+        func made(_ type: ColumnType, _ convert: (Value) -> Value?) throws -> TableAttribute? {
+            guard let converted = try values.mapped({ $0.isNull ? .null : convert($0) }) else { return nil }
             return TableAttribute(name: name, type: type, isOptional: values.contains(.null), values: converted)
         }
         func number(_ value: Value) -> Value? {
@@ -75,19 +74,19 @@ extension CoreDataFile {
         let hasValues = values.contains { !$0.isNull }
         let found: TableAttribute? =
             switch (type, declared) {
-            case (100, _): made(.int16) { ColumnType.int16.accepts($0, isOptional: false) ? $0 : nil }
-            case (200, _): made(.int32) { ColumnType.int32.accepts($0, isOptional: false) ? $0 : nil }
-            case (300, _): made(.int64) { ColumnType.int64.accepts($0, isOptional: false) ? $0 : nil }
-            case (400, _), (500, _), (600, _): made(.double, number)
-            case (700, _), (1200, _): made(.string) { if case .string = $0 { $0 } else { nil } }
-            case (800, _): made(.bool) { if case .int(let flag) = $0 { .bool(flag != 0) } else { nil } }
-            case (900, _), (nil, "TIMESTAMP"): made(.date, number)
-            case (1000, _), (1800, _): made(.data) { if case .data = $0 { $0 } else { nil } }
-            case (1100, _): made(.uuid, uuid)
-            case (nil, "BLOB") where hasValues: made(.uuid, uuid)
+            case (100, _): try made(.int16) { ColumnType.int16.accepts($0, isOptional: false) ? $0 : nil }
+            case (200, _): try made(.int32) { ColumnType.int32.accepts($0, isOptional: false) ? $0 : nil }
+            case (300, _): try made(.int64) { ColumnType.int64.accepts($0, isOptional: false) ? $0 : nil }
+            case (400, _), (500, _), (600, _): try made(.double, number)
+            case (700, _), (1200, _): try made(.string) { if case .string = $0 { $0 } else { nil } }
+            case (800, _): try made(.bool) { if case .int(let flag) = $0 { .bool(flag != 0) } else { nil } }
+            case (900, _), (nil, "TIMESTAMP"): try made(.date, number)
+            case (1000, _), (1800, _): try made(.data) { if case .data = $0 { $0 } else { nil } }
+            case (1100, _): try made(.uuid, uuid)
+            case (nil, "BLOB") where hasValues: try made(.uuid, uuid)
             default: nil
             }
-        return found ?? SQLiteTypes.attribute(name, declared: declared, values: values)
+        return try found ?? SQLiteTypes.attribute(name, declared: declared, values: values)
     }
 
     /// Returns the default of an attribute; null if it is none, or of a class that has no literal.
@@ -122,9 +121,10 @@ extension TableAttribute {
         return areApart && zip(values, other.values).allSatisfy { $0.isNull || $1.isNull }
     }
 
-    fileprivate mutating func share(_ other: TableAttribute) {
+    fileprivate mutating func share(_ other: TableAttribute) throws {
         owners += other.owners
         isOptional = isOptional || other.isOptional
-        values = zip(values, other.values).map { $0.isNull ? $1 : $0 }
+        var others = other.values.makeIterator()
+        values = try values.mapped { value in others.next().map { value.isNull ? $0 : value } } ?? values
     }
 }

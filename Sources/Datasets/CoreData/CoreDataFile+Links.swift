@@ -11,15 +11,15 @@ private struct CoreDataLink {
         var entity: Int64
         /// The name of the relationship in capitals.
         var name: String
-        var keys: [Value]
+        var keys: ValueColumn
         /// The positions of the objects in the lists of those at the other end; nil if the table has none.
-        var positions: [Value]?
+        var positions: ValueColumn?
     }
 
     let ends: [End]
 
     /// Returns nil for a table that is no many-to-many relationship.
-    init?(_ table: SQLiteTable, _ cells: [[Value]]) {
+    init?(_ table: SQLiteTable, _ cells: [ValueColumn]) {
         let columns = table.columns.indices.filter { !table.columns[$0].name.hasPrefix(CoreDataColumn.positionPrefix) }
         guard columns.count == 2, let owner = Self.split(table.name) else { return nil }
         ends = columns.map { column in
@@ -44,7 +44,7 @@ private struct CoreDataLink {
 extension CoreDataFile {
     /// Adds a many-to-many relationship from its table. Ignores other tables.
     mutating func addLink(_ table: SQLiteTable) throws {
-        guard let found = CoreDataLink(table, try table.values(in: database)) else { return }
+        guard let found = CoreDataLink(table, try table.values(in: database, scratch: scratch)) else { return }
         let (first, second) = (found.ends[0], found.ends[1])
         guard var source = entities.place(of: first.entity), var destination = entities.place(of: second.entity) else {
             let count = first.keys.count

@@ -15,7 +15,7 @@ struct CoreDataReference {
     var modelName: String?
     var modelInverse: String?
     /// The positions in the lists of the destinations, if the file has them.
-    var positions: [Value]?
+    var positions: ValueColumn?
     var deleteRule = DeleteRule.nullify
     var lost: Int
 }
@@ -45,7 +45,7 @@ extension CoreDataFile {
 
     /// Returns the table whose keys contain all values of an indexed column, if its name occurs in the column's or if it is the only
     /// one.
-    private func destinationByValues(_ column: String, _ values: [Value]) -> Int? {
+    private func destinationByValues(_ column: String, _ values: ValueColumn) -> Int? {
         let keys = Set(values.filter { !$0.isNull })
         let candidates = roots.indices.filter { number in keys.allSatisfy { roots[number].rows[$0] != nil } }
         let named = candidates.filter { number in
@@ -110,8 +110,8 @@ extension CoreDataFile {
             made.inverseDeleteRule = back?.deleteRule ?? declared?.deleteRule ?? .nullify
             if back == nil {
                 made.ranks = ranks(
-                    owners: reference.rows, members: Array(0..<Int32(reference.rows.count)), positions: reference.positions,
-                    declared: declared,
+                    owners: reference.rows, members: Array(0..<Int32(reference.rows.count)),
+                    positions: reference.positions.map(Array.init), declared: declared,
                     of: "\(entityName(destination)).\(made.inverse)", note: &text)
             }
             result.tables[number].references.append(made)
@@ -163,7 +163,7 @@ extension CoreDataFile {
         result.notes.append(text + (lost == 0 ? "" : "; \(lost) references to nothing became null"))
     }
 
-    func rows(_ keys: [Value], in table: Int, _ lost: inout Int) -> [Int32] {
+    func rows(_ keys: ValueColumn, in table: Int, _ lost: inout Int) -> [Int32] {
         keys.map { key in
             if key.isNull { return TableReference.nobody }
             if let row = roots[table].rows[key] { return row }

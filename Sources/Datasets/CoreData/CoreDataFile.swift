@@ -22,6 +22,7 @@ struct CoreDataFile {
     let external: ExternalData
     /// Whether values whose files are missing become null.
     let leavesOutMissingFiles: Bool
+    let scratch: ScratchSpace?
     private(set) var entities: CoreDataEntities
     private(set) var roots: [CoreDataRoot] = []
     var names = PropertyNames(tableCount: 0)
@@ -33,11 +34,13 @@ struct CoreDataFile {
     }
 
     init(
-        _ database: DatabaseReader, _ tables: [SQLiteTable], path: String, name: String, leavesOutMissingFiles: Bool
+        _ database: DatabaseReader, _ tables: [SQLiteTable], path: String, name: String, leavesOutMissingFiles: Bool,
+        scratch: ScratchSpace?
     ) throws {
         self.database = database
         external = ExternalData(store: path)
         self.leavesOutMissingFiles = leavesOutMissingFiles
+        self.scratch = scratch
         self.tables = tables
         self.name = name
         result = Dataset(name: name, tables: [])
@@ -87,7 +90,7 @@ struct CoreDataFile {
     private mutating func addRoot(_ family: CoreDataEntities.Family) throws {
         let head = family.members[0]
         guard let table = tables.first(where: { $0.name == "Z" + head.storedName.uppercased() }) else { return }
-        let content = try table.content(in: database, order: "Z_PK")
+        let content = try table.content(in: database, order: "Z_PK", scratch: scratch)
         result.notes += table.columns.indices.compactMap { content.note(table, $0) }
         let cells = content.columns
         var unknown = 0
@@ -154,7 +157,7 @@ struct CoreDataFile {
 struct CoreDataRoot {
     let family: CoreDataEntities.Family
     let table: SQLiteTable
-    let cells: [[Value]]
+    let cells: [ValueColumn]
     /// The row of each primary key.
     let rows: [Value: Int32]
     /// The entity of each row, as a position in the family.
@@ -165,7 +168,7 @@ struct CoreDataRoot {
     private(set) var columns: [CoreDataColumn] = []
 
     init(
-        family: CoreDataEntities.Family, table: SQLiteTable, cells: [[Value]], kinds: [Int],
+        family: CoreDataEntities.Family, table: SQLiteTable, cells: [ValueColumn], kinds: [Int],
         declarations: [String: [CoreDataDeclaration]]
     ) {
         self.family = family
@@ -185,7 +188,7 @@ struct CoreDataRoot {
         if case .int(let key)? = values("Z_PK")?[row] { "\(key)" } else { "in row \(row + 1)" }
     }
 
-    func values(_ column: String) -> [Value]? { table.columns.firstIndex { $0.name == column }.map { cells[$0] } }
+    func values(_ column: String) -> ValueColumn? { table.columns.firstIndex { $0.name == column }.map { cells[$0] } }
 
     /// Returns the entities of the objects in these rows.
     func kinds(of rows: some Sequence<Int32>) -> Set<Int> { Set(rows.lazy.filter { $0 >= 0 }.map { kinds[Int($0)] }) }

@@ -54,27 +54,46 @@ struct ExternalData {
     }
 }
 
+/// The forms of the values of a column.
+private struct FormCount {
+    /// Whether each value is null or has a form.
+    private(set) var allFit = true
+    private(set) var hasForms = false
+    private(set) var fileCount = 0
+    /// Whether a value names a file that exists.
+    private(set) var namesFile = false
+
+    init(_ values: ValueColumn, _ external: ExternalData) {
+        for value in values where !value.isNull {
+            guard case .data(let data) = value, let form = ExternalData.form(of: data) else {
+                allFit = false
+                continue
+            }
+            hasForms = true
+            guard case .file(let file) = form else { continue }
+            fileCount += 1
+            namesFile = namesFile || external.contains(file)
+        }
+    }
+}
+
 extension CoreDataFile {
     /// Returns the values of a column of binary data without markers, and with the contents of files.
     ///
     /// The model says whether there are markers. Without a word from it, there are if all values have the form, and one names a file
     /// that exists.
     /// - Throws: ``DatasetError`` for a file that is missing, unless they are to be left out.
-    mutating func withoutMarkers(_ position: Int, _ root: CoreDataRoot) throws -> [Value] {
+    mutating func withoutMarkers(_ position: Int, _ root: CoreDataRoot) throws -> ValueColumn {
         let values = root.cells[position]
         let column = root.table.columns[position]
         let property = root.columns[position].property
         guard column.declaredType == "BLOB" else { return values }
         if let property, case .attribute(let type) = property.kind, type != 1000, type != 1800 { return values }
-        let forms = values.map { value -> ExternalData.Form? in
-            if case .data(let data) = value { ExternalData.form(of: data) } else { nil }
-        }
         let name = "\(root.family.members[root.columns[position].owners[0]].name).\(property?.name ?? column.name)"
         let isMarked = property?.isExternal ?? false
-        let allFit = zip(values, forms).allSatisfy { $0.isNull || $1 != nil }
-        let namesFile = forms.contains { if case .file(let file)? = $0 { external.contains(file) } else { false } }
-        guard isMarked || allFit && namesFile else {
-            if property == nil, allFit, forms.contains(where: { $0 != nil }) {
+        let forms = FormCount(values, external)
+        guard isMarked || forms.allFit && forms.namesFile else {
+            if property == nil, forms.allFit, forms.hasForms {
                 result.notes.append(
                     "\(name): all values begin with the byte 1 or 2, which may mark data in separate files; they are kept as they are"
                 )
@@ -82,28 +101,29 @@ extension CoreDataFile {
             return values
         }
         var kept = 0
-        let found = try values.indices.map { row -> Value in
+        var row = 0
+        let found = try values.mapped { value in
+            defer { row += 1 }
+            guard case .data(let data) = value else { return value }
             let object = "\(root.family.members[root.kinds[row]].name) \(root.key(of: row))"
-            switch forms[row] {
+            switch ExternalData.form(of: data) {
             case .inline(let data): return .data(data)
             case .file(let file): return try contents(file, "\(object).\(property?.name ?? column.name)")
             case nil:
-                guard case .data(let data) = values[row] else { return values[row] }
                 if data.first == 2 {
                     throw DatasetError(
                         "\(self.name): \(object).\(property?.name ?? column.name) names a file that Core Data cannot have written. "
                             + "Restore a copy of the store")
                 }
                 kept += 1
-                return values[row]
+                return value
             }
         }
         if kept > 0 {
             result.notes.append("\(name): \(kept) values have no marker of external storage; they are kept as they are")
         }
-        let files = forms.count { if case .file? = $0 { true } else { false } }
-        if files > 0 { result.notes.append("\(name): \(files) values are in separate files") }
-        return found
+        if forms.fileCount > 0 { result.notes.append("\(name): \(forms.fileCount) values are in separate files") }
+        return found ?? values
     }
 
     private mutating func contents(_ file: String, _ place: String) throws -> Value {

@@ -23,7 +23,7 @@ public enum SQLiteFile {
                     try options.checkIsForCoreData(path)
                     var file = try CoreDataFile(
                         database, catalog.tables, path: path, name: name,
-                        leavesOutMissingFiles: options.leavesOutMissingFiles)
+                        leavesOutMissingFiles: options.leavesOutMissingFiles, scratch: options.scratch)
                     return try file.dataset()
                 }
                 var reader = try SQLiteFileReader(database, catalog, name: name, options: options)
@@ -67,21 +67,21 @@ struct SQLiteFileReader {
         let joinNames = Set(joins.map(\.name))
         entities = tables.filter { !joinNames.contains($0.name) }
         guard !entities.isEmpty else { throw DatasetError("\(name): a SQLite file without tables that can be imported") }
-        references = try SQLiteReferences(entities, in: database)
+        references = try SQLiteReferences(entities, in: database, scratch: options.scratch)
         names = PropertyNames(tableCount: entities.count)
         properties = entities.map { _ in [:] }
     }
 
     mutating func dataset() throws -> Dataset {
         var found = try entities.indices.map { try options.makesReferences ? references.references(of: $0) : [] }
-        for number in entities.indices { addTable(number, found[number]) }
+        for number in entities.indices { try addTable(number, found[number]) }
         for number in entities.indices {
             for reference in found[number] { add(reference, number: number) }
         }
         for join in joins { try addLink(join) }
         // After all other names, which do not depend on values that are lost.
         for number in entities.indices {
-            for reference in found[number] where reference.lost > 0 { addKeys(reference, number: number) }
+            for reference in found[number] where reference.lost > 0 { try addKeys(reference, number: number) }
             found[number] = []
         }
         for number in entities.indices { addIndexes(number) }
@@ -90,12 +90,12 @@ struct SQLiteFileReader {
 
     // MARK: Attributes
 
-    private mutating func addTable(_ number: Int, _ found: [SQLiteReferences.Reference]) {
+    private mutating func addTable(_ number: Int, _ found: [SQLiteReferences.Reference]) throws {
         let table = entities[number]
         result.tables.append(Table(name: table.name, attributes: [], rowCount: references.contents[number].rowCount))
         var notes: [String] = []
         for column in table.columns.indices where !found.contains(where: { $0.column == column }) {
-            addAttribute(column, number: number, notes: &notes)
+            try addAttribute(column, number: number, notes: &notes)
         }
         let made = result.tables[number]
         let types = made.attributes.map { "\($0.name) \($0.type.rawValue)\($0.isOptional ? "?" : "")" }
@@ -114,12 +114,12 @@ struct SQLiteFileReader {
         }
     }
 
-    private mutating func addAttribute(_ column: Int, number: Int, notes: inout [String]) {
+    private mutating func addAttribute(_ column: Int, number: Int, notes: inout [String]) throws {
         let table = entities[number]
         let content = references.contents[number]
         let description = table.columns[column]
         let values = content.columns[column]
-        var attribute = SQLiteTypes.attribute(
+        var attribute = try SQLiteTypes.attribute(
             names.take(description.name, in: number), declared: description.declaredType, values: values)
         let isKey = description.keyPosition > 0 || description.isNotNull
         attribute.isOptional = !isKey || values.contains(.null)
@@ -136,11 +136,11 @@ struct SQLiteFileReader {
     }
 
     /// Keeps the column of a reference, because some of its keys are those of no row.
-    private mutating func addKeys(_ reference: SQLiteReferences.Reference, number: Int) {
+    private mutating func addKeys(_ reference: SQLiteReferences.Reference, number: Int) throws {
         var notes: [String] = []
         // The index belongs to the reference.
         let property = properties[number][entities[number].columns[reference.column].name.lowercased()]
-        addAttribute(reference.column, number: number, notes: &notes)
+        try addAttribute(reference.column, number: number, notes: &notes)
         let column = entities[number].columns[reference.column].name
         let attribute = result.tables[number].attributes.count - 1
         result.notes.append(

@@ -22,16 +22,18 @@ struct SQLiteReferences {
     }
 
     private let database: DatabaseReader
+    private let scratch: ScratchSpace?
     private let entities: [SQLiteTable]
     /// The values of each entity's table.
     let contents: [SQLiteContent]
     /// The rows by the values of columns that foreign keys refer to.
     private var rows: [Key: [Value: Int32]] = [:]
 
-    init(_ entities: [SQLiteTable], in database: DatabaseReader) throws {
+    init(_ entities: [SQLiteTable], in database: DatabaseReader, scratch: ScratchSpace?) throws {
         self.database = database
+        self.scratch = scratch
         self.entities = entities
-        contents = try entities.map { try $0.content(in: database) }
+        contents = try entities.map { try $0.content(in: database, scratch: scratch) }
     }
 
     /// Returns the tables that become many-to-many relationships: their keys lead to single columns of entities, and no table refers to
@@ -77,7 +79,7 @@ struct SQLiteReferences {
 
     /// Returns the two ends of a join table's rows, in the order of its columns.
     mutating func ends(of join: SQLiteTable) throws -> [(table: Int, rows: [Int32])] {
-        let own = try join.values(in: database)
+        let own = try join.values(in: database, scratch: scratch)
         var ends: [(table: Int, rows: [Int32])] = []
         for column in join.columns.indices {
             guard let key = join.foreignKeys.first(where: { $0.column.lowercased() == join.columns[column].name.lowercased() }),
@@ -90,7 +92,7 @@ struct SQLiteReferences {
 
     /// Returns the rows to which the values of a column lead, and the number of values that lead to none.
     private mutating func rows(
-        _ keys: [Value], of table: SQLiteTable, column: Int, destination: Key
+        _ keys: ValueColumn, of table: SQLiteTable, column: Int, destination: Key
     ) throws -> (rows: [Int32], lost: Int) {
         let known = rowsByValue(destination)
         var lost = 0

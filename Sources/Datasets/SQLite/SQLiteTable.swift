@@ -100,7 +100,7 @@ struct SQLiteTable {
 /// The values of a table, as they are in the file.
 struct SQLiteContent {
     /// The value of each row, by column.
-    var columns: [[Value]]
+    var columns: [ValueColumn]
     /// The number of texts in each column that are not UTF-8. They are data.
     var badTexts: [Int]
 
@@ -120,23 +120,25 @@ extension SQLiteTable {
     static func all(in database: DatabaseReader) throws -> [SQLiteTable] { try SQLiteCatalog(database).tables }
 
     /// Returns the values of every row, by column.
-    func content(in database: DatabaseReader, order: String? = nil) throws -> SQLiteContent {
-        var content = SQLiteContent(columns: columns.map { _ in [] }, badTexts: columns.map { _ in 0 })
+    /// - Parameter scratch: The place for long columns; nil if all stay in memory.
+    func content(in database: DatabaseReader, order: String? = nil, scratch: ScratchSpace?) throws -> SQLiteContent {
+        var builders = columns.indices.map { ValueColumnBuilder($0 < ScratchSpace.maximumFiles ? scratch : nil) }
+        var badTexts = columns.map { _ in 0 }
         let list = columns.map { quoted($0.name) }.joined(separator: ", ")
         let end = order.map { " ORDER BY \($0)" } ?? ""
         try database.forEachRow("SELECT \(list) FROM \(quoted(name))\(end)") { row in
             for column in columns.indices {
                 let value = row.value(column)
-                if case .data = value, row.isText(column) { content.badTexts[column] += 1 }
-                content.columns[column].append(value)
+                if case .data = value, row.isText(column) { badTexts[column] += 1 }
+                try builders[column].append(value)
             }
         }
-        return content
+        return SQLiteContent(columns: try builders.indices.map { try builders[$0].finish() }, badTexts: badTexts)
     }
 
     /// Returns the values of every row, by column, without a count of texts that are not UTF-8.
-    func values(in database: DatabaseReader, order: String? = nil) throws -> [[Value]] {
-        try content(in: database, order: order).columns
+    func values(in database: DatabaseReader, scratch: ScratchSpace?) throws -> [ValueColumn] {
+        try content(in: database, scratch: scratch).columns
     }
 }
 

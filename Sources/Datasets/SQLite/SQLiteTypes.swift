@@ -4,7 +4,9 @@ import StoreModel
 /// Finds the types of columns of SQLite, in which values of any type may occur.
 enum SQLiteTypes {
     /// Infers the type of a column from its values. The declaration decides if the values allow several types.
-    static func attribute(_ name: String, declared: String, values: [Value]) -> TableAttribute {
+    ///
+    /// - Throws: `StoreError` if there is no room for a temporary file.
+    static func attribute(_ name: String, declared: String, values: ValueColumn) throws -> TableAttribute {
         let isOptional = values.contains(.null)
         var ints = 0
         var reals = 0
@@ -18,31 +20,29 @@ enum SQLiteTypes {
             }
         }
         let present = values.count { !$0.isNull }
-        func made(_ type: ColumnType, _ values: [Value]) -> TableAttribute {
+        func made(_ type: ColumnType, _ values: ValueColumn) -> TableAttribute {
             TableAttribute(name: name, type: type, isOptional: isOptional || present == 0, values: values)
         }
         if present == 0 { return made(type(ofEmpty: declared), values) }
         if ints == present {
-            if declared.hasPrefix("BOOL"), values.allSatisfy({ $0.isNull || $0 == .int(0) || $0 == .int(1) }) {
-                return made(.bool, values.map { if case .int(let number) = $0 { .bool(number == 1) } else { .null } })
-            }
+            if declared.hasPrefix("BOOL"), let flags = try values.mapped(flag) { return made(.bool, flags) }
             if !isReal(declared) { return made(integerType(declared, values), values) }
         }
-        if ints + reals == present, let numbers = doubles(values) { return made(.double, numbers) }
+        if ints + reals == present, let numbers = try values.mapped(double) { return made(.double, numbers) }
         if ints == present { return made(.int64, values) }
         if texts == present, isDate(declared) {
-            let dates = values.map { value -> Value? in
-                guard case .string(let text) = value else { return .null }
+            let dates = try values.mapped { value in
+                guard let text = value.text else { return .null }
                 return DateText.seconds(text).map(Value.double)
             }
-            if !dates.contains(nil) { return made(.date, dates.compactMap(\.self)) }
+            if let dates { return made(.date, dates) }
         }
         if texts == present { return made(.string, values) }
-        return made(.data, values.map(bytes))
+        return made(.data, try values.mapped(bytes) ?? values)
     }
 
     /// Returns a remark about an attribute whose values are not those of the file, or nil.
-    static func note(_ attribute: TableAttribute, _ values: [Value]) -> String? {
+    static func note(_ attribute: TableAttribute, _ values: ValueColumn) -> String? {
         let isMixed = values.contains { value in if case .data = value { false } else { !value.isNull } }
         guard attribute.type == .data, isMixed else { return nil }
         return "its values are of several types; numbers and texts became the bytes of their text"
@@ -55,7 +55,7 @@ enum SQLiteTypes {
     private static func isDate(_ declared: String) -> Bool { declared.hasPrefix("DATE") || declared.hasPrefix("TIMESTAMP") }
 
     /// Returns the type of integers: 64 bits, unless the declaration says less and the values fit.
-    private static func integerType(_ declared: String, _ values: [Value]) -> ColumnType {
+    private static func integerType(_ declared: String, _ values: ValueColumn) -> ColumnType {
         let word = declared.prefix { $0 != "(" && $0 != " " }
         let type: ColumnType =
             switch word {
@@ -66,19 +66,20 @@ enum SQLiteTypes {
         return values.allSatisfy { type.accepts($0, isOptional: true) } ? type : .int64
     }
 
-    /// Returns the values as doubles, or nil if an integer is no double.
-    private static func doubles(_ values: [Value]) -> [Value]? {
-        var numbers: [Value] = []
-        numbers.reserveCapacity(values.count)
-        for value in values {
-            guard case .int(let number) = value else {
-                numbers.append(value)
-                continue
-            }
-            guard let double = Double(exactly: number) else { return nil }
-            numbers.append(.double(double))
+    /// Returns 0 and 1 as truth values, null as it is, and nil for other values.
+    private static func flag(_ value: Value) -> Value? {
+        switch value {
+        case .null: .null
+        case .int(0): .bool(false)
+        case .int(1): .bool(true)
+        default: nil
         }
-        return numbers
+    }
+
+    /// Returns an integer as a double, or nil if it is none. Returns other values as they are.
+    private static func double(_ value: Value) -> Value? {
+        guard case .int(let number) = value else { return value }
+        return Double(exactly: number).map { .double($0) }
     }
 
     /// Returns the type that a declaration means to SQLite, for a column without values.

@@ -144,11 +144,12 @@ final class CSVSource: ObjectSource {
     init(_ folder: String) throws {
         self.folder = folder
         let name = "\(folder)/\(CSVFiles.modelFile)"
-        model = try SchemaText.model(Data(Self.bytes(name)), in: name)
+        guard let schema = FileManager.default.contents(atPath: name) else { throw Self.unreadable(name) }
+        model = try SchemaText.model(schema, in: name)
         pairs = try model.storeSchema.links.map { try Self.pairs("\(folder)/\(CSVFiles.file($0.name))") }
         let file = "\(folder)/\(CSVFiles.collections).csv"
         guard FileManager.default.fileExists(atPath: file) else { return }
-        var parser = CSVParser(try Self.bytes(file), file: file)
+        var parser = try Self.parser(file)
         guard let header = try parser.next(), header.fields.map(\.text) == CSVFiles.collectionColumns else {
             throw ToolError.wrongInput(
                 "\(file):1: the columns are \(CSVFiles.collectionColumns.joined(separator: ", ")). Correct the first line")
@@ -172,15 +173,16 @@ final class CSVSource: ObjectSource {
         return hasEntry ? .entry(collection.name, StoredCollection.Entry(key: key, value: value)) : .collection(collection)
     }
 
-    private static func bytes(_ path: String) throws -> [UInt8] {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw ToolError.wrongInput("\(path): cannot be read. Check that it exists and may be read")
-        }
-        return [UInt8](data)
+    private static func parser(_ path: String) throws -> CSVParser {
+        do { return try CSVParser(path: path, file: path) } catch is DatasetError { throw unreadable(path) }
+    }
+
+    private static func unreadable(_ path: String) -> ToolError {
+        .wrongInput("\(path): cannot be read. Check that it exists and may be read")
     }
 
     private static func pairs(_ path: String) throws -> [UInt64: [UInt64]] {
-        var parser = CSVParser(try bytes(path), file: path)
+        var parser = try parser(path)
         guard let header = try parser.next(), header.fields.map(\.text) == ["source", "destination"] else {
             throw ToolError.wrongInput("\(path):1: the columns are source and destination. Correct the first line")
         }
@@ -212,7 +214,7 @@ final class CSVSource: ObjectSource {
 
     private func openFile() throws {
         let file = "\(folder)/\(try CSVFiles.file(model.entities[entity].name))"
-        var parser = CSVParser(try Self.bytes(file), file: file)
+        var parser = try Self.parser(file)
         let columns = [CSVFiles.idColumn] + model.entities[entity].columns.map(\.name)
         guard let header = try parser.next(), header.fields.map(\.text) == columns else {
             throw ToolError.wrongInput("\(file):1: the columns are \(columns.joined(separator: ", ")). Correct the first line")

@@ -132,7 +132,9 @@ struct ImportCommand: StoreVerb {
 
     mutating func run() async throws {
         let existing = replacing.existing
-        let source = try await StoreFiles.anySource(input, options: choices.options())
+        var options = try choices.options()
+        options.scratchFolder = URL(fileURLWithPath: store, isDirectory: false).deletingLastPathComponent()
+        let source = try await StoreFiles.anySource(input, options: options)
         // The model of a file has no names for the far ends of relationships.
         let model = source is DatasetSource ? source.model : InverseNames.model(over: source.model)
         let classes = try swift.map { _ in try SwiftSource(model).text() }

@@ -12,7 +12,7 @@ struct PreparedDataset: Sendable {
     init(_ dataset: Dataset) {
         self.dataset = dataset
         rows = dataset.tables.map { table in
-            let columns = table.attributes.map(\.values)
+            let columns = table.attributes.map { Array($0.values) }
             let references = Array(repeating: Value.null, count: table.references.count)
             return (0..<table.rowCount).map { row in columns.map { $0[row] } + references }
         }
