@@ -25,7 +25,7 @@ public struct StoreCapabilities: OptionSet, Sendable, Hashable {
     public static let history = StoreCapabilities(rawValue: 1 << 2)
     /// ``ObjectStore/backup(to:existing:cancellation:)``.
     public static let backup = StoreCapabilities(rawValue: 1 << 3)
-    /// ``ObjectStore/compact(_:progress:)`` and ``ObjectStore/compactCopy(to:)``.
+    /// ``ObjectStore/compact(_:progress:)`` and ``ObjectStore/compactCopy(to:progress:)``.
     public static let compaction = StoreCapabilities(rawValue: 1 << 4)
 }
 

@@ -14,8 +14,10 @@ import StoreModel
 extension LMDBStore {
     /// Writes a copy without free pages, on a background queue; see `ObjectStore.compactCopy`. Takes about as long as writing and
     /// verifying a file of that size. Opening the copy beside this store creates a second store with the same identity.
-    public func compactCopy(to url: URL) async throws {
-        try await inBackground { store, cancellation in try CompactCopy(store, target: url, cancellation: cancellation).run() }
+    public func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void) async throws {
+        try await inBackground(progress: progress) { store, cancellation in
+            try CompactCopy(store, target: url, cancellation: cancellation).run()
+        }
     }
 }
 
@@ -49,6 +51,7 @@ struct CompactCopy {
         // The mark is written after the verification, because opening the copy would begin its incarnation.
         try CopyStamp().write(toFile: partial.path, for: target.path)
         try partial.finish()
+        cancellation.report(1, of: 1)
     }
 
     /// Adds the entries of each table in their order to a new file, so that its pages are full. LMDB's own compacting copy
@@ -65,6 +68,7 @@ struct CompactCopy {
             path: path,
             options: Environment.Options(mapSize: 2 * size + 1 << 26, maximumDatabases: tables.count + 8))
         defer { copy.close() }
+        var copied = 0
         for table in tables {
             try source.withCursor(table.database) { from in
                 var next = try from.move(.next)
@@ -73,8 +77,12 @@ struct CompactCopy {
                     try cancellation.check()
                     try copy.write { transaction in
                         let database = try transaction.open(table.name, table.kind)
-                        try transaction.withCursor(database) { next = try append(from, first: next, to: $0, last: &last) }
+                        try transaction.withCursor(database) {
+                            next = try append(from, first: next, to: $0, last: &last, &copied)
+                        }
                     }
+                    // The verification of the copy takes about as long. The file also has free pages, so that the copy may be smaller.
+                    cancellation.report(copied, of: 2 * size)
                 } while next != nil
             }
         }
@@ -88,10 +96,12 @@ struct CompactCopy {
     }
 
     /// Copies entries, from a given entry on, up to a number of bytes.
-    /// - Parameter last: The key of the previous entry.
+    /// - Parameters:
+    ///   - last: The key of the previous entry.
+    ///   - copied: The number of bytes that were copied so far.
     /// - Returns: The first entry that is left.
     private func append(
-        _ from: Cursor, first: Cursor.Entry?, to target: Cursor, last: inout [UInt8]?
+        _ from: Cursor, first: Cursor.Entry?, to target: Cursor, last: inout [UInt8]?, _ copied: inout Int
     ) throws -> Cursor.Entry? {
         var next = first
         var byteCount = 0
@@ -105,6 +115,7 @@ struct CompactCopy {
             byteCount += entry.key.count + entry.value.count
             next = try from.move(.next)
         }
+        copied += byteCount
         return next
     }
 

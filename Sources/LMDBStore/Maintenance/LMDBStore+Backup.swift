@@ -45,13 +45,17 @@ extension LMDBStore {
         defer { withExtendedLifetime(state) {} }
         let stamp = CopyStamp()
         let (path, file) = (url.path, OpenFile(descriptor: descriptor))
+        let size = try fileBytes()
         try mappingErrors {
             try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
                 try cancellation.check()
                 stamp.write(into: part, from: offset)
                 try withoutBrokenPipeSignal { try writeCopy(UnsafeRawBufferPointer(part), to: file, of: path) }
+                // The copy has no free pages, so that it may end before this size.
+                cancellation.report(offset + part.count, of: size)
             }
         }
+        cancellation.report(1, of: 1)
     }
 
     /// Checks the trees of a copy that no other caller has open.

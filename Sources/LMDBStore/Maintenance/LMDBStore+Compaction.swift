@@ -27,10 +27,12 @@ extension LMDBStore {
     }
 
     /// Runs blocking work on the store's background queue. Cancelling the task sets the cancellation passed to `body`.
+    /// - Parameter progress: Gets what `body` reports by the cancellation.
     func inBackground<R: Sendable>(
+        progress: @escaping @Sendable (Double) -> Void = { _ in },
         _ body: @escaping @Sendable (LMDBStore, Cancellation) throws -> R
     ) async throws -> R {
-        let cancellation = Cancellation()
+        let cancellation = Cancellation(progress: progress)
         return try await withTaskCancellationHandler {
             try await withCompletion { completion in
                 background.async { completion(Result { try body(self, cancellation) }) }

@@ -173,9 +173,10 @@ final class SQLiteConnection: @unchecked Sendable {
     /// - Parameters:
     ///   - copy: A connection to an empty database.
     ///   - pagesAtOnce: The number of pages between two calls of `step`.
-    ///   - step: A closure that is called between the parts. An error ends the copy.
+    ///   - step: A closure that is called before each part with the numbers of pages that are copied, and of all pages. An error ends the
+    ///     copy.
     /// - Throws: `StoreError` `.full`, `.inputOutput`, which name the copy.
-    func backup(to copy: SQLiteConnection, pagesAtOnce: Int32, step: () throws -> Void) throws {
+    func backup(to copy: SQLiteConnection, pagesAtOnce: Int32, step: (Int, Int) throws -> Void) throws {
         let (source, target) = (try database, try copy.database)
         guard let backup = sqlite3_backup_init(target, "main", source, "main") else {
             throw Self.copyError(sqlite3_errcode(target), copy: target, path: copy.path)
@@ -183,7 +184,8 @@ final class SQLiteConnection: @unchecked Sendable {
         var code = SQLITE_OK
         do {
             while code == SQLITE_OK {
-                try step()
+                let total = Int(sqlite3_backup_pagecount(backup))
+                try step(total - Int(sqlite3_backup_remaining(backup)), total)
                 code = sqlite3_backup_step(backup, pagesAtOnce)
             }
         } catch {

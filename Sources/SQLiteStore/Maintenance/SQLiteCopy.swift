@@ -23,8 +23,13 @@ enum SQLiteCopy {
         try source.run("BEGIN")
         defer { try? source.run("COMMIT") }
         _ = try source.integer("SELECT COUNT(*) FROM sqlite_master")
-        try source.backup(to: copy, pagesAtOnce: pagesAtOnce) { try cancellation.check() }
-        return try finish(copy, partial)
+        try source.backup(to: copy, pagesAtOnce: pagesAtOnce) { copied, total in
+            try cancellation.check()
+            cancellation.report(copied, of: total)
+        }
+        let generation = try finish(copy, partial)
+        cancellation.report(1, of: 1)
+        return generation
     }
 
     /// Renames the copy to its target. Replaces a file of that name only while no connection has it open, and removes that file's log, which

@@ -35,7 +35,10 @@ extension ObjectStore {
     }
 
     /// Throws `StoreError` `.unsupported`: the default for stores without ``StoreCapabilities/compaction``.
-    public func compactCopy(to url: URL) async throws {
+    public func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void) async throws {
         throw StoreError(.unsupported, "cannot copy \(name): it has no file. Use a store in a file")
     }
+
+    /// Writes a copy without free space, and reports no progress.
+    public func compactCopy(to url: URL) async throws { try await compactCopy(to: url) { _ in } }
 }

@@ -22,6 +22,9 @@ final class ProgressBar: Sendable {
         show("\r[\(bar)] \(hundredths) % \(title)\u{1B}[K")
     }
 
+    /// Shows the part that is done, from 0 to 1.
+    func update(_ fraction: Double) { update(Int(fraction * 1000), of: 1000) }
+
     /// Shows a number of completed steps of an unknown total.
     func update(_ done: Int) {
         guard let show, done % 1000 == 0 else { return }

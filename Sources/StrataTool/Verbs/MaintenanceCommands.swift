@@ -77,7 +77,7 @@ struct CompactCommand: StoreVerb {
                 bar.showBusy()
                 defer { bar.finish() }
                 let before = try store.container.coordinator.fileBytes()
-                try await store.container.compactCopy(to: URL(fileURLWithPath: target, isDirectory: false))
+                try await store.container.compactCopy(to: URL(fileURLWithPath: target, isDirectory: false), progress: bar.update)
                 return (before: before, after: FileSize.bytes(target))
             }
             if json {
@@ -128,7 +128,7 @@ struct BackupCommand: StoreVerb {
             bar.showBusy()
             defer { bar.finish() }
             let url = URL(fileURLWithPath: target, isDirectory: false)
-            return try await store.container.coordinator.backup(to: url, existing: existing)
+            return try await store.container.coordinator.backup(to: url, existing: existing, progress: bar.update)
         }
         let bytes = FileSize.bytes(target)
         if json {

@@ -2,6 +2,7 @@ import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -51,6 +52,55 @@ import Testing
             sizes.append(try container.coordinator.store.fileBytes())
         }
         #expect(sizes[7] < sizes[2] * 3 / 2, "\(sizes)")
+    }
+
+    private static func filled(_ kind: StoreKind) async throws -> (bed: TestBed, container: PersistentContainer) {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in
+            // Texts that compression does not make small.
+            for number in 0..<300 { context.makeTrack((0..<600).map { _ in UUID().uuidString }.joined(), plays: number) }
+        }
+        try await worker.save()
+        return (bed, container)
+    }
+
+    /// Catches: a bar that goes back, stays empty until the end, or ends before its end.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `backups and copies report the part that is done, up to all of it`(_ kind: StoreKind) async throws {
+        let (bed, container) = try await Self.filled(kind)
+        for isCompact in [false, true] where kind == .lmdb || !isCompact {
+            let parts = Mutex<[Double]>([])
+            let url = bed.folder.appending(path: "copy \(isCompact)")
+            let report: @Sendable (Double) -> Void = { part in parts.withLock { $0.append(part) } }
+            if isCompact {
+                try await container.compactCopy(to: url, progress: report)
+            } else {
+                try await container.coordinator.backup(to: url, progress: report)
+            }
+            let found = parts.withLock { $0 }
+            #expect(found.count > 1 && found.last == 1 && found == found.sorted(), "\(found)")
+        }
+        try await container.close()
+    }
+
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `a copy whose task is cancelled while it reports leaves no file`(_ kind: StoreKind) async throws {
+        let (bed, container) = try await Self.filled(kind)
+        let url = bed.folder.appending(path: "copy")
+        let task = Mutex<Task<Void, any Error>?>(nil)
+        let begun = AsyncStream<Void>.makeStream()
+        let copy = Task {
+            // The task is known before the copy begins.
+            for await _ in begun.stream { break }
+            try await container.coordinator.backup(to: url) { _ in task.withLock { $0 }?.cancel() }
+        }
+        task.withLock { $0 = copy }
+        begun.continuation.yield()
+        await #expect(throws: CancellationError.self) { try await copy.value }
+        #expect(!FileManager.default.fileExists(atPath: url.path))
+        try await container.close()
     }
 
     @Test func aStoreInMemoryHasNothingToCompact() async throws {

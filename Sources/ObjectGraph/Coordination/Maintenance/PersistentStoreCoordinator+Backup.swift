@@ -16,14 +16,20 @@ extension PersistentStoreCoordinator {
     /// Runs on a background queue. Reads and saves continue. The copied state is listed as "a backup" in ``snapshots()``.
     /// The copy gets its name only when it is complete, on disk and checked. If the process dies earlier, no file has that name.
     ///
+    /// - Parameters:
+    ///   - url: The file to write.
+    ///   - existing: What to do if the file exists.
+    ///   - progress: A closure called with the part of the copy that is written, from 0 to 1, on a background thread.
     /// - Returns: The position in the history up to which the copy contains the saves.
     /// - Throws: `StoreError`: `.unsupported` for stores without a file, `.cannotOpen` if the file exists and must not be
     ///   replaced, `.inputOutput`. `CancellationError` soon after the task is cancelled; then no file is left.
     @discardableResult
-    public func backup(to url: URL, existing: ExistingFile = .refuse) async throws -> HistoryToken {
+    public func backup(
+        to url: URL, existing: ExistingFile = .refuse, progress: @escaping @Sendable (Double) -> Void = { _ in }
+    ) async throws -> HistoryToken {
         let store = try await storeToBackUp()
         let pin = Snapshot(writer.state, owner: "a backup", of: writer)
-        let generation = try await offExecutor { cancellation in
+        let generation = try await offExecutor(progress: progress) { cancellation in
             try store.backup(to: url, existing: existing, cancellation: cancellation)
         }
         withExtendedLifetime(pin) {}
@@ -46,8 +52,10 @@ extension PersistentStoreCoordinator {
     }
 
     /// Runs blocking work on a background queue. Cancelling the task cancels the work.
-    private func offExecutor<T: Sendable>(_ body: @escaping @Sendable (Cancellation) throws -> T) async throws -> T {
-        let cancellation = Cancellation()
+    private func offExecutor<T: Sendable>(
+        progress: @escaping @Sendable (Double) -> Void = { _ in }, _ body: @escaping @Sendable (Cancellation) throws -> T
+    ) async throws -> T {
+        let cancellation = Cancellation(progress: progress)
         return try await withTaskCancellationHandler {
             try await offExecutor { try body(cancellation) }
         } onCancel: {

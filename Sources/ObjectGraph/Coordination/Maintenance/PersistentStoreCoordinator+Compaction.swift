@@ -37,13 +37,16 @@ extension PersistentStoreCoordinator {
 
     /// Writes a copy of the store without free space, with all saves made so far: see `ObjectStore`.
     ///
+    /// - Parameters:
+    ///   - url: The file to create.
+    ///   - progress: A closure called with the part of the work that is done, from 0 to 1, on a background thread.
     /// - Throws: `StoreError` `.unsupported` for stores without such a copy, and errors of the store; `CancellationError`.
-    public func compactCopy(to url: URL) async throws {
+    public func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void = { _ in }) async throws {
         guard writer.capabilities.contains(.compaction) else {
             throw StoreError(.unsupported, "\(name): its store has no file that can be copied. Use a store in a file")
         }
         try await flush()
-        try await store.compactCopy(to: url)
+        try await store.compactCopy(to: url, progress: progress)
     }
 }
 
@@ -77,9 +80,10 @@ extension PersistentContainer {
         try await coordinator.compact(options, progress: progress)
     }
 
-    /// Writes a copy of the store without free space, with all saves made so far: see `ObjectStore`.
-    public func compactCopy(to url: URL) async throws {
+    /// Writes a copy of the store without free space, with all saves made so far: see
+    /// ``PersistentStoreCoordinator/compactCopy(to:progress:)``.
+    public func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void = { _ in }) async throws {
         try await flush()
-        try await coordinator.compactCopy(to: url)
+        try await coordinator.compactCopy(to: url, progress: progress)
     }
 }
