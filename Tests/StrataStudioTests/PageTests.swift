@@ -163,9 +163,13 @@ import Testing
             let numbers = try context.collection("numbers", of: Int.self, key: Int.self)
             for number in 0..<130 { numbers[number] = number * 2 }
             try context.collection("blobs", of: Data.self)["a"] = Data(count: 5)
+            let artist = context.insert("Artist")
+            artist["name"] = "Blur"
+            try context.collection("notes", of: String.self, key: ObjectID.self)[artist.objectID] = "from Colchester"
         }
         let listed = try #require(try await run.json("store")["collections"] as? [[String: Any]])
-        #expect(listed.map { $0["name"] as? String } == ["blobs", "numbers"] && listed.map { $0["count"] as? Int } == [1, 130])
+        #expect(listed.map { $0["name"] as? String } == ["blobs", "notes", "numbers"])
+        #expect(listed.map { $0["count"] as? Int } == [1, 1, 130])
         var keys: [String] = []
         var values: [String] = []
         var after = ""
@@ -181,10 +185,12 @@ import Testing
         #expect(keys == (0..<130).map { "\($0)" } && values == (0..<130).map { "\($0 * 2)" })
         let blobs = try #require(try await run.json("collection", ["name": "blobs"])["entries"] as? [[String: Any]])
         #expect((blobs[0]["value"] as? [String: Any])?["text"] as? String == "5 bytes")
+        let notes = try #require(try await run.json("collection", ["name": "notes"])["entries"] as? [[String: Any]])
+        #expect((notes[0]["key"] as? String)?.wholeMatch(of: /Artist \d+/) != nil, "an object's id is shown by entity and key")
         #expect(try await run.get("/api/collection", ["name": "no"]).status == 404)
         let saves = try #require(try await run.json("history")["saves"] as? [[String: Any]])
         let names = try #require(saves[0]["changes"] as? [[String: Any]]).map { $0["entity"] as? String }
-        #expect(Set(names) == ["keyed value"])
+        #expect(Set(names) == ["Artist", "keyed value"])
         try await run.stop()
     }
 

@@ -8,10 +8,10 @@
 extension StoredCollection {
     /// Returns the parts of a key as texts; nil for a type of keys that only its program knows, and for damaged bytes.
     ///
-    /// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001. Data is hexadecimal digits. An ``ObjectID`` is its
-    /// description.
-    public func texts(ofKey bytes: Data) -> [String]? {
-        guard let parts = keyParts else { return nil }
+    /// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001. Data is hexadecimal digits.
+    /// - Parameter name: A closure that returns the text of an object's id. By default, that is the description of the id.
+    public func texts(ofKey bytes: Data, naming name: @escaping (ObjectID) -> String = { $0.description }) -> [String]? {
+        guard let parts = keyParts(naming: name) else { return nil }
         var rest = ArraySlice(bytes)
         var texts: [String] = []
         for (position, part) in parts.enumerated() {
@@ -21,9 +21,10 @@ extension StoredCollection {
         return rest.isEmpty ? texts : nil
     }
 
-    /// Returns the bytes of a key from the texts of its parts, as ``texts(ofKey:)`` returns them; nil if they are no key of this type.
+    /// Returns the bytes of a key from the texts of its parts, as ``texts(ofKey:naming:)`` returns them by default; nil if they are no key
+    /// of this type.
     public func key(_ texts: [String]) -> Data? {
-        guard let parts = keyParts, parts.count == texts.count else { return nil }
+        guard let parts = keyParts(), parts.count == texts.count else { return nil }
         var bytes: [UInt8] = []
         for (position, part) in parts.enumerated() {
             guard part.append(texts[position], &bytes, position == parts.count - 1) else { return nil }
@@ -56,10 +57,10 @@ extension StoredCollection {
         }
     }
 
-    private var keyParts: [KeyPart]? {
+    private func keyParts(naming name: @escaping (ObjectID) -> String = { $0.description }) -> [KeyPart]? {
         let isTuple = keyType.hasPrefix("(") && keyType.hasSuffix(")")
         let names = isTuple ? keyType.dropFirst().dropLast().split(separator: ", ").map(String.init) : [keyType]
-        let parts = names.compactMap(KeyPart.init)
+        let parts = names.compactMap { KeyPart($0, naming: name) }
         return parts.count == names.count ? parts : nil
     }
 }
@@ -81,8 +82,10 @@ private struct KeyPart {
 
     private init<Key: CollectionKey & FixedWidthInteger>(_: Key.Type) { self.init(Key.self, text: { "\($0)" }, key: { Key($0) }) }
 
-    /// - Parameter type: A ``CollectionKey/keyTypeName``.
-    init?(_ type: String) {
+    /// - Parameters:
+    ///   - type: A ``CollectionKey/keyTypeName``.
+    ///   - name: A closure that returns the text of an object's id.
+    init?(_ type: String, naming name: @escaping (ObjectID) -> String) {
         switch type {
         case "String": self.init(String.self, text: { $0 }, key: { $0 })
         case "Int": self.init(Int.self)
@@ -98,7 +101,7 @@ private struct KeyPart {
         case "UUID": self.init(UUID.self, text: \.uuidString, key: { UUID(uuidString: $0) })
         case "Date": self.init(Date.self, text: \.keyText, key: Date.init(keyText:))
         case "Data": self.init(Data.self, text: \.digits, key: Data.init(digits:))
-        case "ObjectID": self.init(ObjectID.self, text: \.description, key: { ObjectID($0) })
+        case "ObjectID": self.init(ObjectID.self, text: name, key: { ObjectID($0) })
         default: return nil
         }
     }

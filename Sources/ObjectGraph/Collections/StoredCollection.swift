@@ -9,7 +9,7 @@ import StoreModel
 
 /// A keyed collection as its file describes it, for programs that do not have the types of its keys and values (S190).
 ///
-/// Keys and values are bytes. ``texts(ofKey:)`` and ``text(ofValue:)`` show them to people.
+/// Keys and values are bytes. ``texts(ofKey:naming:)`` and ``text(ofValue:)`` show them to people.
 ///
 /// ```swift
 /// for collection in try context.storedCollections() {

@@ -49,7 +49,7 @@ struct CollectionPages: Sendable {
     private static func entry(_ entry: StoredCollection.Entry, of collection: StoredCollection, store: StudioStore) -> Entry {
         let value = collection.text(ofValue: entry.value).map { Value.string($0) } ?? .data(entry.value)
         return Entry(
-            key: collection.texts(ofKey: entry.key)?.joined(separator: ", ") ?? "\(entry.key.count) bytes",
+            key: collection.texts(ofKey: entry.key, naming: store.text)?.joined(separator: ", ") ?? "\(entry.key.count) bytes",
             value: store.cell(value, .string, limit: shownCharacters))
     }
 }

@@ -21,6 +21,12 @@ struct StudioStore: Sendable {
         return entity
     }
 
+    /// Returns the entity and the key of an object, such as `Track 12`; the id itself for an object of another store.
+    func text(_ id: ObjectID) -> String {
+        guard id.store == coordinator.storeIdentity, let entity = entity(numbered: id.entity) else { return id.description }
+        return "\(entity.name) \(id.key)"
+    }
+
     /// Returns the entity with a number. If others inherit from it, it is the one at the head of the hierarchy; nil for the hidden entities
     /// of orders and keyed values, which follow those of the model.
     func entity(numbered number: Int) -> Entity? {

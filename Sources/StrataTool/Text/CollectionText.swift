@@ -5,12 +5,8 @@ import ObjectGraph
 enum CollectionText {
     /// Returns a key for people: its parts, or its bytes as hexadecimal digits. The ids of objects are named.
     static func shown(key bytes: Data, of collection: StoredCollection?, naming names: ObjectNames) -> String {
-        guard let collection, let texts = collection.texts(ofKey: bytes) else {
-            return "0x" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-        }
-        return zip(texts, keyTypes(collection)).map { text, type in
-            type == idType ? ObjectID(text).map(names.text) ?? text : text
-        }.joined(separator: ", ")
+        collection?.texts(ofKey: bytes, naming: names.text)?.joined(separator: ", ")
+            ?? "0x" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
     /// Returns the key whose parts are these words; nil if they are no key of the collection. The ids of objects may be named as
