@@ -1,6 +1,14 @@
 import ObjectGraph
 
 /// An error of a container or a context. Compare with the constants: `catch SwiftDataError.unsupportedPredicate`.
+///
+/// ```swift
+/// do {
+///     saves = try context.fetchHistory(newer)
+/// } catch SwiftDataError.historyTokenExpired {
+///     saves = []  // then fetch the objects again
+/// }
+/// ```
 public struct SwiftDataError: Error, Sendable, Hashable {
     private enum Code {
         case unsupportedPredicate, unsupportedSortDescriptor, unsupportedKeyPath, unknownSchema,

@@ -78,6 +78,36 @@ import Testing
         }
     }
 
+    /// The types that users meet, without those that only generated code names, protocols of SwiftData that users do not conform to, and
+    /// types whose example is that of another type.
+    @Test func `each type that users meet has an example`() {
+        let others: Set<String> = [
+            // For generated code.
+            "DetachedEntity", "EncodedAttribute", "ModelAnchor", "ModelPlaceholder", "PropertyNumber", "RawAttribute",
+            "SchemaProperty", "SubclassAnchor", "_Strata",
+            // For stores and the layers below contexts.
+            "LayeredView",
+            // Shown with another type: AttributeOption, HistoryChange, ModelActor, PersistentModel of ObjectGraph.
+            "RelationshipOption", "DefaultHistoryInsert", "DefaultHistoryUpdate", "DefaultHistoryDelete", "HistoryToken",
+            "HistoryTransaction", "HistoryInsert", "HistoryUpdate", "HistoryDelete", "ModelExecutor", "SerialModelExecutor",
+            "DefaultSerialModelExecutor", "PersistentModel",
+        ]
+        var found: Set<String> = []
+        for file in Repository.swiftFiles {
+            let isMet = ["ObjectGraph", "Strata", "StrataSwiftData"].contains { file.path.hasPrefix("Sources/\($0)/") }
+            for (number, line) in file.lines.enumerated() where isMet {
+                let declaration = /^(@MainActor )?public (final )?(class|struct|enum|actor|protocol) (\w+)/
+                guard let match = line.firstMatch(of: declaration) else { continue }
+                let comment = file.lines[..<number].reversed().prefix { $0.hasPrefix("///") || $0.hasPrefix("@") }
+                let name = String(match.4)
+                if comment.contains(where: { $0.hasPrefix("/// ```") }) { continue }
+                found.insert(name)
+                if !others.contains(name) { Issue.record("\(file.path): \(name) has no example") }
+            }
+        }
+        #expect(others.subtracting(found).isEmpty, "these have an example, or do not exist")
+    }
+
     /// The compiled copies are in tests, between a line that names a file of `Sources` and one that ends it.
     @Test func `the code of articles compiles`() {
         var compiled: [String: Set<[String]>] = [:]

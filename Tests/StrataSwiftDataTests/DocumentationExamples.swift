@@ -42,6 +42,23 @@ enum TripsV1: VersionedSchema {
 }
 // end
 
+enum TripsV2: VersionedSchema {
+    static let versionIdentifier = Schema.Version(2, 0, 0)
+    static var models: [any PersistentModel.Type] { [Trip.self] }
+
+    @Model final class Trip {
+        var name: String
+        init(name: String) { self.name = name }
+    }
+}
+
+// Sources/StrataSwiftData/Schema/VersionedSchema.swift
+enum TripsPlan: SchemaMigrationPlan {
+    static var schemas: [any VersionedSchema.Type] { [TripsV1.self, TripsV2.self] }
+    static var stages: [MigrationStage] { [.lightweight(fromVersion: TripsV1.self, toVersion: TripsV2.self)] }
+}
+// end
+
 @Suite struct DocumentationExamples {
     @Test @MainActor func `the examples run`() async throws {
         let container = try inMemory(Trip.self)
@@ -113,5 +130,100 @@ enum TripsV1: VersionedSchema {
         container.mainContext.insert(Trip(name: "Bergen"))
         try container.mainContext.save()
         // end
+    }
+
+    @Test func `the examples of identifiers and the history run`() throws {
+        let container = try inMemory(Trip.self)
+        let context = ModelContext(container)
+        let trip = Trip(name: "Bergen")
+        context.insert(trip)
+        try context.save()
+        // Sources/StrataSwiftData/Models/PersistentIdentifier.swift
+        let id = trip.persistentModelID  // for another context
+        if let same = context.model(for: id) as? Trip { print(same.name) }
+        // end
+        // Sources/StrataSwiftData/Fetching/FetchResultsCollection.swift
+        let trips = try context.fetch(FetchDescriptor<Trip>(), batchSize: 100)
+        for trip in trips { print(trip.name) }
+        // end
+        context.delete(trip)
+        try context.save()
+        try history(context, after: nil)
+        #expect(trips.endIndex == 1)
+    }
+
+    private func history(_ context: ModelContext, after last: DefaultHistoryToken?) throws {
+        // Sources/StrataSwiftData/History/History.swift
+        var newer = HistoryDescriptor<DefaultHistoryTransaction>()
+        if let last { newer.predicate = #Predicate { $0.token > last } }
+        let saves = try context.fetchHistory(newer)
+        // end
+        for save in saves {
+            // Sources/StrataSwiftData/History/History.swift
+            for change in save.changes {
+                if case .insert = change { print(change.changedPersistentIdentifier) }
+            }
+            // end
+            // Sources/StrataSwiftData/History/DefaultHistory.swift
+            for case .delete(let deletion as DefaultHistoryDelete<Trip>) in save.changes {
+                print(deletion.tombstone[\.name] ?? "a trip without a kept name")
+            }
+            // end
+        }
+        #expect(saves.count == 2)
+        try printing(context, newer)
+    }
+
+    private func printing(_ context: ModelContext, _ newer: HistoryDescriptor<DefaultHistoryTransaction>) throws {
+        // Sources/StrataSwiftData/History/DefaultHistory.swift
+        for save in try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()) {
+            print(save.timestamp, save.author ?? "unknown", save.changes.count)
+        }
+        // end
+        var saves: [DefaultHistoryTransaction] = []
+        // Sources/StrataSwiftData/SwiftDataError.swift
+        do {
+            saves = try context.fetchHistory(newer)
+        } catch SwiftDataError.historyTokenExpired {
+            saves = []  // then fetch the objects again
+        }
+        // end
+        #expect(saves.count == 2)
+    }
+
+    /// Compiled only.
+    private func storing(_ context: ModelContext, _ file: URL) throws {
+        // Sources/StrataSwiftData/History/DefaultHistory.swift
+        let last = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).last?.token
+        try JSONEncoder().encode(last).write(to: file)
+        // end
+        let observer = try ResultsObserver<Trip, String>(sectionBy: \.name, modelContext: context)
+        // Sources/StrataSwiftData/Observing/SectionedResults.swift
+        if let first = observer.sections?.first { print(first.title, first.map(\.name)) }
+        // end
+    }
+
+    /// Compiled only.
+    private func configuring(_ file: URL) throws {
+        do {
+            // Sources/StrataSwiftData/Containers/ModelConfiguration.swift
+            let configuration = ModelConfiguration(url: file, allowsSave: false)
+            let container = try ModelContainer(for: Trip.self, configurations: configuration)
+            // end
+            print(container)
+        }
+        // Sources/StrataSwiftData/Schema/Schema.swift
+        let schema = Schema([Trip.self])  // and Stop, to which trips have a relationship
+        let container = try ModelContainer(for: schema, configurations: ModelConfiguration(isStoredInMemoryOnly: true))
+        // end
+        print(container)
+        // Sources/StrataSwiftData/Schema/VersionedSchema.swift
+        let names = MigrationStage.custom(
+            fromVersion: TripsV1.self, toVersion: TripsV2.self, willMigrate: nil,
+            didMigrate: { context in
+                for trip in try context.fetch(FetchDescriptor<TripsV2.Trip>()) { trip.name = trip.name.uppercased() }
+            })
+        // end
+        print(names)
     }
 }

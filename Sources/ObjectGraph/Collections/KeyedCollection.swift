@@ -242,6 +242,14 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     }
 }
 
+extension KeyedCollection: CustomStringConvertible, CustomReflectable {
+    /// The name and the types: `collection drafts: values of type Draft under keys of type String`. Reads nothing.
+    public var description: String { "collection \(name): \(types)" }
+
+    /// No children. Entries are read on request only.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
 /// The types of a collection, as the file records them.
 struct CollectionTypes: Codable, CustomStringConvertible {
     var key: String

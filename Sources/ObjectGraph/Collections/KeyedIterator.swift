@@ -2,6 +2,10 @@
 ///
 /// An iteration cannot throw. It leaves out values that do not decode, and ends if the store cannot be read, each with a message in the
 /// log. To handle errors in place, use ``KeyedRange/forEach(_:_:)`` or a ``KeyedCursor``.
+///
+/// ```swift
+/// for (name, draft) in drafts where draft.isNew { print(name) }
+/// ```
 public struct KeyedIterator<Key, Value: Codable & Sendable>: IteratorProtocol {
     private var cursor: KeyedCursor<Key, Value>
 

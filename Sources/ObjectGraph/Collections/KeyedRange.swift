@@ -83,6 +83,14 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     }
 }
 
+extension KeyedRange: CustomStringConvertible, CustomReflectable {
+    /// The collection of the range. Reads nothing.
+    public var description: String { "a range of \(collection)" }
+
+    /// No children. Entries are read on request only.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
 /// A position among the entries of a range. It reads some entries at a time.
 ///
 /// ```swift

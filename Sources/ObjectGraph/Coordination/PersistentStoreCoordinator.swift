@@ -135,6 +135,14 @@ public final class PersistentStoreCoordinator: Sendable {
     }
 }
 
+extension PersistentStoreCoordinator: CustomStringConvertible, CustomReflectable {
+    /// The names of the coordinator and the store.
+    public var description: String { "\(name) of \(store.name)" }
+
+    /// No children: the state of a coordinator is no content to print.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
 /// The writers of this process: one per store object, as long as the writer is used.
 enum StoreWriterRegistry {
     private struct Entry {

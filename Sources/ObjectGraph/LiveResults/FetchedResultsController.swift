@@ -259,3 +259,11 @@ extension FetchedResultsController where Element == ManagedObject {
         self.init(try request.storeQuery(in: context.requestScope), context: context) { $0 }
     }
 }
+
+extension FetchedResultsController: CustomStringConvertible, CustomReflectable {
+    /// The number of objects after the last update, and the keys of the first: `3 objects: 12, 7, 9`.
+    public var description: String { snapshot.description }
+
+    /// The ids of the objects as children.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: snapshot, displayStyle: .collection) }
+}

@@ -220,6 +220,19 @@ extension KeyedResults: RandomAccessCollection {
     }
 }
 
+extension KeyedResults: CustomStringConvertible, CustomReflectable {
+    /// The collection, the number of entries, and the first keys: `drafts: 2 entries, "spring", "summer"`. Reads no value.
+    public var description: String {
+        let keys = keys
+        guard !keys.isEmpty else { return "\(collection.name): no entries" }
+        let first = keys.prefix(8).map(collection.text).joined(separator: ", ") + (keys.count > 8 ? ", …" : "")
+        return "\(collection.name): \(keys.count) \(keys.count == 1 ? "entry" : "entries"), \(first)"
+    }
+
+    /// The keys as children.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: keys, displayStyle: .collection) }
+}
+
 /// Collects the views and changes of a context. The results take them when they are read, or after the running job of the executor.
 private final class KeyedResultsObserver: ViewObserver {
     /// The work for the results.

@@ -78,6 +78,13 @@ extension ResultDifference: CustomStringConvertible {
 }
 
 /// One update of a live result: the next snapshot, and its difference from the previous snapshot.
+///
+/// ```swift
+/// for await update in results.updates {
+///     remove(update.difference.deletions)
+///     insert(update.difference.insertions.map { update.snapshot[$0] })
+/// }
+/// ```
 public struct ResultUpdate: Sendable {
     /// The snapshot after the update.
     public let snapshot: ResultSnapshot

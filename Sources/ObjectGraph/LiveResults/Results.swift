@@ -165,3 +165,11 @@ extension Results: RandomAccessCollection {
     /// Returns an iterator over the objects of this moment.
     public func makeIterator() -> Iterator { Iterator(results: self, snapshot: snapshot) }
 }
+
+extension Results: CustomStringConvertible, CustomReflectable {
+    /// The number of objects, and the keys of the first: `3 objects: 12, 7, 9`.
+    public var description: String { snapshot.description }
+
+    /// The ids of the objects as children.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: snapshot, displayStyle: .collection) }
+}

@@ -98,6 +98,11 @@ public struct ResultSection: Sendable, Hashable {
 }
 
 /// The place of an object in a live result with sections.
+///
+/// ```swift
+/// let place = SectionPosition(section: 2, item: 0)
+/// let track = results.snapshot[results.sections[place.section].range.lowerBound + place.item]
+/// ```
 public struct SectionPosition: Sendable, Hashable, Comparable {
     /// The number of the section.
     public var section: Int

@@ -2,6 +2,12 @@ import StoreInterface
 import StoreModel
 
 /// An entity of a model, with all names resolved to numbers.
+///
+/// ```swift
+/// if let track = model.entity(named: "Track") {
+///     print(track.attributes.map(\.name), track.relationships.map(\.name))
+/// }
+/// ```
 public final class Entity: Sendable {
     /// The name of the entity.
     public let name: String
@@ -97,6 +103,10 @@ public final class Entity: Sendable {
 }
 
 /// An attribute of an entity.
+///
+/// ```swift
+/// for attribute in entity.attributes where attribute.index == .unique { print(attribute.name, attribute.type) }
+/// ```
 public struct Attribute: Sendable, Hashable {
     /// The name of the attribute.
     public let name: String
@@ -117,6 +127,12 @@ public struct Attribute: Sendable, Hashable {
 }
 
 /// A relationship of an entity.
+///
+/// ```swift
+/// for relationship in entity.relationships where relationship.deleteRule == .cascade {
+///     print(relationship.name, model.entities[relationship.destination].name)
+/// }
+/// ```
 public struct Relationship: Sendable, Hashable {
     /// The name of the relationship.
     public let name: String

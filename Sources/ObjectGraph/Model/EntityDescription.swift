@@ -2,6 +2,11 @@ import StoreInterface
 import StoreModel
 
 /// The effect of deleting an object on the destinations of a relationship.
+///
+/// ```swift
+/// let tracks = RelationshipDescription(
+///     name: "tracks", destination: "Track", inverse: "album", cardinality: .toMany, deleteRule: .deny)
+/// ```
 public enum DeleteRule: String, Sendable, Hashable {
     /// Removes the references of the destinations to the object.
     case nullify
@@ -14,6 +19,10 @@ public enum DeleteRule: String, Sendable, Hashable {
 }
 
 /// The number of destinations that a relationship can have.
+///
+/// ```swift
+/// let composer = RelationshipDescription(name: "composer", destination: "Artist", cardinality: .toOne)
+/// ```
 public enum Cardinality: String, Sendable, Hashable {
     /// At most one destination, or any number of destinations, which are read in the order of their keys unless the relationship is
     /// ordered.
@@ -111,6 +120,13 @@ public struct RelationshipDescription: Sendable, Hashable {
 }
 
 /// The description of an attribute or a relationship.
+///
+/// ```swift
+/// let properties: [PropertyDescription] = [
+///     .attribute(AttributeDescription(name: "title", type: .string)),
+///     .relationship(RelationshipDescription(name: "album", destination: "Album", cardinality: .toOne)),
+/// ]
+/// ```
 public enum PropertyDescription: Sendable, Hashable {
     /// An attribute, which is a column of the entity.
     case attribute(AttributeDescription)

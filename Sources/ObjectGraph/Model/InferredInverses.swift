@@ -1,4 +1,8 @@
 /// Whether a relationship without a named inverse gets one (S173).
+///
+/// ```swift
+/// let album = RelationshipDescription(name: "album", destination: "Album", cardinality: .toOne, inference: .wanted)
+/// ```
 public enum InverseInference: Sendable, Hashable {
     /// The relationship gets an inverse if exactly one relationship of the destination can be it. Relationships of macro models
     /// without `@Relationship` want one.

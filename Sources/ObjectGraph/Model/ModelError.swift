@@ -1,4 +1,13 @@
 /// An error in the descriptions of a model: the entity and property, the reason and the remedy.
+///
+/// ```swift
+/// do {
+///     return try Model(descriptions)
+/// } catch {
+///     print(error.entity, error.property ?? "", error.remedy)
+///     return nil
+/// }
+/// ```
 public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason for an error. The raw value is its description.
     public enum Reason: String, Sendable, Hashable {

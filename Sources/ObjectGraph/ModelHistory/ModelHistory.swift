@@ -145,6 +145,14 @@ public struct ModelHistory: Sendable {
 }
 
 /// The error of one file of a ``ModelHistory``.
+///
+/// ```swift
+/// do {
+///     _ = try await history.check(fixtures: folder)
+/// } catch let error as FixtureError {
+///     print(error.file.lastPathComponent, error.error)
+/// }
+/// ```
 public struct FixtureError: Error, Sendable, CustomStringConvertible {
     /// The file that does not open, or is not consistent afterwards.
     public let file: URL

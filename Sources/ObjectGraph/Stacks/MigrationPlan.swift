@@ -2,6 +2,14 @@ import StoreInterface
 import StoreModel
 
 /// One step of a migration, from one version of a model to the next.
+///
+/// ```swift
+/// let titles = MigrationStage.custom(
+///     from: models.v1, to: models.v2,
+///     didMigrate: { context in
+///         for track in try context.fetch(EntityFetchRequest("Track")) { track["sortTitle"] = track["title"] }
+///     })
+/// ```
 public struct MigrationStage: Sendable {
     /// A closure that works with objects synchronously, in a context of its own. Its changes are saved when it returns.
     public typealias Work = @Sendable (ManagedObjectContext) throws -> Void

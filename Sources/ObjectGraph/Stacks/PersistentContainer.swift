@@ -215,3 +215,11 @@ extension PersistentStoreCoordinator {
             automaticallyMergesChanges: merging)
     }
 }
+
+extension PersistentContainer: CustomStringConvertible, CustomReflectable {
+    /// The store and the stack: `container of music.strata, siblings`.
+    public var description: String { "container of \(coordinator.store.name), \(stack)" }
+
+    /// No children: the state of contexts is no content to print.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}

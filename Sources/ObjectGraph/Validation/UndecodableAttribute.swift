@@ -3,6 +3,16 @@
 /// Another version of the program has written the value, or the type has changed since. To keep the value, correct the type: give a new
 /// field a default in `init(from:)`, or add the missing case. To replace the value, call ``PersistentModel/allowOverwriting(_:)``.
 /// The stored bytes are the value of `object.managedObject["name"]` before the assignment.
+///
+/// ```swift
+/// do {
+///     try await context.save()
+/// } catch SaveError.validation(let errors) {
+///     for (_, error) in errors {
+///         if let undecodable = error as? UndecodableAttribute { print(undecodable.property, undecodable.reason) }
+///     }
+/// }
+/// ```
 public struct UndecodableAttribute: Error, Sendable, Hashable {
     /// The id of the object.
     public let objectID: ObjectID

@@ -1,6 +1,12 @@
 /// The objects that a save, a push or a merge changed: the payload of notifications, history rows and merges.
 ///
 /// A change set is compact: the changes to a page's 64 objects are three masks. Reading the keys of an entity is O(keys).
+///
+/// ```swift
+/// for entity in notice.changes.entities {
+///     print(model.entities[entity.entity].name, entity.insertedKeys, entity.updatedKeys, entity.deletedKeys)
+/// }
+/// ```
 public struct ChangeSet: Sendable, Hashable, Codable {
     /// The changed objects of one page, as masks of slots.
     public struct PageChange: Sendable, Hashable, Codable {

@@ -5,6 +5,11 @@
 #endif
 
 /// The author, context, time and process of a save, which the history records with the changes.
+///
+/// ```swift
+/// let origin = transaction.changeSet.origin
+/// print(origin.date, origin.author, origin.processID)
+/// ```
 public struct SaveOrigin: Sendable, Hashable, Codable {
     /// The context's `transactionAuthor`; empty if it had none.
     public var author: String

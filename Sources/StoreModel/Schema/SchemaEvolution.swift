@@ -247,6 +247,12 @@ extension ColumnType {
 }
 
 /// The progress of work that opening a store has deferred, such as building an index over existing objects.
+///
+/// ```swift
+/// let container = try await PersistentContainer(model: model, store: .lmdb(file), migrationPlan: plan) { progress in
+///     print(progress.activity, progress.completed, progress.total)
+/// }
+/// ```
 public struct MigrationProgress: Sendable, Hashable, CustomStringConvertible {
     /// A description of the current work.
     public var activity: String

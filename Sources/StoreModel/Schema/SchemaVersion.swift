@@ -1,4 +1,8 @@
 /// The version of a model, which the developer assigns: major.minor.patch. Models without a version are 0.0.0.
+///
+/// ```swift
+/// let model = try Model(descriptions, version: SchemaVersion(2, 1, 0))
+/// ```
 public struct SchemaVersion: Sendable, Hashable, Codable, Comparable, CustomStringConvertible {
     /// The first component of the version, and the most significant one.
     public var major: Int

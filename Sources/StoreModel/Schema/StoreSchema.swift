@@ -1,4 +1,8 @@
 /// The storage type of a column's values.
+///
+/// ```swift
+/// let released = AttributeDescription(name: "released", type: .date, isOptional: true)
+/// ```
 @frozen
 public enum ColumnType: String, Sendable, Hashable, Codable, CaseIterable {
     /// A number or a Boolean value, with the width of the Swift type of the same name.
@@ -11,6 +15,10 @@ public enum ColumnType: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 /// The kind of index that a column has, if any.
+///
+/// ```swift
+/// let isrc = AttributeDescription(name: "isrc", type: .string, index: .unique)
+/// ```
 @frozen
 public enum IndexKind: String, Sendable, Hashable, Codable {
     /// No index, an index that speeds up look-ups and sorts, or such an index that also forbids two equal values other than

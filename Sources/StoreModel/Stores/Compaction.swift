@@ -35,6 +35,11 @@ public struct CompactionOptions: Sendable, Hashable {
 }
 
 /// The progress of a compaction, or its final result.
+///
+/// ```swift
+/// let result = try await container.compact()
+/// print(result.pagesPacked, result.bytesBefore - result.bytesAfter)
+/// ```
 public struct CompactionProgress: Sendable, Hashable {
     /// The number of pages to look at, counted at the beginning; at least ``pagesSeen``.
     public var pages = 0

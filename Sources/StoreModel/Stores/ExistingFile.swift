@@ -1,4 +1,8 @@
 /// The action to take if a file of the wanted name exists.
+///
+/// ```swift
+/// try await container.coordinator.backup(to: file, existing: .replace)
+/// ```
 public enum ExistingFile: Sendable, Hashable {
     /// Throw, and leave the existing file.
     case refuse

@@ -6,6 +6,10 @@
 
 /// The identity of the store that an object belongs to: the UUID in the file, interned to a small number that is unique in
 /// the process.
+///
+/// ```swift
+/// let isSameStore = first.id.store == second.id.store
+/// ```
 public struct StoreIdentity: Sendable, Hashable {
     /// A small number that stands for ``uuid`` in this process. It differs from run to run and must not be stored.
     public let number: UInt32

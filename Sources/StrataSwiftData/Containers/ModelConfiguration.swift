@@ -8,6 +8,11 @@ import StoreModel
 ///
 /// Without a URL, the store is `default.store` in the program's folder: `$XDG_DATA_HOME/NAME`, or `~/.local/share/NAME`, where NAME is
 /// the name of the executable. On Apple's systems it is the folder for application support.
+///
+/// ```swift
+/// let configuration = ModelConfiguration(url: file, allowsSave: false)
+/// let container = try ModelContainer(for: Trip.self, configurations: configuration)
+/// ```
 public struct ModelConfiguration: Sendable, Hashable {
     /// The name, which is the name of the file unless a URL says otherwise.
     public let name: String

@@ -1,6 +1,11 @@
 import ObjectGraph
 
 /// The result of a fetch in batches.
+///
+/// ```swift
+/// let trips = try context.fetch(FetchDescriptor<Trip>(), batchSize: 100)
+/// for trip in trips { print(trip.name) }
+/// ```
 public struct FetchResultsCollection<Element>: RandomAccessCollection {
     private let element: (Int) -> Element
     /// The position after the last element.

@@ -3,6 +3,11 @@ import StoreInterface
 import StoreModel
 
 /// A position in the history. It can be stored and compared.
+///
+/// ```swift
+/// let last = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).last?.token
+/// try JSONEncoder().encode(last).write(to: file)
+/// ```
 public struct DefaultHistoryToken: HistoryToken {
     let token: ObjectGraph.HistoryToken
 
@@ -11,6 +16,12 @@ public struct DefaultHistoryToken: HistoryToken {
 }
 
 /// One save in the history, of any context and process.
+///
+/// ```swift
+/// for save in try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()) {
+///     print(save.timestamp, save.author ?? "unknown", save.changes.count)
+/// }
+/// ```
 public struct DefaultHistoryTransaction: HistoryTransaction {
     /// The position after the save.
     public let token: DefaultHistoryToken
@@ -137,6 +148,12 @@ public struct DefaultHistoryDelete<Model: PersistentModel>: HistoryDelete, Hasha
 }
 
 /// The preserved values of a deleted object.
+///
+/// ```swift
+/// for case .delete(let deletion as DefaultHistoryDelete<Trip>) in save.changes {
+///     print(deletion.tombstone[\.name] ?? "a trip without a kept name")
+/// }
+/// ```
 public struct HistoryTombstone<Model: PersistentModel>: Sendable, Hashable {
     let values: [String: StoreInterface.Value]
 

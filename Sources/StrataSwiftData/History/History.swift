@@ -23,6 +23,12 @@ public protocol HistoryTransaction: Sendable, Hashable, Identifiable {
 }
 
 /// A change of one object by a save.
+///
+/// ```swift
+/// for change in save.changes {
+///     if case .insert = change { print(change.changedPersistentIdentifier) }
+/// }
+/// ```
 public enum HistoryChange: Sendable {
     /// The object is new.
     case insert(any HistoryInsert)
@@ -82,6 +88,12 @@ public protocol HistoryDelete<Model>: Sendable {
 }
 
 /// A description of a part of the history.
+///
+/// ```swift
+/// var newer = HistoryDescriptor<DefaultHistoryTransaction>()
+/// if let last { newer.predicate = #Predicate { $0.token > last } }
+/// let saves = try context.fetchHistory(newer)
+/// ```
 public struct HistoryDescriptor<TransactionType: HistoryTransaction> {
     /// The condition, which is evaluated in memory; nil for the whole history.
     public var predicate: Predicate<TransactionType>?

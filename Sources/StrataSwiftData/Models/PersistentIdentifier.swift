@@ -7,6 +7,11 @@ import StoreModel
 /// It never changes once the object is inserted, and is the same in each context, process and run. Before the insertion it is
 /// provisional. Until the insertion is saved, the context finds the object by both. An encoded provisional identifier is not that of any
 /// object in another process.
+///
+/// ```swift
+/// let id = trip.persistentModelID  // for another context
+/// if let same = context.model(for: id) as? Trip { print(same.name) }
+/// ```
 public struct PersistentIdentifier: Sendable, Identifiable, Codable {
     package let objectID: ObjectID
     /// The name of the model class.

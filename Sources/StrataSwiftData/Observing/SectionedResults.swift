@@ -1,4 +1,8 @@
 /// Objects with one title: see ``SectionedResults``.
+///
+/// ```swift
+/// if let first = observer.sections?.first { print(first.title, first.map(\.name)) }
+/// ```
 public struct ResultsSection<Element: PersistentModel, SectionTitle: Hashable>: RandomAccessCollection, Identifiable {
     /// The value that the objects share.
     public let title: SectionTitle

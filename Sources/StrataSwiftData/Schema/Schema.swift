@@ -5,6 +5,11 @@ import StoreModel
 /// The model classes of a container, with what they store.
 ///
 /// A schema also contains the models that its models have relationships to.
+///
+/// ```swift
+/// let schema = Schema([Trip.self])  // and Stop, to which trips have a relationship
+/// let container = try ModelContainer(for: schema, configurations: ModelConfiguration(isStoredInMemoryOnly: true))
+/// ```
 public final class Schema: Sendable {
     /// The version of the schema.
     public let version: Version

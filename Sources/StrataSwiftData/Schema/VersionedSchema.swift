@@ -21,6 +21,13 @@ public protocol VersionedSchema {
 }
 
 /// The versions of a program's models, and the way from each to the next.
+///
+/// ```swift
+/// enum TripsPlan: SchemaMigrationPlan {
+///     static var schemas: [any VersionedSchema.Type] { [TripsV1.self, TripsV2.self] }
+///     static var stages: [MigrationStage] { [.lightweight(fromVersion: TripsV1.self, toVersion: TripsV2.self)] }
+/// }
+/// ```
 public protocol SchemaMigrationPlan {
     /// The versions, oldest first.
     static var schemas: [any VersionedSchema.Type] { get }
@@ -32,6 +39,14 @@ public protocol SchemaMigrationPlan {
 ///
 /// The closures of a custom stage get a context of the old or the new models. Their changes are saved when they return, whether
 /// they call `save()` or not. If one throws, the store is as before the migration.
+///
+/// ```swift
+/// let names = MigrationStage.custom(
+///     fromVersion: TripsV1.self, toVersion: TripsV2.self, willMigrate: nil,
+///     didMigrate: { context in
+///         for trip in try context.fetch(FetchDescriptor<TripsV2.Trip>()) { trip.name = trip.name.uppercased() }
+///     })
+/// ```
 public enum MigrationStage {
     /// Adds, renames and removes entities and properties.
     case lightweight(fromVersion: any VersionedSchema.Type, toVersion: any VersionedSchema.Type)

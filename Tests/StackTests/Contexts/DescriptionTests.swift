@@ -179,6 +179,35 @@ import Testing
         Self.check(await context.perform { $0.snapshot })
     }
 
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S172: live results, collections and containers print what they have`(_ store: StoreKind) async throws {
+        let bed = try TestBed(store)
+        let container = try await bed.container(.siblings, model: Self.model)
+        let context = container.mainContext
+        let results = try Results(EntityFetchRequest("Track"), context: context)
+        Self.check(results, dumped: true)
+        #expect("\(results)" == "no objects")
+        let track = context.insert("Track")
+        track["title"] = "Baguette"
+        context.processPendingChanges()
+        #expect("\(results)" == "1 object: \(track.objectID.key)")
+        let drafts = try container.collection("drafts", of: String.self)
+        let entries = try KeyedResults(drafts.all)
+        #expect("\(entries)" == "drafts: no entries")
+        drafts["spring"] = "a"
+        context.processPendingChanges()
+        #expect("\(entries)" == "drafts: 1 entry, \"spring\"")
+        for number in 0..<9 { drafts["\(number)"] = "b" }
+        context.processPendingChanges()
+        #expect("\(entries)".hasPrefix("drafts: 10 entries, \"0\", \"1\", ") && "\(entries)".hasSuffix("\"7\", …"))
+        #expect("\(drafts)" == "collection drafts: values of type String under keys of type String")
+        #expect("\(drafts.all)" == "a range of \(drafts)")
+        #expect("\(container)".hasSuffix(", siblings"))
+        let values: [Any] = [results, entries, drafts, drafts.all, container, container.coordinator, context]
+        for value in values { Self.check(value, dumped: true) }
+        try await container.close()
+    }
+
     @Test func `S172: requests, conditions and sorts print what they select`() {
         let title = "a"
         let typed = FetchRequest<Errand>(

@@ -24,8 +24,23 @@ enum PredicateCases {
     private static let word = "a"
     private static let date = Date(timeIntervalSinceReferenceDate: 4)
 
-    static var all: [PredicateCase] {
-        comparisons + texts + related + once + numbers + computedTexts + fields + outer + unanswered
+    /// - Parameters:
+    ///   - ids: Ids that a program may have kept.
+    ///   - owner: The id of an owner.
+    static func all(_ ids: [ObjectID] = [], owner: ObjectID? = nil) -> [PredicateCase] {
+        comparisons + identities(ids, owner: owner) + texts + related + once + numbers + computedTexts + fields + outer
+            + unanswered
+    }
+
+    private static func identities(_ ids: [ObjectID], owner: ObjectID?) -> [PredicateCase] {
+        let unknown = ObjectID(store: StoreIdentity(UUID()), entity: 0, key: 64)
+        let (id, owner) = (ids.first ?? unknown, owner ?? unknown)
+        return [
+            .init("$0.id == id", .store, #Predicate { $0.id == id }),
+            .init("$0.id != id", .store, #Predicate { $0.id != id }),
+            .init("ids.contains($0.id)", .store, #Predicate { ids.contains($0.id) }),
+            .init("$0.owner?.id == owner", .store, #Predicate { $0.owner?.id == owner }),
+        ]
     }
 
     private static var comparisons: [PredicateCase] {

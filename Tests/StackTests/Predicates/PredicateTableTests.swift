@@ -16,7 +16,7 @@ import Testing
             guard let match = line.firstMatch(of: /^\| `(.+)` \| (\w+) \|/) else { continue }
             rows[String(match.1).replacing("\\|", with: "|")] = String(match.2)
         }
-        let tested = Dictionary(uniqueKeysWithValues: PredicateCases.all.map { ($0.code, $0.answer.rawValue) })
+        let tested = Dictionary(uniqueKeysWithValues: PredicateCases.all().map { ($0.code, $0.answer.rawValue) })
         #expect(rows == tested)
     }
 
@@ -38,13 +38,13 @@ import Testing
             var random = SeededGenerator(seed: seed &+ 1)
             try Errands.change(context, steps: 40, &random)
             try Self.expectAll(context, "child")
-            for one in PredicateCases.all where one.answer != .no { try Self.expectDeletion(one, context) }
+            for one in try Self.cases(context) where one.answer != .no { try Self.expectDeletion(one, context) }
         }
     }
 
     private static func expectAll(_ context: ManagedObjectContext, _ state: String) throws {
         let objects = try context.fetch(FetchRequest<Errand>())
-        for one in PredicateCases.all {
+        for one in try cases(context) {
             let request = FetchRequest(where: one.predicate)
             guard one.answer != .no else {
                 #expect(throws: FetchError.self, "\(one.code)") { try context.fetch(request) }
@@ -64,6 +64,12 @@ import Testing
             #expect(try context.fetch(part).map(\.id) == Array(expected.dropFirst(2).prefix(4)), message)
             #expect(try context.explain(request).contains("computed in memory") == (one.answer == .memory), message)
         }
+    }
+
+    /// Returns the rows of the table, with ids of some objects of the context.
+    private static func cases(_ context: ManagedObjectContext) throws -> [PredicateCase] {
+        let errands = try context.fetch(FetchRequest<Errand>())
+        return PredicateCases.all(errands.prefix(20).map(\.id), owner: errands.lazy.compactMap { $0.owner?.id }.first)
     }
 
     private static func expectDeletion(_ one: PredicateCase, _ context: ManagedObjectContext) throws {

@@ -20,10 +20,11 @@ private enum Tasks {
     }
 
     @Model final class Chore {
-        #Unique<Chore>([\.rank])
+        #Unique<Chore>([\.rank], [\.slot])
         var title: String
         var status: Status
         var former: Status?
+        var slot: Status?
         var rank: Rank
         var place: Place
         var places: [Place] = []
@@ -146,6 +147,9 @@ private enum Tasks {
             let project = try #require(try context.find(unique: \Tasks.Project.code, "a"))
             let found = try context.upsert(unique: \Chore.rank, .low) { $0.project = project }
             #expect(found.title == "first")
+            found.slot = .done
+            #expect(try context.upsert(unique: \Chore.slot, .done) { $0.title += "!" } === found && found.title == "first!")
+            #expect(try context.find(unique: \Chore.slot, .done) === found && context.find(unique: \Chore.slot, .open) == nil)
         }
     }
 

@@ -304,6 +304,14 @@ extension ManagedObjectContext {
 }
 
 /// An error in the use of a context.
+///
+/// ```swift
+/// do {
+///     show(try context.existingObject(Track.self, with: id).title)
+/// } catch ContextError.objectNotFound {
+///     show("This track was deleted.")
+/// }
+/// ```
 public enum ContextError: Error, Sendable, Hashable, CustomStringConvertible {
     /// No object with this id exists in the context.
     case objectNotFound(ObjectID)

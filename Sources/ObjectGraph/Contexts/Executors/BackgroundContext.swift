@@ -162,6 +162,11 @@ public actor BackgroundContext: ContextExecutor {
 }
 
 /// The destination of a save through parent contexts.
+///
+/// ```swift
+/// try await draft.save()  // into its parent
+/// try await draft.save(through: .store)  // and through all parents into the file
+/// ```
 public enum SaveTarget: Sendable {
     /// The store, through every parent.
     case store

@@ -2,6 +2,12 @@ import StoreInterface
 import StoreModel
 
 /// A notice of changes in a context, for observers and ``ManagedObjectContext/notices``. It contains only ids, so it is `Sendable`.
+///
+/// ```swift
+/// for await notice in context.notices where notice.kind == .objectsDidChange {
+///     print(notice.contextName, notice.changes)
+/// }
+/// ```
 public struct ContextNotice: Sendable {
     /// The kind of an event in a context.
     public enum Kind: Sendable, Hashable { case objectsDidChange, willSave, didSave }

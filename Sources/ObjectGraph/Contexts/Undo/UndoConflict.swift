@@ -2,6 +2,11 @@ import StoreInterface
 import StoreModel
 
 /// The treatment of changes that were made since the group that is undone or redone.
+///
+/// ```swift
+/// let left = try history.undo(onConflict: .skip)
+/// for conflict in left { print("not undone: \(conflict)") }
+/// ```
 public enum UndoPolicy: Sendable, Hashable {
     /// The undo throws ``UndoError/conflicts(_:)`` and changes nothing.
     case error

@@ -93,6 +93,14 @@ public struct BatchResult: Sendable {
 }
 
 /// An error of a batch operation.
+///
+/// ```swift
+/// do {
+///     try await coordinator.insert(into: "Track", ["title"], rows: rows)
+/// } catch BatchError.importStopped(let savedRows, let error) {
+///     show("\(savedRows) rows are saved. \(error)")
+/// }
+/// ```
 public enum BatchError: Error, Sendable, CustomStringConvertible {
     /// A value does not have the type of its property.
     case wrongValue(entity: String, property: String, value: Value)

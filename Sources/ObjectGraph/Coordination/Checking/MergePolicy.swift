@@ -34,6 +34,15 @@ public enum MergePolicy: Sendable {
 }
 
 /// The resolution of one conflict by a ``MergePolicy/custom(_:)`` policy.
+///
+/// ```swift
+/// context.mergePolicy = .custom { conflicts in
+///     conflicts.reduce(into: [:]) { resolutions, conflict in
+///         let title = conflict.properties.first { $0.name == "title" }
+///         resolutions[conflict.objectID] = title?.theirs.map { ConflictResolution.values(["title": $0]) } ?? .objectTrump
+///     }
+/// }
+/// ```
 public enum ConflictResolution: Sendable, Hashable {
     /// Resolves the conflict like the merge policy of this name.
     case storeTrump, objectTrump, overwrite, rollback

@@ -101,6 +101,16 @@ struct ValueRules: Sendable {
 }
 
 /// A validation error: a property has a value that its attribute cannot store.
+///
+/// ```swift
+/// do {
+///     try await context.save()
+/// } catch SaveError.validation(let errors) {
+///     for (_, error) in errors {
+///         if let invalid = error as? InvalidValue { print(invalid.entity, invalid.property, invalid.value) }
+///     }
+/// }
+/// ```
 public struct InvalidValue: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the entity.
     public let entity: String

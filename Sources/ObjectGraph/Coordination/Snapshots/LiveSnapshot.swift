@@ -90,6 +90,14 @@ public struct SnapshotBudget: Sendable, Hashable {
 }
 
 /// An error of ``PersistentStoreCoordinator/snapshot(owner:)``.
+///
+/// ```swift
+/// do {
+///     print(try coordinator.snapshot(owner: "report").generation)
+/// } catch SnapshotError.overBudget(let older) {
+///     for snapshot in older { print(snapshot) }
+/// }
+/// ```
 public enum SnapshotError: Error, Sendable, CustomStringConvertible {
     /// The budget refuses new snapshots while these snapshots are in use.
     case overBudget([LiveSnapshot])

@@ -231,6 +231,14 @@ extension StoreWriter {
 }
 
 /// A deferred save that was acknowledged and could not be written, although the disk was in order.
+///
+/// ```swift
+/// do {
+///     try await coordinator.flush()
+/// } catch SaveError.deferredSavesFailed(let failures) {
+///     for failure in failures { print(failure.origin.contextName, failure.error) }
+/// }
+/// ```
 public struct DeferredSaveFailure: Sendable, Equatable, CustomStringConvertible {
     /// The context that saved, its author and the time.
     public let origin: SaveOrigin

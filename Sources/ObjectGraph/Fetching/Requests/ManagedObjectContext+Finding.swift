@@ -74,11 +74,22 @@ extension ManagedObjectContext {
     @_disfavoredOverload @discardableResult
     public func upsert<M: PersistentModel, V: RawRepresentable>(
         unique attribute: KeyPath<M, V>, _ value: V, update: (M) throws -> Void = { _ in }
-    ) throws -> M where V.RawValue: AttributeValue {
+    ) throws -> M where V.RawValue: AttributeValue { try upsert(attribute, value.rawValue.storeValue, update: update) }
+
+    /// Returns the object with a value of a unique attribute of an optional raw-value type, and inserts one with that value if there is
+    /// none.
+    ///
+    /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint; the errors of `update`.
+    @_disfavoredOverload @discardableResult
+    public func upsert<M: PersistentModel, V: RawRepresentable>(
+        unique attribute: KeyPath<M, V?>, _ value: V, update: (M) throws -> Void = { _ in }
+    ) throws -> M where V.RawValue: AttributeValue { try upsert(attribute, value.rawValue.storeValue, update: update) }
+
+    private func upsert<M: PersistentModel>(
+        _ attribute: PartialKeyPath<M>, _ value: Value, update: (M) throws -> Void
+    ) throws -> M {
         let (entity, name) = try property(attribute)
-        let object = try upsert(entity.name, unique: name, value.rawValue.storeValue) { object in
-            try update(wrapped(object, as: M.self))
-        }
+        let object = try upsert(entity.name, unique: name, value) { try update(wrapped($0, as: M.self)) }
         return wrapped(object, as: M.self)
     }
 

@@ -2,6 +2,10 @@ import StoreInterface
 import StoreModel
 
 /// The comparison of strings in a sort.
+///
+/// ```swift
+/// let request = FetchRequest<Track>(sortBy: [.init(\.title, comparing: .localizedStandard)])
+/// ```
 public enum StringComparison: Sendable, Hashable {
     /// By Unicode code point. This is the order of indexes, and the fastest.
     case codePoints
@@ -27,6 +31,10 @@ public enum StringComparison: Sendable, Hashable {
 }
 
 /// The place of nil in a sort (S132).
+///
+/// ```swift
+/// let request = FetchRequest<Track>(sortBy: [.init(\.playCount, .descending, nils: .last), .init(\.title)])
+/// ```
 public enum NilPosition: Sendable, Hashable {
     /// nil before all values in ascending order, and after them in descending order.
     case byDirection

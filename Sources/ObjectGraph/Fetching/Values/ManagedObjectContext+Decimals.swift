@@ -9,7 +9,11 @@ import StoreModel
 
 /// Sums and means of decimals, which stores cannot add up (S133). They are computed from the distinct values and their numbers.
 ///
-/// The arithmetic is that of `Decimal`, with 38 digits. Nothing is converted to a binary number.
+/// The arithmetic is that of `Decimal`, with 38 digits. Nothing is converted to a binary number. A mean that has more digits, such as a
+/// third, is rounded to the nearest of 38 digits.
+///
+/// The columns `.sum` and `.average` of a ``ValueRequest`` take no decimals and throw
+/// ``FetchError/unsupportedAggregate(function:entity:property:)``. For sums of groups, call these functions once per group.
 extension ManagedObjectContext {
     /// Returns the sum of a decimal attribute, or zero if there are no objects. Needs memory for the distinct values.
     /// - Throws: ``FetchError/sumTooLarge(entity:property:)`` if the sum is larger than the largest decimal.
