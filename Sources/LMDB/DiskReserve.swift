@@ -6,7 +6,7 @@ extension Environment {
     /// the same. Does nothing if the file system does not support reservations.
     ///
     /// - Throws: ``LMDBError`` `.diskFull`, also if the process may not make a file so large.
-    public func reserve(from start: Int, to end: Int) throws(LMDBError) {
+    package func reserve(from start: Int, to end: Int) throws(LMDBError) {
         let file = OpenFile(descriptor: try fileDescriptor())
         try check(.reserve, of: .environment(pointer)) {
             do throws(SystemError) {

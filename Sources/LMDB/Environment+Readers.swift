@@ -2,16 +2,16 @@ internal import CLMDB
 internal import Platform
 
 /// A slot of the reader table in the lock file that has a read transaction.
-public struct ReaderSlot: Sendable, Hashable {
+package struct ReaderSlot: Sendable, Hashable {
     /// The id of the process that reads.
-    public var processID: Int32
+    package var processID: Int32
     /// The number of the commit that the transaction reads.
-    public var transactionNumber: UInt64
+    package var transactionNumber: UInt64
 }
 
 extension Environment {
     /// Returns the read transactions of all processes, without the slots kept for reuse. O(slots).
-    public func activeReaders() throws(LMDBError) -> [ReaderSlot] {
+    package func activeReaders() throws(LMDBError) -> [ReaderSlot] {
         var lines = ""
         let code = try staying { () throws(LMDBError) in try listReaders(into: &lines) }
         // The result is the number of lines, or an error.
@@ -55,7 +55,7 @@ extension Environment {
     /// Reserves a slot for a read transaction that begins when all other slots are in use. A writer calls it before a commit,
     /// so that it can read its own commit. Takes about 20 ns if the slot is already reserved.
     /// - Throws: ``LMDBError`` `.readersFull`.
-    public func reserveReader() throws(LMDBError) {
+    package func reserveReader() throws(LMDBError) {
         let outcome: Result<Void, LMDBError> = readers.withLock { readers in
             guard readers.spare == nil else { return .success(()) }
             do throws(LMDBError) {

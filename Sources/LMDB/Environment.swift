@@ -7,9 +7,9 @@ internal import Platform
 ///
 /// `@unchecked Sendable` is right for three reasons. LMDB locks what threads share of an environment. The pool of readers has
 /// its own lock. The map is replaced only while this process has no transaction.
-public final class Environment: @unchecked Sendable {
+package final class Environment: @unchecked Sendable {
     /// The access to the file, and the use of its lock file.
-    public enum Access: Sendable, Hashable {
+    package enum Access: Sendable, Hashable {
         /// Reads and writes a file that other processes may use. Creates the lock file.
         case readWrite
         /// For a file without writers. Creates no lock file.
@@ -21,23 +21,23 @@ public final class Environment: @unchecked Sendable {
     }
 
     /// Options for opening an environment.
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// The size of the map in bytes, and thereby the maximum size of the file. See also ``smallestMapSize``.
-        public var mapSize: Int
+        package var mapSize: Int
         /// The lower bound of the map size. The map is halved until it fits into the address space, down to this size.
-        public var smallestMapSize: Int
+        package var smallestMapSize: Int
         /// The maximum number of read transactions in all processes together. The process that creates the lock file determines
         /// it.
-        public var maximumReaders: Int
+        package var maximumReaders: Int
         /// The maximum number of sub-databases that can be open.
-        public var maximumDatabases: Int
+        package var maximumDatabases: Int
         /// The permissions of a new data file and lock file.
-        public var fileMode: UInt32
+        package var fileMode: UInt32
         /// The access to the file.
-        public var access: Access
+        package var access: Access
 
         /// Creates options. By default, the map shrinks to 16 MiB if the address space has no room for `mapSize`.
-        public init(
+        package init(
             mapSize: Int, smallestMapSize: Int = 1 << 24, maximumReaders: Int = 1024, maximumDatabases: Int = 64,
             fileMode: UInt32 = 0o644, access: Access = .readWrite
         ) {
@@ -85,12 +85,12 @@ public final class Environment: @unchecked Sendable {
     private(set) var pointer: OpaquePointer
     let readers = Mutex(Readers())
     /// The page size in bytes, a power of two.
-    public let pageSize: Int
+    package let pageSize: Int
     private let isClosed = Atomic(false)
     private let processForks: Int
 
     /// Opens an environment. Blocks: reads the file's first pages and acquires its lock file.
-    public init(path: String, options: Options) throws(LMDBError) {
+    package init(path: String, options: Options) throws(LMDBError) {
         processForks = ForkCount.current
         try LMDBLibrary.check()
         var size = options.mapSize
@@ -145,7 +145,7 @@ public final class Environment: @unchecked Sendable {
     deinit { close() }
 
     /// Closes the file. Precondition: there are no transactions. Does nothing on a second call, and after a fork.
-    public func close() {
+    package func close() {
         guard isClosed.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
         // A forked child shares the reader table with its parent. Closing would free the parent's slots.
         guard ForkCount.current == processForks else { return }
@@ -157,7 +157,7 @@ public final class Environment: @unchecked Sendable {
     ///
     /// Returns false, and changes nothing, if a read transaction or another call is running. Precondition: this process has no
     /// write transaction.
-    public func suspend() -> Bool {
+    package func suspend() -> Bool {
         guard retire() else { return false }
         close()
         return true
@@ -166,7 +166,7 @@ public final class Environment: @unchecked Sendable {
     /// Opens the file again after ``suspend()``. Handles of sub-databases stay valid.
     /// - Parameter reopened: A new environment of the same file, which becomes this one and must not be used any more.
     /// - Throws: ``LMDBError`` `.notFound` if the file does not have the sub-databases that were open. The file stays closed.
-    public func resume(with reopened: Environment) throws(LMDBError) {
+    package func resume(with reopened: Environment) throws(LMDBError) {
         let databases = readers.withLock { $0.databases }
         for (handle, database) in databases.sorted(by: { $0.key < $1.key }) {
             // LMDB numbers handles in the order in which they are opened.
@@ -201,7 +201,7 @@ public final class Environment: @unchecked Sendable {
 
     /// Refuses all later transactions and calls. Returns false, and changes nothing, if a read transaction or another call is
     /// running.
-    public func retire() -> Bool {
+    package func retire() -> Bool {
         readers.withLock { readers in
             guard readers.live == 0, readers.calls == 0 else { return false }
             readers.isRetired = true
@@ -223,26 +223,26 @@ public final class Environment: @unchecked Sendable {
 
     /// A Boolean value that indicates whether this process is a fork of the process that opened the environment. If true, no
     /// method may be called. About 1 ns.
-    public var isOfForkedParent: Bool { ForkCount.current != processForks }
+    package var isOfForkedParent: Bool { ForkCount.current != processForks }
 
     // MARK: Information
 
     /// The sizes and counters of an open environment.
-    public struct Information: Sendable, Hashable {
+    package struct Information: Sendable, Hashable {
         /// The size of this process's map in bytes.
-        public var mapSize: Int
+        package var mapSize: Int
         /// The number of the last page in use, from 0. The file extends at least to its end.
-        public var lastPage: Int
+        package var lastPage: Int
         /// The number of the newest commit.
-        public var lastTransaction: UInt64
+        package var lastTransaction: UInt64
         /// The number of slots in the reader table.
-        public var readerSlots: Int
+        package var readerSlots: Int
         /// The maximum number of slots that have been in use at once.
-        public var usedReaderSlots: Int
+        package var usedReaderSlots: Int
     }
 
     /// Returns the map size and the last page. About 40 ns: reads the meta pages in the map.
-    public func information() throws(LMDBError) -> Information {
+    package func information() throws(LMDBError) -> Information {
         var info = MDB_envinfo()
         // Acquires the lock, because the map is replaced under it.
         let outcome: Result<Void, LMDBError> = readers.withLock { readers in
@@ -260,7 +260,7 @@ public final class Environment: @unchecked Sendable {
     }
 
     /// Returns the descriptor of the open file. The environment closes it.
-    public func fileDescriptor() throws(LMDBError) -> Int32 {
+    package func fileDescriptor() throws(LMDBError) -> Int32 {
         var file: mdb_filehandle_t = -1
         try check(.fileDescriptor, of: .environment(pointer)) { mdb_env_get_fd(pointer, &file) }
         return file
@@ -269,7 +269,7 @@ public final class Environment: @unchecked Sendable {
     /// Frees the slots of readers whose process has ended.
     /// - Returns: The number of freed slots.
     @discardableResult
-    public func clearDeadReaders() throws(LMDBError) -> Int {
+    package func clearDeadReaders() throws(LMDBError) -> Int {
         try staying { () throws(LMDBError) in try clearDeadReadersNow() }
     }
 
@@ -281,7 +281,7 @@ public final class Environment: @unchecked Sendable {
     }
 
     /// Writes a copy of the newest state to a new file, without free pages. Blocks; readers and writers continue.
-    public func copy(to path: String) throws(LMDBError) {
+    package func copy(to path: String) throws(LMDBError) {
         try takingSlot { () throws(LMDBError) in
             try check(.copy, of: .environment(pointer)) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
         }
@@ -289,7 +289,7 @@ public final class Environment: @unchecked Sendable {
 
     /// Writes a copy of the newest state to a descriptor of a file, pipe or socket, without free pages. Blocks; readers and
     /// writers continue.
-    public func copy(to descriptor: Int32) throws(LMDBError) {
+    package func copy(to descriptor: Int32) throws(LMDBError) {
         try takingSlot { () throws(LMDBError) in
             try staying { () throws(LMDBError) in
                 try check(.copyToDescriptor, of: .environment(pointer)) {
@@ -306,7 +306,7 @@ public final class Environment: @unchecked Sendable {
     /// Precondition: this process has no write transaction.
     /// - Returns: False, without a change, if this process has a read transaction, because the map cannot move then. Also
     ///   false if the address space has no room for the new map beside the old one.
-    public func resizeMap(to size: Int) throws(LMDBError) -> Bool {
+    package func resizeMap(to size: Int) throws(LMDBError) -> Bool {
         // Acquires the lock, so that no reader begins meanwhile.
         let outcome: Result<Bool, LMDBError> = readers.withLock { readers in
             guard readers.live == 0 else { return .success(false) }
@@ -332,7 +332,7 @@ public final class Environment: @unchecked Sendable {
     func dropIdleReaders() { readers.withLock { $0.dropUnused() } }
 
     /// The number of read transactions of this process in use.
-    public var liveReaders: Int { readers.withLock { $0.live } }
+    package var liveReaders: Int { readers.withLock { $0.live } }
 }
 
 extension DatabaseStatistics {

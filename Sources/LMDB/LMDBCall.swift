@@ -2,7 +2,7 @@ internal import CLMDB
 internal import Platform
 
 /// The C functions that this module calls, for errors and for injected faults.
-public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
+package enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case environmentCreate = "mdb_env_create"
     case environmentOpen = "mdb_env_open"
     case setMapSize = "mdb_env_set_mapsize"
@@ -35,9 +35,9 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The linked LMDB library.
-public enum LMDBLibrary {
+package enum LMDBLibrary {
     /// The release line of the library. One line cannot read files of another line.
-    public static let line: String = {
+    package static let line: String = {
         var major: Int32 = 0
         var minor: Int32 = 0
         var patch: Int32 = 0

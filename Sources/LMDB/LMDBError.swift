@@ -2,9 +2,9 @@ internal import CLMDB
 internal import Platform
 
 /// An error of LMDB, or of the system below it: the call, its code, the usual cause and the remedy.
-public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of an error.
-    public enum Code: Sendable, Hashable {
+    package enum Code: Sendable, Hashable {
         /// `MDB_KEYEXIST`: the key, or the pair, already exists.
         case keyExists
         /// `MDB_NOTFOUND`
@@ -42,30 +42,30 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The kind of the error.
-    public var code: Code
+    package var code: Code
     /// The number that the call returned.
-    public var returnCode: Int32
+    package var returnCode: Int32
     /// The call that failed.
-    public var call: LMDBCall
+    package var call: LMDBCall
 
     /// Creates the error of a call from its result, which is a code of LMDB or an error number of the system.
-    public init(returnCode: Int32, call: LMDBCall) {
+    package init(returnCode: Int32, call: LMDBCall) {
         code = Self.code(returnCode)
         self.returnCode = returnCode
         self.call = call
     }
 
     /// The error of a full map, for callers that detect it before LMDB does.
-    public static let full = LMDBError(returnCode: MDB_MAP_FULL, call: .put)
+    package static let full = LMDBError(returnCode: MDB_MAP_FULL, call: .put)
 
     /// The call, the reason with its number, and the remedy, as one line.
-    public var description: String { "\(call.rawValue): \(reason) (\(returnCode)). \(remedy)" }
+    package var description: String { "\(call.rawValue): \(reason) (\(returnCode)). \(remedy)" }
 
     /// The description by the library.
-    public var reason: String { mdb_strerror(returnCode).map { String(cString: $0) } ?? "unknown error" }
+    package var reason: String { mdb_strerror(returnCode).map { String(cString: $0) } ?? "unknown error" }
 
     /// The usual cause of the error, and the remedy.
-    public var remedy: String {
+    package var remedy: String {
         switch code {
         case .keyExists: "The key already exists: put without the flag that forbids it, or delete the key first."
         case .notFound: "There is no such key."

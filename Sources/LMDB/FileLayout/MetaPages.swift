@@ -2,9 +2,9 @@ internal import Platform
 
 /// The content of the two meta pages of an LMDB 0.9 file. It is read without trusting the bytes and without opening the file
 /// with LMDB.
-public struct MetaPages: Sendable, Hashable {
+package struct MetaPages: Sendable, Hashable {
     /// The result of reading the meta pages of a file.
-    public enum Finding: Sendable, Hashable {
+    package enum Finding: Sendable, Hashable {
         /// The file has no bytes. Opening it creates a new file.
         case empty
         /// The meta pages are sound. The associated value is the page of the newest commit.
@@ -18,11 +18,11 @@ public struct MetaPages: Sendable, Hashable {
     }
 
     /// The page size in bytes, a power of two from 512 to 65,536.
-    public var pageSize: Int
+    package var pageSize: Int
     /// The number of the last page in use, from 0.
-    public var lastPage: UInt64
+    package var lastPage: UInt64
     /// The number of the commit that wrote the meta page.
-    public var lastTransaction: UInt64
+    package var lastTransaction: UInt64
     var freeTree: TreeRecord
     var mainTree: TreeRecord
     var freeRoot: UInt64 { freeTree.root }
@@ -62,7 +62,7 @@ public struct MetaPages: Sendable, Hashable {
     }
 
     /// The expected size of the file in bytes, up to the last page.
-    public var expectedByteCount: UInt64 { (lastPage &+ 1) &* UInt64(pageSize) }
+    package var expectedByteCount: UInt64 { (lastPage &+ 1) &* UInt64(pageSize) }
 
     // Offsets on a page, for a 64-bit build. The format of LMDB 0.9 writes numbers in the machine's byte order.
     private static let flagsOffset = 10
@@ -81,7 +81,7 @@ public struct MetaPages: Sendable, Hashable {
 
     /// Reads the meta pages of a file.
     /// - Throws: A system error if the file cannot be opened or read.
-    public static func read(path: String) throws(LMDBError) -> Finding {
+    package static func read(path: String) throws(LMDBError) -> Finding {
         let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
         defer { file.close() }
         var last: [MetaPages] = []
@@ -141,7 +141,7 @@ public struct MetaPages: Sendable, Hashable {
     }
 
     /// Returns whether one of a file's meta pages belongs to a commit.
-    public static func hasCommit(_ transaction: UInt64, path: String) throws(LMDBError) -> Bool {
+    package static func hasCommit(_ transaction: UInt64, path: String) throws(LMDBError) -> Bool {
         try commit(transaction, path: path) != nil
     }
 

@@ -3,9 +3,9 @@ internal import Platform
 /// A check of the pages of an LMDB 0.9 file. It trusts no bytes, and does not use LMDB, which would crash on damage.
 ///
 /// It reads the trees of one commit. While a read transaction of that commit exists, no writer overwrites them.
-public struct TreeCheck {
+package struct TreeCheck {
     /// The part of the file to read.
-    public enum Scope: Sendable {
+    package enum Scope: Sendable {
         /// The pages that are checked at opening: the main tree, the list of free pages, and one whole tree. Of each other tree, up to 32
         /// pages are read, and of a long list its newest part.
         case roots
@@ -142,7 +142,7 @@ public struct TreeCheck {
     ///   - isWritten: Whether another process may be writing the file. It then may have pages that no commit has yet.
     ///
     /// O(pages in scope), each read once. Memory: one bit per page.
-    public static func findings(
+    package static func findings(
         path: String, transaction: UInt64? = nil, scope: Scope, readAtOpening: String? = nil, isWritten: Bool = false
     ) throws(LMDBError) -> [String]? {
         guard let meta = try MetaPages.commit(transaction, path: path) else { return nil }

@@ -2,23 +2,23 @@ internal import CLMDB
 
 /// A position in a sub-database. It is valid inside the `withCursor` that created it. Its results are valid until the
 /// transaction ends; in a write transaction, until the next write.
-public struct Cursor {
+package struct Cursor {
     /// A key with one of its values, as bytes in the file's map.
     ///
     /// The bytes are valid until the transaction ends; in a write transaction, until the next write.
-    public struct Entry {
+    package struct Entry {
         // Right because both point into the map, or into the write transaction's own pages, and the caller keeps the
         // transaction alive.
         /// The bytes of the key.
-        public let key: UnsafeRawBufferPointer
+        package let key: UnsafeRawBufferPointer
         // Right for the same reason as the key.
         /// The bytes of the value.
-        public let value: UnsafeRawBufferPointer
+        package let value: UnsafeRawBufferPointer
 
         /// The key as a number, for a sub-database with number keys.
-        @inlinable public var number: UInt64 { Self.number(key) }
+        @inlinable package var number: UInt64 { Self.number(key) }
         /// The value as a number, for a sub-database with number values.
-        @inlinable public var valueNumber: UInt64 { Self.number(value) }
+        @inlinable package var valueNumber: UInt64 { Self.number(value) }
 
         @usableFromInline static func number(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
             bytes.count == 8 ? bytes.loadUnaligned(as: UInt64.self) : 0
@@ -26,7 +26,7 @@ public struct Cursor {
     }
 
     /// The direction of a move.
-    public enum Step: Sendable {
+    package enum Step: Sendable {
         case first, last, next, previous
         /// The next key, past the remaining values of the current key.
         case nextKey
@@ -67,42 +67,42 @@ public struct Cursor {
     // MARK: Moving
 
     /// Moves the cursor and returns its entry, or nil at the end. About 10 to 20 ns for the next entry.
-    public func move(_ step: Step) throws(LMDBError) -> Entry? {
+    package func move(_ step: Step) throws(LMDBError) -> Entry? {
         var key = MDB_val()
         var value = MDB_val()
         return try get(&key, value: &value, operation: step.operation) ? Entry(key: key.bytes, value: value.bytes) : nil
     }
 
     /// Moves to a key and its first value.
-    public func find(_ key: UInt64) throws(LMDBError) -> Entry? {
+    package func find(_ key: UInt64) throws(LMDBError) -> Entry? {
         try withNumber(key) { (key) throws(LMDBError) in try seek(&key, MDB_SET_KEY) }
     }
 
     /// Moves to a key of bytes and its first value. Returns nil if the key does not exist.
-    public func find(_ key: UnsafeRawBufferPointer) throws(LMDBError) -> Entry? {
+    package func find(_ key: UnsafeRawBufferPointer) throws(LMDBError) -> Entry? {
         var key = MDB_val(key)
         return try seek(&key, MDB_SET_KEY)
     }
 
     /// Moves to the first key that is not before `key`.
-    public func seek(_ key: UInt64) throws(LMDBError) -> Entry? {
+    package func seek(_ key: UInt64) throws(LMDBError) -> Entry? {
         try withNumber(key) { (key) throws(LMDBError) in try seek(&key, MDB_SET_RANGE) }
     }
 
     /// Moves to the first key of bytes that is not before `key`. Returns nil if there is none.
-    public func seek(_ key: UnsafeRawBufferPointer) throws(LMDBError) -> Entry? {
+    package func seek(_ key: UnsafeRawBufferPointer) throws(LMDBError) -> Entry? {
         var key = MDB_val(key)
         return try seek(&key, MDB_SET_RANGE)
     }
 
     /// Returns whether a key has a value, and if so, moves to it.
-    public func has(_ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
+    package func has(_ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
         var key = MDB_val(key)
         return try withNumber(value) { (value) throws(LMDBError) in try get(&key, value: &value, operation: MDB_GET_BOTH) }
     }
 
     /// Returns whether a number key has a value, and if so, moves to it.
-    public func has(_ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
+    package func has(_ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
         try withNumber(key) { (key) throws(LMDBError) in
             try withNumber(value) { (value) throws(LMDBError) in try get(&key, value: &value, operation: MDB_GET_BOTH) }
         }
@@ -121,14 +121,14 @@ public struct Cursor {
     // MARK: Number values of one key
 
     /// Returns the number of values of the current key.
-    public func valueCount() throws(LMDBError) -> Int {
+    package func valueCount() throws(LMDBError) -> Int {
         var count = 0
         try check(.cursorCount, of: .cursor(pointer)) { mdb_cursor_count(pointer, &count) }
         return count
     }
 
     /// Appends the values of the current key, from its first value, `first`, on. About 1 ns per value.
-    public func appendValues(after first: Entry, to numbers: inout [UInt64]) throws(LMDBError) {
+    package func appendValues(after first: Entry, to numbers: inout [UInt64]) throws(LMDBError) {
         // The count is needed because of a quirk of LMDB 0.9. For a single value after a skipped key with several values, it
         // would return the values of that key again.
         guard try valueCount() > 1 else { return numbers.append(first.value.loadUnaligned(as: UInt64.self)) }
@@ -148,7 +148,7 @@ public struct Cursor {
     /// Takes some nanoseconds per key with one value, more in a write transaction.
     /// - Returns: Whether all values were appended. False if there are more than `limit` values, of which some may have been
     ///   appended.
-    public func appendValues(
+    package func appendValues(
         from first: Entry, to numbers: inout [UInt64], limit: Int, until isAfter: (UnsafeRawBufferPointer) -> Bool
     ) throws(LMDBError) -> Bool {
         var entry = first
@@ -183,7 +183,7 @@ public struct Cursor {
     // MARK: Writing, in write transactions
 
     /// The order in which keys are put.
-    public enum Order: Sendable {
+    package enum Order: Sendable {
         /// Any order.
         case any
         /// The key is greater than all existing keys. About twice as fast, and fills the pages.
@@ -193,7 +193,7 @@ public struct Cursor {
     }
 
     /// Reserves room for a value and returns it. The caller fills it before the next call.
-    public func reserve(_ key: UInt64, byteCount: Int, order: Order) throws(LMDBError) -> UnsafeMutableRawBufferPointer {
+    package func reserve(_ key: UInt64, byteCount: Int, order: Order) throws(LMDBError) -> UnsafeMutableRawBufferPointer {
         var value = MDB_val(mv_size: byteCount, mv_data: nil)
         try withNumber(key) { (key) throws(LMDBError) in
             try check(.cursorPut, of: .cursor(pointer)) {
@@ -206,7 +206,7 @@ public struct Cursor {
     /// Adds a value to a key. An existing value is kept.
     /// - Returns: Whether the value is new.
     @discardableResult
-    public func add(_ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
+    package func add(_ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
         var key = MDB_val(key)
         return try withNumber(value) { (value) throws(LMDBError) in try add(&key, &value) }
     }
@@ -214,7 +214,7 @@ public struct Cursor {
     /// Adds a value to a number key. An existing value is kept.
     /// - Returns: Whether the value is new.
     @discardableResult
-    public func add(_ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
+    package func add(_ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
         try withNumber(key) { (key) throws(LMDBError) in
             try withNumber(value) { (value) throws(LMDBError) in try add(&key, &value) }
         }
@@ -225,12 +225,12 @@ public struct Cursor {
     }
 
     /// Deletes the current key with all of its values.
-    public func deleteKey() throws(LMDBError) {
+    package func deleteKey() throws(LMDBError) {
         try delete(UInt32(MDB_NODUPDATA))
     }
 
     /// Deletes the current entry.
-    public func delete() throws(LMDBError) { try delete(0) }
+    package func delete() throws(LMDBError) { try delete(0) }
 
     private func delete(_ flags: UInt32) throws(LMDBError) {
         try check(.cursorDelete, of: .cursor(pointer)) { mdb_cursor_del(pointer, flags) }

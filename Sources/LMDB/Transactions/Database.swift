@@ -2,11 +2,11 @@ internal import CLMDB
 
 /// A handle of a sub-database. It is valid in every transaction that begins after the transaction that opened it was
 /// committed.
-public struct Database: Sendable, Hashable {
+package struct Database: Sendable, Hashable {
     let handle: UInt32
 
     /// The types and order of keys and values. Fixed when the sub-database is created.
-    public enum Kind: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
         /// Keys are bytes, with one value each.
         case bytes
         /// Keys are 64-bit numbers in numeric order, with one value each.
@@ -29,27 +29,27 @@ public struct Database: Sendable, Hashable {
     }
 
     /// The unnamed database, whose keys are the names of the sub-databases.
-    public static let main = Database(handle: 1)
+    package static let main = Database(handle: 1)
     /// The database of free pages. Keys are transaction numbers; values are lists of page numbers that begin with their
     /// count.
-    public static let free = Database(handle: 0)
+    package static let free = Database(handle: 0)
     /// A placeholder for a sub-database that a file does not have. Lookups and statistics treat it as empty. It has no
     /// cursors and cannot be written.
-    public static let absent = Database(handle: .max)
+    package static let absent = Database(handle: .max)
 }
 
 /// The page and entry counts of one sub-database, or of the main database.
-public struct DatabaseStatistics: Sendable, Hashable {
+package struct DatabaseStatistics: Sendable, Hashable {
     /// The page size in bytes.
-    public var pageSize: Int
+    package var pageSize: Int
     /// The depth of the tree; 0 if the database is empty.
-    public var depth: Int
+    package var depth: Int
     /// The number of inner pages of the tree.
-    public var branchPages: Int
+    package var branchPages: Int
     /// The number of leaf pages of the tree.
-    public var leafPages: Int
+    package var leafPages: Int
     /// The number of pages with values that do not fit a leaf page.
-    public var overflowPages: Int
+    package var overflowPages: Int
     /// The number of entries. Each value of a key counts.
-    public var entries: Int
+    package var entries: Int
 }

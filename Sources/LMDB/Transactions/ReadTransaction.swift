@@ -8,9 +8,9 @@ internal import Platform
 /// map. They stay valid and unchanged as long as the transaction is referenced.
 ///
 /// `@unchecked Sendable` is right because of that lock.
-public final class ReadTransaction: @unchecked Sendable {
+package final class ReadTransaction: @unchecked Sendable {
     /// The environment that the transaction reads.
-    public let environment: Environment
+    package let environment: Environment
     // Right because it is used only under `lock`, and returns to the environment's pool in `deinit`.
     private let reader: Environment.Reader
     // Threads that share a snapshot acquire it briefly for each page that they look up.
@@ -18,7 +18,7 @@ public final class ReadTransaction: @unchecked Sendable {
     private let isEnded = Atomic(false)
 
     /// Begins a transaction. Takes about 1 µs, and less if a reader slot is kept for reuse. Never waits for a writer.
-    public init(_ environment: Environment) throws(LMDBError) {
+    package init(_ environment: Environment) throws(LMDBError) {
         self.environment = environment
         reader = try environment.beginReader()
     }
@@ -27,26 +27,26 @@ public final class ReadTransaction: @unchecked Sendable {
 
     /// Ends the transaction before its last reference is released, so that the environment can be closed. No reads may
     /// follow.
-    public func end() {
+    package func end() {
         guard isEnded.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
         environment.endReader(reader)
     }
 
     /// The number of the commit that created this state.
-    public var transactionNumber: UInt64 { UInt64(mdb_txn_id(reader.pointer)) }
+    package var transactionNumber: UInt64 { UInt64(mdb_txn_id(reader.pointer)) }
 
     /// Returns the value of a key. O(depth of the tree), 0.1 to 0.3 µs.
-    public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    package func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database: database, key: key) }
     }
 
     /// Returns the value of a key of bytes, or nil if the key does not exist. O(depth of the tree).
-    public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    package func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database: database, key: key) }
     }
 
     /// Runs `body` with a cursor. Other threads wait for it, so it should be short.
-    public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
+    package func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
         try withPointer { pointer in
             let cursor = try Cursor(pointer, database, mapPageSize: environment.pageSize)
             defer { cursor.close() }
@@ -55,7 +55,7 @@ public final class ReadTransaction: @unchecked Sendable {
     }
 
     /// Returns the page and entry counts of a sub-database. Costs about as much as a look-up.
-    public func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
+    package func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
         try withPointer { (pointer) throws(LMDBError) in try databaseStatistics(pointer, database) }
     }
 

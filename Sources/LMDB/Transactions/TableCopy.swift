@@ -1,19 +1,19 @@
 internal import CLMDB
 
 /// A sub-database to copy: its name, kind and handle.
-public struct TableDescription: Sendable, Hashable {
+package struct TableDescription: Sendable, Hashable {
     /// The name of the sub-database in the main database.
-    public var name: String
+    package var name: String
     /// The types and order of its keys and values.
-    public var kind: Database.Kind
+    package var kind: Database.Kind
     /// The handle of the sub-database.
-    public var database: Database
+    package var database: Database
 }
 
 extension HandleTransaction {
     /// Returns the sub-databases in the main database, with handles that stay valid. Returns nil if one has a kind that
     /// Strata never creates.
-    public func tables() throws -> [TableDescription]? {
+    package func tables() throws -> [TableDescription]? {
         var names: [String] = []
         let cursor = try Cursor(pointer, .main, mapPageSize: nil)
         defer { cursor.close() }
@@ -38,7 +38,7 @@ extension Database.Kind {
 
 extension Cursor {
     /// The position of an entry that is added after all existing entries.
-    public enum AppendOrder: Sendable {
+    package enum AppendOrder: Sendable {
         /// The key is greater than all existing keys.
         case newKey
         /// The key is the last key, and the value is greater than all of its values.
@@ -46,7 +46,7 @@ extension Cursor {
     }
 
     /// Adds an entry of another file after all existing entries, which fills LMDB's pages.
-    public func append(_ entry: Entry, _ order: AppendOrder) throws(LMDBError) {
+    package func append(_ entry: Entry, _ order: AppendOrder) throws(LMDBError) {
         var key = MDB_val(entry.key)
         var value = MDB_val(entry.value)
         let flags = UInt32(order == .newKey ? MDB_APPEND : MDB_APPENDDUP)

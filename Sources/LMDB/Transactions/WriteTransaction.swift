@@ -3,13 +3,13 @@ internal import Platform
 
 /// The single write transaction of a file, on the thread that began it. It is not `Sendable`. ``Environment/write(_:)`` ends
 /// it.
-public final class WriteTransaction {
+package final class WriteTransaction {
     // Right because `Environment.write` ends the transaction after its body, and no caller keeps it longer.
     let pointer: OpaquePointer
     private let environment: Environment
 
     /// Whether the transaction may have written anything.
-    public private(set) var isChanged = false
+    package private(set) var isChanged = false
 
     fileprivate init(_ pointer: OpaquePointer, _ environment: Environment) {
         self.pointer = pointer
@@ -17,21 +17,21 @@ public final class WriteTransaction {
     }
 
     /// The number that this commit will have.
-    public var transactionNumber: UInt64 { UInt64(mdb_txn_id(pointer)) }
+    package var transactionNumber: UInt64 { UInt64(mdb_txn_id(pointer)) }
 
     /// Returns the value of a key, which is valid until the next write in this transaction.
-    public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    package func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database: database, key: key)
     }
 
     /// Returns the value of a key of bytes, which is valid until the next write in this transaction.
-    public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    package func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database: database, key: key)
     }
 
     /// Writes a value under a number key, and replaces the key's value. Copies the bytes.
     /// - Throws: ``LMDBError`` `.mapFull`, after which the transaction can only be aborted.
-    public func put(_ database: Database, key: UInt64, value: UnsafeRawBufferPointer) throws(LMDBError) {
+    package func put(_ database: Database, key: UInt64, value: UnsafeRawBufferPointer) throws(LMDBError) {
         isChanged = true
         var value = MDB_val(value)
         try withNumber(key) { (key) throws(LMDBError) in
@@ -41,7 +41,7 @@ public final class WriteTransaction {
 
     /// Writes a value under a key of bytes, and replaces the key's value. Copies the bytes.
     /// - Throws: ``LMDBError`` `.mapFull`, after which the transaction can only be aborted.
-    public func put(_ database: Database, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) throws(LMDBError) {
+    package func put(_ database: Database, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) throws(LMDBError) {
         isChanged = true
         var key = MDB_val(key)
         var value = MDB_val(value)
@@ -51,7 +51,7 @@ public final class WriteTransaction {
     /// Deletes a key with all its values.
     /// - Returns: Whether the key existed.
     @discardableResult
-    public func delete(_ database: Database, _ key: UInt64) throws(LMDBError) -> Bool {
+    package func delete(_ database: Database, _ key: UInt64) throws(LMDBError) -> Bool {
         isChanged = true
         return try withNumber(key) { (key) throws(LMDBError) in
             try found(.delete, of: .transaction(pointer)) { mdb_del(pointer, database.handle, &key, nil) }
@@ -61,7 +61,7 @@ public final class WriteTransaction {
     /// Deletes a key of bytes with all its values.
     /// - Returns: Whether the key existed.
     @discardableResult
-    public func delete(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> Bool {
+    package func delete(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> Bool {
         isChanged = true
         var key = MDB_val(key)
         return try found(.delete, of: .transaction(pointer)) { mdb_del(pointer, database.handle, &key, nil) }
@@ -70,7 +70,7 @@ public final class WriteTransaction {
     /// Deletes one value of a key.
     /// - Returns: Whether the value existed.
     @discardableResult
-    public func delete(_ database: Database, _ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
+    package func delete(_ database: Database, _ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
         isChanged = true
         return try withNumber(key) { (key) throws(LMDBError) in
             try withNumber(value) { (value) throws(LMDBError) in
@@ -82,7 +82,7 @@ public final class WriteTransaction {
     /// Deletes one value of a key of bytes.
     /// - Returns: Whether the value existed.
     @discardableResult
-    public func delete(_ database: Database, _ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
+    package func delete(_ database: Database, _ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
         isChanged = true
         var key = MDB_val(key)
         return try withNumber(value) { (value) throws(LMDBError) in
@@ -91,13 +91,13 @@ public final class WriteTransaction {
     }
 
     /// Deletes all entries of a sub-database.
-    public func empty(_ database: Database) throws(LMDBError) {
+    package func empty(_ database: Database) throws(LMDBError) {
         isChanged = true
         try check(.drop, of: .transaction(pointer)) { mdb_drop(pointer, database.handle, 0) }
     }
 
     /// Opens a sub-database, and creates it if it does not exist.
-    public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database {
+    package func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database {
         guard let opened = try openDatabase(pointer, named: name, kind, flags: UInt32(MDB_CREATE)) else {
             throw LMDBError(returnCode: MDB_NOTFOUND, call: .openDatabase)
         }
@@ -106,12 +106,12 @@ public final class WriteTransaction {
     }
 
     /// Returns the page and entry counts of a sub-database, with the changes of this transaction.
-    public func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
+    package func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
         try databaseStatistics(pointer, database)
     }
 
     /// Runs `body` with a cursor, which is valid only inside `body`. Counts as a change.
-    public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
+    package func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
         isChanged = true
         let cursor = try Cursor(pointer, database, mapPageSize: nil)
         defer { cursor.close() }
@@ -124,7 +124,7 @@ extension Environment {
     ///
     /// Waits while another thread or process writes. If `body` throws, the transaction is aborted and changes nothing. Do not
     /// nest calls: a thread that calls it inside `body` waits for itself.
-    public func write<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
+    package func write<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
         var begun: OpaquePointer?
         try check(.begin, of: .environment(pointer)) { mdb_txn_begin(pointer, nil, 0, &begun) }
         guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
@@ -167,7 +167,7 @@ extension Environment {
     }
 
     /// Opens sub-databases in a read transaction of their own, so that the handles stay valid after `body` returns.
-    public func openDatabases<R>(_ body: (HandleTransaction) throws -> R) throws -> R {
+    package func openDatabases<R>(_ body: (HandleTransaction) throws -> R) throws -> R {
         let begun = try takingSlot { () throws(LMDBError) in try beginCounted().pointer }
         defer { readers.withLock { $0.live -= 1 } }
         let result: R
@@ -185,7 +185,7 @@ extension Environment {
 
 /// A read transaction in which sub-databases are opened. It is not `Sendable`, and is valid only in
 /// ``Environment/openDatabases(_:)``.
-public struct HandleTransaction {
+package struct HandleTransaction {
     // Right because the transaction outlives the body that uses it.
     let pointer: OpaquePointer
     private let environment: Environment
@@ -196,7 +196,7 @@ public struct HandleTransaction {
     }
 
     /// Opens a sub-database. Returns nil if it does not exist.
-    public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database? {
+    package func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database? {
         guard let opened = try openDatabase(pointer, named: name, kind) else { return nil }
         environment.note(opened, named: name, kind: kind)
         return opened
@@ -212,17 +212,17 @@ public struct HandleTransaction {
     }
 
     /// Returns the value of a number key, or nil if the key does not exist. The bytes are valid inside the body.
-    public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    package func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database: database, key: key)
     }
 
     /// Returns the value of a key of bytes, or nil if the key does not exist. The bytes are valid inside the body.
-    public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    package func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database: database, key: key)
     }
 
     /// Returns the page and entry counts of a sub-database.
-    public func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
+    package func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
         try databaseStatistics(pointer, database)
     }
 }
