@@ -163,6 +163,9 @@ package final class Environment: @unchecked Sendable {
         return true
     }
 
+    /// Whether the file is open. It is closed while the environment is suspended.
+    package var isOpen: Bool { !isClosed.load(ordering: .acquiring) }
+
     /// Opens the file again after ``suspend()``. Handles of sub-databases stay valid.
     /// - Parameter reopened: A new environment of the same file, which becomes this one and must not be used any more.
     /// - Throws: ``LMDBError`` `.notFound` if the file does not have the sub-databases that were open. The file stays closed.

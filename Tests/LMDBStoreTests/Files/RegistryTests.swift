@@ -1,4 +1,6 @@
 import Dispatch
+import Foundation
+import Platform
 import StoreInterface
 import StoreModel
 import Synchronization
@@ -25,6 +27,27 @@ import Testing
             #expect(done.wait(timeout: .now() + 600) == .success)
         }
         #expect(try used.store().snapshot().count(StoreQuery(entity: Samples.track)) == 4)
+    }
+
+    /// Catches: a new file that is taken for the removed file of a suspended store, because the system has given it the number of that file.
+    @Test func `a file with the number of a removed one is not the store that had that`() throws {
+        let removed = try Scratch()
+        let suspended = try removed.store()
+        _ = try suspended.insertTracks(1)
+        let number = try FileIdentity.of(path: removed.url.path)
+        try suspended.suspend()
+        try FileManager.default.removeItem(at: removed.url)
+        var hadNumber = false
+        for _ in 0..<50 where !hadNumber {
+            let other = try Scratch()
+            let store = try other.store()
+            hadNumber = try FileIdentity.of(path: other.url.path) == number
+            #expect(store !== suspended && store.identity != suspended.identity)
+            _ = try store.insertTracks(2)
+            #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 2)
+        }
+        let error = #expect(throws: StoreError.self) { try suspended.snapshot() }
+        #expect(error?.code == .fileReplaced)
     }
 
     @Test func whoOpensAFileThatIsWorkedOnWaits() throws {
