@@ -26,8 +26,8 @@ public struct CSVParser: Sendable {
 
     /// The bytes from the beginning of the record on, as far as they are read.
     private var bytes: [UInt8]
-    /// The file that the bytes are read from, and the place of the next ones; nil if all are read.
-    private var rest: (input: CSVInput, place: Int)?
+    /// The file that the bytes are read from, and the offset of the next ones; nil if all are read.
+    private var rest: (input: CSVInput, offset: Int)?
     private let file: String
     private let delimiter: UInt8
     /// The number of bytes that are read from a file at once, at least.
@@ -86,15 +86,15 @@ public struct CSVParser: Sendable {
 
     /// Reads the next part of the file, and drops the bytes before the position.
     private mutating func readPart() throws {
-        guard let (input, place) = rest else { return }
+        guard let (input, offset) = rest else { return }
         bytes.removeFirst(position)
         position = 0
         // A long record is read in few parts, because each is parsed from the beginning of the record.
         let wanted = max(partSize, bytes.count)
         do {
-            let part = try input.read(wanted, at: place)
+            let part = try input.read(wanted, at: offset)
             bytes += part
-            rest = part.isEmpty ? nil : (input, place + part.count)
+            rest = part.isEmpty ? nil : (input, offset + part.count)
         } catch {
             throw DatasetError("\(file):\(line): cannot be read: \(error); check the disk")
         }
@@ -195,10 +195,10 @@ private final class CSVInput: Sendable {
 
     deinit { file.close() }
 
-    /// Returns bytes from a place on: as many as are wanted, or fewer at the end of the file.
-    func read(_ count: Int, at place: Int) throws -> [UInt8] {
+    /// Returns bytes from an offset on: as many as are wanted, or fewer at the end of the file.
+    func read(_ count: Int, at offset: Int) throws -> [UInt8] {
         try Array(unsafeUninitializedCapacity: count) { buffer, read in
-            read = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: place)
+            read = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
         }
     }
 }

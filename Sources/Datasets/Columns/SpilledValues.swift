@@ -17,8 +17,8 @@ struct SpilledValues: Sendable {
         var count: Int
         /// The bytes, which the system reads when they are needed.
         var bytes: Data
-        /// The places of the values whose positions in the segment are multiples of ``SpilledValues/step``.
-        var places: [Int]
+        /// The first bytes of the values whose positions in the segment are multiples of ``SpilledValues/step``.
+        var offsets: [Int]
     }
 
     fileprivate static let step = 16
@@ -31,7 +31,7 @@ struct SpilledValues: Sendable {
         let segment = segments.last { $0.first <= position } ?? segments[0]
         let own = position - segment.first
         return segment.bytes.withUnsafeBytes { bytes in
-            var reader = ValueReader(bytes: bytes, place: segment.places[own / Self.step])
+            var reader = ValueReader(bytes: bytes, offset: segment.offsets[own / Self.step])
             for _ in 0..<own % Self.step { reader.skip() }
             return reader.next()
         }
@@ -39,24 +39,24 @@ struct SpilledValues: Sendable {
 }
 
 extension SpilledValues {
-    /// The place of a value: its file, the number of values before it there, and its first byte.
-    struct Place {
+    /// The next value of an iteration: its file, the number of values before it there, and its first byte.
+    struct Cursor {
         fileprivate var segment = 0
         fileprivate var row = 0
-        fileprivate var byte = 0
+        fileprivate var offset = 0
     }
 
-    /// Returns the value at a place, and moves the place to the next one; nil at the end.
-    func next(_ place: inout Place) -> Value? {
-        guard place.segment < segments.count else { return nil }
-        let segment = segments[place.segment]
+    /// Returns the value at a cursor, and moves the cursor to the next one; nil at the end.
+    func next(_ cursor: inout Cursor) -> Value? {
+        guard cursor.segment < segments.count else { return nil }
+        let segment = segments[cursor.segment]
         let value = segment.bytes.withUnsafeBytes { bytes in
-            var reader = ValueReader(bytes: bytes, place: place.byte)
-            defer { place.byte = reader.place }
+            var reader = ValueReader(bytes: bytes, offset: cursor.offset)
+            defer { cursor.offset = reader.offset }
             return reader.next()
         }
-        place.row += 1
-        if place.row == segment.count { place = Place(segment: place.segment + 1) }
+        cursor.row += 1
+        if cursor.row == segment.count { cursor = Cursor(segment: cursor.segment + 1) }
         return value
     }
 }
@@ -70,16 +70,18 @@ final class SpillWriter {
     private var result = SpilledValues()
     private var writer: LargeDataWriter?
     private var buffer = Data()
-    private var places: [Int] = []
+    private var offsets: [Int] = []
     private var countOfSegment = 0
+
+    /// The number of bytes of the current segment.
+    private var byteCount: Int { (writer?.byteCount ?? 0) + buffer.count }
 
     init(_ scratch: ScratchSpace) { self.scratch = scratch }
 
     /// - Throws: `StoreError` if there is no room.
     func append(_ value: Value) throws {
-        let place = (writer?.byteCount ?? 0) + buffer.count
-        if place > scratch.bytesPerFile { try endSegment() }
-        if countOfSegment.isMultiple(of: SpilledValues.step) { places.append((writer?.byteCount ?? 0) + buffer.count) }
+        if byteCount > scratch.bytesPerFile { try endSegment() }
+        if countOfSegment.isMultiple(of: SpilledValues.step) { offsets.append(byteCount) }
         ValueReader.append(value, to: &buffer)
         countOfSegment += 1
         result.count += 1
@@ -104,10 +106,11 @@ final class SpillWriter {
         try flush()
         result.segments.append(
             SpilledValues.Segment(
-                first: result.count - countOfSegment, count: countOfSegment, bytes: try writer?.finish() ?? Data(), places: places
+                first: result.count - countOfSegment, count: countOfSegment, bytes: try writer?.finish() ?? Data(),
+                offsets: offsets
             ))
         writer = nil
-        (places, countOfSegment) = ([], 0)
+        (offsets, countOfSegment) = ([], 0)
     }
 }
 
@@ -117,7 +120,7 @@ private struct ValueReader {
 
     /// Valid while the reader exists, which is inside a call of `withUnsafeBytes`.
     let bytes: UnsafeRawBufferPointer
-    var place: Int
+    var offset: Int
 
     static func append(_ value: Value, to bytes: inout Data) {
         func add(_ tag: Tag, _ number: some BitwiseCopyable) {
@@ -141,31 +144,31 @@ private struct ValueReader {
         }
     }
 
-    /// Returns the tag at the place, and moves after it.
+    /// Returns the tag at the offset, and moves after it.
     private mutating func tag() -> Tag {
-        defer { place += 1 }
-        guard let tag = Tag(rawValue: bytes[place]) else {
+        defer { offset += 1 }
+        guard let tag = Tag(rawValue: bytes[offset]) else {
             preconditionFailure("a temporary file was written by another program")
         }
         return tag
     }
 
     private mutating func number<Number: BitwiseCopyable>(_: Number.Type) -> Number {
-        defer { place += MemoryLayout<Number>.size }
-        return bytes.loadUnaligned(fromByteOffset: place, as: Number.self)
+        defer { offset += MemoryLayout<Number>.size }
+        return bytes.loadUnaligned(fromByteOffset: offset, as: Number.self)
     }
 
     private mutating func content() -> UnsafeRawBufferPointer {
         let count = number(Int.self)
-        defer { place += count }
-        return UnsafeRawBufferPointer(rebasing: bytes[place..<place + count])
+        defer { offset += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
     }
 
     mutating func skip() {
         switch tag() {
         case .null, .no, .yes: break
-        case .int, .uint, .double, .reference: place += 8
-        case .uuid: place += 16
+        case .int, .uint, .double, .reference: offset += 8
+        case .uuid: offset += 16
         case .string, .data: _ = content()
         }
     }

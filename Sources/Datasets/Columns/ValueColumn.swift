@@ -3,8 +3,8 @@ import StoreModel
 
 /// The values of one column of a table, in the order of its rows.
 ///
-/// A long column of an import is in an unnamed temporary file, and takes about a byte of memory per value. Reading a value from there
-/// decodes up to 16 of them.
+/// A long column of an import is in an unnamed temporary file, and takes about half a byte of memory per value. Reading one value from
+/// there skips up to 15 of them; iterating decodes each once.
 public struct ValueColumn: Sendable {
     fileprivate enum Storage: Sendable {
         case array([Value])
@@ -12,7 +12,7 @@ public struct ValueColumn: Sendable {
     }
 
     private var storage: Storage
-    /// The place for columns that are made of this one; nil if they stay in memory.
+    /// Where columns that are made of this one are stored; nil if they stay in memory.
     let scratch: ScratchSpace?
 
     /// Creates a column in memory.
@@ -78,7 +78,7 @@ extension ValueColumn: Sequence {
     public struct Iterator: IteratorProtocol {
         fileprivate let storage: Storage
         fileprivate var row = 0
-        fileprivate var place = SpilledValues.Place()
+        fileprivate var cursor = SpilledValues.Cursor()
 
         /// Returns the value of the next row; nil after the last.
         public mutating func next() -> Value? {
@@ -87,7 +87,7 @@ extension ValueColumn: Sequence {
                 guard row < values.count else { return nil }
                 defer { row += 1 }
                 return values[row]
-            case .file(let values): return values.next(&place)
+            case .file(let values): return values.next(&cursor)
             }
         }
     }

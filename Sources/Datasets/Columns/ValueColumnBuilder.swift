@@ -7,7 +7,7 @@ import StoreModel
     import Foundation
 #endif
 
-/// The place for columns that are too long for memory.
+/// Where columns that are too long for memory are stored.
 struct ScratchSpace: Sendable {
     /// The folder of the temporary files, which have no names.
     var folder: URL
@@ -27,7 +27,7 @@ struct ValueColumnBuilder {
     private var byteCount = 0
     private var spill: SpillWriter?
 
-    /// - Parameter scratch: The place for a long column; nil if it stays in memory.
+    /// - Parameter scratch: Where a long column is stored; nil if it stays in memory.
     init(_ scratch: ScratchSpace?) { self.scratch = scratch }
 
     /// - Throws: `StoreError` if there is no room for a temporary file.

@@ -120,7 +120,7 @@ extension SQLiteTable {
     static func all(in database: DatabaseReader) throws -> [SQLiteTable] { try SQLiteCatalog(database).tables }
 
     /// Returns the values of every row, by column.
-    /// - Parameter scratch: The place for long columns; nil if all stay in memory.
+    /// - Parameter scratch: Where long columns are stored; nil if all stay in memory.
     func content(in database: DatabaseReader, order: String? = nil, scratch: ScratchSpace?) throws -> SQLiteContent {
         var builders = columns.indices.map { ValueColumnBuilder($0 < ScratchSpace.maximumFiles ? scratch : nil) }
         var badTexts = columns.map { _ in 0 }

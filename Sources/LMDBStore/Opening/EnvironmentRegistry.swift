@@ -62,7 +62,7 @@ enum EnvironmentRegistry {
                     "\(path) cannot be opened: another file has replaced a file that is still open in this process. Close that store first"
                 )
             }
-            if let file { try table.forgetRemoved(file, path) }
+            if let file { table.forgetRemoved(file, path) }
             let openFiles = table.entries.count
             guard let file, let entry = table.entries[file], !entry.environment.isOfForkedParent else {
                 return .claimed(claims, left: nil, openFiles: openFiles)
@@ -163,11 +163,11 @@ extension EnvironmentRegistry.Table {
 
     /// Removes the entry of a suspended store whose file was removed. A closed file does not keep its identity, and the system may have given
     /// it to the file at this path. The store refuses to open its file again.
-    fileprivate mutating func forgetRemoved(_ file: FileIdentity, _ path: String) throws {
-        guard let entry = entries[file], entry.path != path, !entry.environment.isOpen,
-            try FileIdentity.of(path: entry.path) != file
-        else { return }
-        entries[file] = nil
+    fileprivate mutating func forgetRemoved(_ file: FileIdentity, _ path: String) {
+        guard let entry = entries[file], entry.path != path, !entry.environment.isOpen else { return }
+        // If the system does not say where the path leads, the store cannot open its file either.
+        let present = try? FileIdentity.of(path: entry.path)
+        if present != file { entries[file] = nil }
     }
 
     /// Removes claims that a fork has inherited from threads of its parent.

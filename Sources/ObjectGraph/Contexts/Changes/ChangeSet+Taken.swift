@@ -15,17 +15,17 @@ extension ChangeSet {
             }
         }
         var limited = self
-        limited.entities = parted { known[$0]?[$1] ?? 0 }.inside
+        limited.entities = entities(within: { known[$0]?[$1] ?? 0 })
         limited.links = links.filter { link in other.links.contains { $0.link == link.link } }
         return limited
     }
 
-    /// Divides the changes of objects by masks of slots, per entity and page. O(pages).
-    func parted(by mask: (_ entity: Int, _ page: UInt64) -> UInt64) -> (inside: [EntityChange], outside: [EntityChange]) {
-        func pages(_ change: EntityChange, _ mask: (UInt64) -> UInt64) -> EntityChange? {
+    /// Returns the changes of the objects whose slots are in a mask, per entity and page. O(pages).
+    func entities(within mask: (_ entity: Int, _ page: UInt64) -> UInt64) -> [EntityChange] {
+        entities.compactMap { change in
             let kept = change.pages.compactMap { page -> PageChange? in
                 var page = page
-                let mask = mask(page.number)
+                let mask = mask(change.entity, page.number)
                 page.inserted &= mask
                 page.updated &= mask
                 page.deleted &= mask
@@ -33,9 +33,5 @@ extension ChangeSet {
             }
             return kept.isEmpty ? nil : EntityChange(entity: change.entity, pages: kept)
         }
-        return (
-            entities.compactMap { change in pages(change) { mask(change.entity, $0) } },
-            entities.compactMap { change in pages(change) { ~mask(change.entity, $0) } }
-        )
     }
 }

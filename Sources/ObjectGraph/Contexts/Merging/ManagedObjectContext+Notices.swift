@@ -184,11 +184,13 @@ extension ManagedObjectContext {
     private func comparing(_ changes: ChangeSet?, saved: ChangeSet) -> (changes: ChangeSet?, saved: ChangeSet) {
         guard layerStack.hasTakenLayers, let changes, !changes.entities.isEmpty else { return (changes, saved) }
         let taken = layerStack.taken
-        let parts = changes.parted { entity, page in
+        func ownSlots(_ entity: Int, _ page: UInt64) -> UInt64 {
             taken.reduce(0) { $0 | ($1.entity(entity)?.pages[page]?.touched ?? 0) }
         }
         var (others, own) = (changes, changes)
-        (others.entities, own.entities, own.links) = (parts.outside, parts.inside, [])
+        own.entities = changes.entities(within: ownSlots)
+        own.links = []
+        others.entities = changes.entities(within: { ~ownSlots($0, $1) })
         return (others, saved.isEmpty ? own : ChangeSet.union([saved, own]))
     }
 
