@@ -148,7 +148,9 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// Writes a copy of the newest state to a new file without free space. Readers and writers continue. Space that they free
     /// meanwhile is reused only afterwards. The copy gets its name when it is complete, on disk and verified.
     ///
-    /// - Parameter progress: A closure called with the part of the work that is done, from 0 to 1, on a background thread.
+    /// - Parameters:
+    ///   - url: The file to create.
+    ///   - progress: A closure called with the part of the work that is done, from 0 to 1, on a background thread.
     /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists, `.inputOutput`, `.damaged`; `CancellationError`.
     func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void) async throws
 }

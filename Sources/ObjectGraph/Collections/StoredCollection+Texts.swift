@@ -9,7 +9,9 @@ extension StoredCollection {
     /// Returns the parts of a key as texts; nil for a type of keys that only its program knows, and for damaged bytes.
     ///
     /// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001. Data is hexadecimal digits.
-    /// - Parameter name: A closure that returns the text of an object's id. By default, that is the description of the id.
+    /// - Parameters:
+    ///   - bytes: The key as it is stored.
+    ///   - name: A closure that returns the text of an object's id. By default, that is the description of the id.
     public func texts(ofKey bytes: Data, naming name: @escaping (ObjectID) -> String = { $0.description }) -> [String]? {
         guard let parts = keyParts(naming: name) else { return nil }
         var rest = ArraySlice(bytes)
