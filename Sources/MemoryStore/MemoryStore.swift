@@ -66,11 +66,16 @@ public final class MemoryStore: ObjectStore {
 
     /// Checks references, links, one-to-one relationships, unique values, the indexes against the objects in both directions,
     /// and the history. Returns at most 200 findings.
-    public func verify() throws -> [VerificationFinding] {
+    public func verify(cancellation: Cancellation) throws -> [VerificationFinding] {
         let state = state.withLock { $0 }
-        let found = try RelationCheck.problems(MemorySnapshot(schema: schema, state: state)) + state.problems(schema)
+        let related = try RelationCheck.problems(MemorySnapshot(schema: schema, state: state), cancellation.part(0...0.5))
+        let found = related + state.problems(schema)
+        try cancellation.part(0.5...1).step(1, of: 1)
         return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
     }
+
+    /// Checks everything, as ``verify(cancellation:)``, without a way to cancel.
+    public func verify() throws -> [VerificationFinding] { try verify(cancellation: Cancellation()) }
 
     /// Returns 0, because there is no file.
     public func fileBytes() throws -> Int { 0 }

@@ -90,6 +90,9 @@ public protocol ObjectStore: AnyObject, Sendable {
     ///
     /// The default checks references, one-to-one relationships and unique values by reading each object of a snapshot.
     func verify() throws -> [VerificationFinding]
+    /// Checks everything, as ``verify()``, and reports the progress. The default calls ``verify()``, which it cannot end.
+    /// - Throws: `CancellationError` soon after the cancellation.
+    func verify(cancellation: Cancellation) throws -> [VerificationFinding]
     /// Returns the size of the file or files in bytes; 0 in memory.
     func fileBytes() throws -> Int
     /// Returns the size of each table of the store in the newest state. The default knows none.

@@ -132,6 +132,10 @@ package struct TreeCheck {
     private var isStore = false
     private var findings: [String] = []
     private var freeLists: [[UInt8]] = []
+    private let isWanted: (_ pages: UInt64, _ total: UInt64) -> Bool
+    private var pagesRead: UInt64 = 0
+    /// Whether the caller has ended the check.
+    private var isStopped = false
 
     /// Returns the faults, in words. Returns nil if the commit was overwritten before or during the check. In that case, call
     /// again with a newer commit.
@@ -140,10 +144,13 @@ package struct TreeCheck {
     ///   - transaction: A commit that a read transaction keeps; nil for the newest.
     ///   - readAtOpening: The name of a tree that is checked whole in every scope.
     ///   - isWritten: Whether another process may be writing the file. It then may have pages that no commit has yet.
+    ///   - isWanted: Called during the check with the pages that are read, and the pages of the file. If it returns false, the check ends,
+    ///     and its result says nothing.
     ///
     /// O(pages in scope), each read once. Memory: one bit per page.
     package static func findings(
-        path: String, transaction: UInt64? = nil, scope: Scope, readAtOpening: String? = nil, isWritten: Bool = false
+        path: String, transaction: UInt64? = nil, scope: Scope, readAtOpening: String? = nil, isWritten: Bool = false,
+        isWanted: @escaping (_ pages: UInt64, _ total: UInt64) -> Bool = { _, _ in true }
     ) throws(LMDBError) -> [String]? {
         guard let meta = try MetaPages.commit(transaction, path: path) else { return nil }
         let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
@@ -153,15 +160,20 @@ package struct TreeCheck {
         // in use show it.
         let pages = UInt64(size / meta.pageSize)
         let scope = !isWritten && pages > meta.lastPage + 1 && pages <= pagesToReadAll ? Scope.everything : scope
-        var check = TreeCheck(file: file, meta: meta, scope: scope, readAtOpening: readAtOpening, byteCount: size)
+        var check = TreeCheck(
+            file: file, meta: meta, scope: scope, readAtOpening: readAtOpening, byteCount: size, isWanted: isWanted)
         check.walk()
         // Without a reader that keeps the pages, another process may have reused them.
         if transaction == nil, !check.findings.isEmpty, try MetaPages.commit(nil, path: path) != meta { return nil }
         return check.findings
     }
 
-    private init(file: OpenFile, meta: MetaPages, scope: Scope, readAtOpening: String?, byteCount: Int) {
+    private init(
+        file: OpenFile, meta: MetaPages, scope: Scope, readAtOpening: String?, byteCount: Int,
+        isWanted: @escaping (_ pages: UInt64, _ total: UInt64) -> Bool
+    ) {
         self.readAtOpening = readAtOpening
+        self.isWanted = isWanted
         self.file = file
         self.meta = meta
         self.scope = scope
@@ -273,6 +285,8 @@ package struct TreeCheck {
     }
 
     private mutating func page(_ number: UInt64, _ owner: String) -> [UInt8]? {
+        pagesRead += 1
+        if pagesRead & 63 == 0, !isWanted(pagesRead, filePages) { isStopped = true }
         var bytes = [UInt8](repeating: 0, count: meta.pageSize)
         let got = bytes.withUnsafeMutableBytes { try? file.read(into: $0, at: Int(number) * meta.pageSize) }
         guard got == meta.pageSize else {
@@ -293,7 +307,7 @@ package struct TreeCheck {
     // MARK: Trees
 
     private mutating func tree(_ root: UInt64, owner: String, level: Int, rules: Rules) {
-        guard root != Self.none, findings.count < Self.mostFindings else { return }
+        guard root != Self.none, findings.count < Self.mostFindings, !isStopped else { return }
         guard level < Self.mostLevels else { return report("\(owner) is deeper than a tree can be") }
         if rules.isFreeList, !mayReadFreeList(pages: 1) { return }
         guard take(root, count: 1, owner), let bytes = page(root, owner) else { return }

@@ -13,8 +13,12 @@ struct Verifier {
     private var presence: [[UInt64: UInt64]] = []
     /// The number of packed pages whose rest is in `tails`.
     private var splitPages = 0
+    private let cancellation: Cancellation
 
-    init(_ snapshot: LMDBSnapshot) { self.snapshot = snapshot }
+    init(_ snapshot: LMDBSnapshot, _ cancellation: Cancellation) {
+        self.snapshot = snapshot
+        self.cancellation = cancellation
+    }
 
     private var store: LMDBStore { snapshot.store }
     private var schema: StoreSchema { snapshot.schema }
@@ -27,16 +31,41 @@ struct Verifier {
     mutating func run() throws {
         store.dictionaries.forget()
         try checkMeta()
+        let total = try schema.entities.indices.reduce(0) { try $0 + pageCount($1) }
+        var before = 0
         for entity in schema.entities.indices {
-            try checkPages(entity)
+            try checkPages(entity, Pages(progress: cancellation.part(0.25...0.5), before: before, total: total))
             try checkLeases(entity)
+            before += presence[entity].count
         }
-        for entity in schema.entities.indices where !isFull { try checkObjects(entity) }
-        if !isFull { for problem in try RelationCheck.problems(snapshot) { note(problem) } }
-        for link in schema.links.indices where !isFull { try checkLink(link) }
+        before = 0
+        for entity in schema.entities.indices where !isFull {
+            try checkObjects(entity, Pages(progress: cancellation.part(0.5...0.75), before: before, total: total))
+            before += presence[entity].count
+        }
+        if !isFull { for problem in try RelationCheck.problems(snapshot, cancellation.part(0.75...0.9)) { note(problem) } }
+        for link in schema.links.indices where !isFull {
+            try checkLink(link)
+            try cancellation.part(0.9...1).step(link + 1, of: schema.links.count + 1)
+        }
         try checkHistory()
         let tails = try store.mappingErrors { try store.tails.count(in: snapshot.transaction) }
         if tails != splitPages { note("tails: has \(tails) entries for \(splitPages) packed pages") }
+    }
+
+    /// A pass over the pages of all entities, at the first page of one of them.
+    private struct Pages {
+        let progress: WorkPart
+        /// The pages of the entities before.
+        let before: Int
+        /// The pages of all entities.
+        let total: Int
+
+        func step(_ position: Int) throws { try progress.step(before + position, of: total) }
+    }
+
+    private func pageCount(_ entity: Int) throws -> Int {
+        try store.mappingErrors { try snapshot.transaction.statistics(store.tables.pages[entity]).entries }
     }
 
     private func contains(_ entity: Int, _ key: ObjectKey) -> Bool {
@@ -57,13 +86,16 @@ struct Verifier {
 
     // MARK: Pages
 
-    private mutating func checkPages(_ entity: Int) throws {
+    private mutating func checkPages(_ entity: Int, _ pages: Pages) throws {
         let name = schema.entities[entity].name
         var found: [UInt64: UInt64] = [:]
         var problems: [String] = []
         var split = 0
+        var position = 0
         var large = LargeValueCheck(snapshot, entity)
         try snapshot.forEachPage(entity) { number, bytes in
+            position += 1
+            try pages.step(position)
             if PackedPage.missingByteCount(bytes) > 0 { split += 1 }
             do {
                 try store.withPage(bytes, entity: entity, number: number, for: .verifying, check: .full, in: snapshot) { page in
@@ -89,11 +121,12 @@ struct Verifier {
 
     // MARK: Objects against indexes and references
 
-    private mutating func checkObjects(_ entity: Int) throws {
+    private mutating func checkObjects(_ entity: Int, _ pages: Pages) throws {
         let indexes = store.tables.indexes[entity].filter(snapshot.isReady)
         guard !indexes.isEmpty else { return }
         var counts = [Int](repeating: 0, count: indexes.count)
-        for (number, mask) in presence[entity].sorted(by: { $0.key < $1.key }) where !isFull {
+        for (done, (number, mask)) in presence[entity].sorted(by: { $0.key < $1.key }).enumerated() where !isFull {
+            try pages.step(done)
             guard let page = try snapshot.page(entity, number) else { continue }
             for (position, index) in indexes.enumerated() {
                 for slot in SlotIterator(mask) {

@@ -93,11 +93,18 @@ extension DerivedColumns {
     private static let findingsPerColumn = 100
 
     /// Compares every derived value of a state with the values that it is derived from. O(objects of their entities).
-    func findings(in snapshot: any StoreSnapshot, _ store: StoreIdentity) throws -> [VerificationFinding] {
+    /// - Parameters:
+    ///   - snapshot: The state.
+    ///   - store: The identity in the objects' ids.
+    ///   - willReadPage: Called before each page. An error ends the check.
+    func findings(
+        in snapshot: any StoreSnapshot, _ store: StoreIdentity, _ willReadPage: () throws -> Void
+    ) throws -> [VerificationFinding] {
         var findings: [VerificationFinding] = []
         for column in columns {
             var found = 0
             for number in try snapshot.pageNumbers(column.entity) {
+                try willReadPage()
                 guard found < Self.findingsPerColumn, let page = try snapshot.page(column.entity, number) else { continue }
                 for slot in SlotIterator(page.presence) {
                     let key = PageAddress.key(page: number, slot: slot)

@@ -5,6 +5,8 @@ import StoreModel
 struct OrderVerification {
     let snapshot: any StoreSnapshot
     let rules: RelationshipRules
+    /// Called before each page. An error ends the check.
+    let willReadPage: () throws -> Void
 
     /// Returns the positions that no version of this format has, and those in many-to-many relationships that have no pair. O(store).
     func findings() throws -> [VerificationFinding] {
@@ -44,6 +46,7 @@ struct OrderVerification {
 
     private func forEachObject(of entity: Int, _ body: (ObjectKey, any StorePage, Int) throws -> Void) throws {
         for number in try snapshot.pageNumbers(entity) {
+            try willReadPage()
             guard let page = try snapshot.page(entity, number) else { continue }
             for slot in SlotIterator(page.presence) { try body(PageAddress.key(page: number, slot: slot), page, slot) }
         }

@@ -25,4 +25,25 @@ extension SQLiteConnection {
         do { try run("BEGIN IMMEDIATE") } catch let error as StoreError where error.code == .inUseElsewhere { return false }
         return true
     }
+
+    /// Runs a long statement, which SQLite interrupts after the cancellation. The caller holds the lock.
+    /// - Throws: `CancellationError` after the cancellation.
+    func cancelled<R>(by cancellation: Cancellation, _ body: () throws -> R) throws -> R {
+        guard let handle = openHandle else { throw StoreError.closed(path) }
+        // The flag outlives the handler, which is removed before this function returns.
+        let flag = Unmanaged.passUnretained(cancellation).toOpaque()
+        sqlite3_progress_handler(
+            handle, Self.stepsBetweenChecks,
+            { flag in flag.map { Unmanaged<Cancellation>.fromOpaque($0).takeUnretainedValue().isSet } ?? false ? 1 : 0 }, flag)
+        defer { sqlite3_progress_handler(handle, 0, nil, nil) }
+        do {
+            return try body()
+        } catch {
+            try cancellation.check()
+            throw error
+        }
+    }
+
+    /// The number of steps of SQLite's machine, and of pages of its check, between two looks at a flag.
+    private static let stepsBetweenChecks: Int32 = 1000
 }

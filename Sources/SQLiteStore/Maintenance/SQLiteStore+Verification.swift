@@ -6,12 +6,16 @@ extension SQLiteStore {
     /// relationships, unique values, versions, types of values, and the history.
     ///
     /// Reads the whole file in one snapshot. Returns at most 200 findings.
-    public func verify() throws -> [VerificationFinding] {
+    public func verify(cancellation: Cancellation) throws -> [VerificationFinding] {
         let reader = try reader(.snapshot)
         return try reader.connection.withLock {
-            var found = try reader.connection.texts("PRAGMA integrity_check").filter { $0 != "ok" }
-            found += try RelationCheck.problems(reader)
+            // SQLite does not tell how far its own check is.
+            var found = try reader.connection.cancelled(by: cancellation) {
+                try reader.connection.texts("PRAGMA integrity_check").filter { $0 != "ok" }
+            }
+            found += try RelationCheck.problems(reader, cancellation.part(0.4...0.8))
             for (number, entity) in schema.entities.enumerated() {
+                try cancellation.part(0.8...1).step(number, of: schema.entities.count)
                 found += try late(reader, number)
                 for (column, definition) in entity.columns.enumerated() {
                     found += try wrong(reader, entity: number, column: column, definition: definition)
@@ -22,6 +26,9 @@ extension SQLiteStore {
             return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
         }
     }
+
+    /// Checks everything, as ``verify(cancellation:)``, without a way to cancel.
+    public func verify() throws -> [VerificationFinding] { try verify(cancellation: Cancellation()) }
 
     private func late(_ reader: SQLiteSnapshot, _ entity: Int) throws -> [String] {
         try reader.read("SELECT id FROM \(layout.tables[entity]) WHERE version > ? ORDER BY id") { statement in

@@ -40,6 +40,14 @@ extension ObjectStore {
         try RelationCheck.problems(snapshot()).map { VerificationFinding($0) }
     }
 
+    /// Calls ``ObjectStore/verify()``. Blocks.
+    public func verify(cancellation: Cancellation) throws -> [VerificationFinding] {
+        try cancellation.check()
+        let findings = try verify()
+        try cancellation.part(0...1).step(1, of: 1)
+        return findings
+    }
+
     /// Returns nil, the default for stores that finish their migration when they are opened.
     public func continueMigration() throws -> MigrationProgress? { nil }
 

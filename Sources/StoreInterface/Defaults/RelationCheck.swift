@@ -3,7 +3,7 @@ import StoreModel
 /// A check of one snapshot for dangling references, one-to-one relationships whose ends disagree, and duplicates of unique
 /// values. This is the part of ``ObjectStore/verify()`` that all stores share.
 ///
-/// It reads each object once, and each one-to-one end twice. It needs 16 bytes per page, plus 16 bytes per object and unique
+/// It reads each object once, and each one-to-one end twice. It needs 24 bytes per page, plus 16 bytes per object and unique
 /// attribute of one entity at a time. It uses no index, so that a wrong index hides no fault. Unreadable data is left to the
 /// store's own checks.
 package struct RelationCheck {
@@ -22,18 +22,29 @@ package struct RelationCheck {
     }
 
     private let snapshot: any StoreSnapshot
+    /// The numbers of the pages, per entity.
+    private let pages: [[UInt64]]
     /// The occupied slots of each page, per entity.
     private var presence: [[UInt64: UInt64]] = []
+    private let progress: WorkPart
+    /// The pages that were read in one of the two passes.
+    private var pagesRead = 0
     private var problems: [String] = []
 
     private var schema: StoreSchema { snapshot.schema }
     private var isFull: Bool { problems.count >= Self.maximumFindings }
 
-    private init(_ snapshot: any StoreSnapshot) { self.snapshot = snapshot }
+    private init(_ snapshot: any StoreSnapshot, _ progress: WorkPart) throws {
+        self.snapshot = snapshot
+        self.progress = progress
+        pages = try snapshot.schema.entities.indices.map { try snapshot.pageNumbers($0) }
+    }
 
     /// Returns the faults, one sentence each.
-    package static func problems(_ snapshot: any StoreSnapshot) throws -> [String] {
-        var check = Self(snapshot)
+    package static func problems(
+        _ snapshot: any StoreSnapshot, _ progress: WorkPart = Cancellation().part(0...1)
+    ) throws -> [String] {
+        var check = try Self(snapshot, progress)
         for entity in snapshot.schema.entities.indices { try check.addPresence(of: entity) }
         for entity in snapshot.schema.entities.indices where !check.isFull { try check.check(entity) }
         return Array(check.problems.prefix(maximumFindings))
@@ -52,10 +63,16 @@ package struct RelationCheck {
 
     private mutating func addPresence(of entity: Int) throws {
         var found: [UInt64: UInt64] = [:]
-        for number in try snapshot.pageNumbers(entity) {
+        for number in pages[entity] {
+            try countPage()
             found[number] = try Self.readable { try snapshot.page(entity, number)?.presence ?? 0 } ?? .max
         }
         presence.append(found)
+    }
+
+    private mutating func countPage() throws {
+        pagesRead += 1
+        try progress.step(pagesRead, of: 2 * pages.reduce(0) { $0 + $1.count })
     }
 
     private func exists(_ entity: Int, _ key: ObjectKey) -> Bool {
@@ -79,7 +96,8 @@ package struct RelationCheck {
         let unique = uniqueColumns(entity)
         guard !references.isEmpty || !unique.isEmpty else { return }
         var entries = [[UniqueEntry]](repeating: [], count: unique.count)
-        for number in presence[entity].keys.sorted() where !isFull {
+        for number in pages[entity] where !isFull {
+            try countPage()
             guard let page = try Self.readable({ try snapshot.page(entity, number) }) ?? nil else { continue }
             for slot in SlotIterator(presence[entity][number] ?? 0) where !isFull {
                 let key = PageAddress.key(page: number, slot: slot)

@@ -27,6 +27,25 @@ public final class Cancellation: Sendable {
 
     /// Throws `CancellationError` after ``cancel()``.
     public func check() throws {
-        if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
+        if isSet { throw CancellationError() }
+    }
+
+    /// Whether ``cancel()`` was called, for work that cannot throw where it asks.
+    package var isSet: Bool { isCancelled.load(ordering: .relaxed) }
+
+    /// Returns a part of the work, from one fraction of the whole to another.
+    package func part(_ range: ClosedRange<Double>) -> WorkPart { WorkPart(work: self, range: range) }
+}
+
+/// A part of long work, whose steps are reported as steps of the whole.
+package struct WorkPart: Sendable {
+    package let work: Cancellation
+    fileprivate let range: ClosedRange<Double>
+
+    /// Reports the steps of the part that are done. Throws `CancellationError` after the work was cancelled.
+    package func step(_ completed: Int, of total: Int) throws {
+        try work.check()
+        let fraction = total > 0 ? Double(completed) / Double(total) : 1
+        work.report(Int((range.lowerBound + (range.upperBound - range.lowerBound) * fraction) * 1000), of: 1000)
     }
 }

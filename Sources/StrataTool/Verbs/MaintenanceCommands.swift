@@ -24,7 +24,7 @@ struct VerifyCommand: StoreVerb {
                 let bar = ProgressBar("checking \(store.path)")
                 bar.showBusy()
                 defer { bar.finish() }
-                return try await store.container.coordinator.verify().map(\.description)
+                return try await store.container.coordinator.verify(progress: bar.update).map(\.description)
             }
         } catch let error as StoreError where error.code == .damaged {
             // Opening has found a fault. It reports the first one.

@@ -85,6 +85,24 @@ import Testing
         try await container.close()
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `verify reports the part that is done, and ends when its task is cancelled`(_ kind: StoreKind) async throws {
+        let (bed, container) = try await Self.filled(kind)
+        let parts = Mutex<[Double]>([])
+        let findings = try await container.coordinator.verify { part in parts.withLock { $0.append(part) } }
+        let found = parts.withLock { $0 }
+        #expect(findings.isEmpty && found.count > 2 && found.last == 1 && found == found.sorted(), "\(found)")
+        // An interrupted check leaves its snapshot's connection usable.
+        for _ in 0..<3 {
+            let cancellation = Cancellation()
+            cancellation.cancel()
+            #expect(throws: CancellationError.self) { try container.coordinator.store.verify(cancellation: cancellation) }
+        }
+        #expect(try await container.coordinator.verify().isEmpty)
+        try await container.close()
+        withExtendedLifetime(bed) {}
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `a copy whose task is cancelled while it reports leaves no file`(_ kind: StoreKind) async throws {
         let (bed, container) = try await Self.filled(kind)

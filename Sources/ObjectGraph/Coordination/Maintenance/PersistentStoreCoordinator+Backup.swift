@@ -52,7 +52,7 @@ extension PersistentStoreCoordinator {
     }
 
     /// Runs blocking work on a background queue. Cancelling the task cancels the work.
-    private func offExecutor<T: Sendable>(
+    func offExecutor<T: Sendable>(
         progress: @escaping @Sendable (Double) -> Void = { _ in }, _ body: @escaping @Sendable (Cancellation) throws -> T
     ) async throws -> T {
         let cancellation = Cancellation(progress: progress)

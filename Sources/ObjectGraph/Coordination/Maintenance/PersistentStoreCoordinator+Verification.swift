@@ -14,16 +14,26 @@ extension PersistentStoreCoordinator {
     /// ```swift
     /// for finding in try await container.coordinator.verify() { log(finding.description) }
     /// ```
+    /// - Parameter progress: A closure called with the part of the work that is done, from 0 to 1, on a background thread.
     /// - Returns: The findings; empty for a consistent store.
-    /// - Throws: `StoreError` if the store cannot be read, and `.closed` after the container was closed.
-    public func verify() async throws -> [VerificationFinding] {
+    /// - Throws: `StoreError` if the store cannot be read, and `.closed` after the container was closed. `CancellationError` soon after the
+    ///   task is cancelled.
+    public func verify(
+        progress: @escaping @Sendable (Double) -> Void = { _ in }
+    ) async throws -> [VerificationFinding] {
         try checkOpen()
-        return try await offExecutor { [store, rules = traits.rules, derived = writer.derived] in
-            let findings = try store.verify()
+        // The store's own check is most of the work.
+        return try await offExecutor(progress: { progress($0 * 0.9) }) {
+            [store, rules = traits.rules, derived = writer.derived] cancellation in
+            let findings = try store.verify(cancellation: cancellation)
             // Positions and derived values can be read only if the pages can.
             guard findings.isEmpty else { return findings }
-            let positions = try OrderVerification(snapshot: store.snapshot(), rules: rules).findings()
-            return try positions + (derived?.findings(in: store.snapshot(), store.identity) ?? [])
+            let snapshot = try store.snapshot()
+            let positions = try OrderVerification(snapshot: snapshot, rules: rules, willReadPage: cancellation.check).findings()
+            progress(0.95)
+            let wrong = try derived?.findings(in: snapshot, store.identity, cancellation.check) ?? []
+            progress(1)
+            return positions + wrong
         }
     }
 
