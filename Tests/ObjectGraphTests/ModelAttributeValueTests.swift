@@ -13,6 +13,7 @@ import Testing
 private enum Mood: String, AttributeValue { case calm, wild }
 private enum Level: Int8, AttributeValue { case low = -1, high = 1 }
 private struct Place: CodableAttribute, Equatable { var x: Int, name: String }
+private struct Share: CodableAttribute { var part: Double }
 
 /// Swift values are unchanged after they are stored in a column and read.
 @Suite struct ModelAttributeValueTests {
@@ -49,6 +50,11 @@ private struct Place: CodableAttribute, Equatable { var x: Int, name: String }
         keeps(Mood.calm, .wild)
         keeps(Level.low, .high)
         keeps(Place(x: 1, name: "here"))
+    }
+
+    @Test func `S173: a Codable attribute keeps numbers that JSON does not have`() {
+        #expect(Share(Share(part: .nan).storeValue)?.part.isNaN == true)
+        #expect(Share(Share(part: -.infinity).storeValue)?.part == -.infinity)
     }
 
     @Test func aValueOfAnotherStorageClassIsRefused() {

@@ -284,7 +284,7 @@ extension CodableAttribute {
 
     /// Creates the value by decoding JSON from `.data`. Returns nil if the bytes cannot be decoded.
     public init?(_ value: Value) {
-        guard case .data(let bytes) = value, let decoded = try? JSONDecoder().decode(Self.self, from: bytes) else {
+        guard case .data(let bytes) = value, let decoded = try? AttributeJSON.decode(Self.self, from: bytes) else {
             return nil
         }
         self = decoded
@@ -292,9 +292,7 @@ extension CodableAttribute {
 
     /// The value encoded as JSON. A value that cannot be encoded is a programmer error.
     public var storeValue: Value {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        do { return .data(try encoder.encode(self)) } catch {
+        do { return .data(try AttributeJSON.encode(self)) } catch {
             preconditionFailure("\(Self.self) cannot be encoded: \(error)")
         }
     }

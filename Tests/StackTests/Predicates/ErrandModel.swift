@@ -79,8 +79,20 @@ final class Person: PersistentModel {
     ]
 }
 
-enum ErrandKind: String, AttributeValue, CaseIterable, Codable, Sendable { case call, shop, write }
-enum ErrandPriority: Int, AttributeValue, Codable, Sendable { case low = 1, high = 5 }
+/// Ordered by effort: a call is the least, and shopping the most. The order of the raw values differs.
+enum ErrandKind: String, AttributeValue, CaseIterable, Codable, Comparable, Sendable {
+    case call, shop, write
+
+    private var effort: Int { [.call, .write, .shop].firstIndex(of: self) ?? 0 }
+
+    static func < (a: Self, b: Self) -> Bool { a.effort < b.effort }
+}
+
+enum ErrandPriority: Int, AttributeValue, Codable, Comparable, Sendable {
+    case low = 1, high = 5
+
+    static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
 
 struct ErrandPlace: CodableAttribute, Sendable {
     var city = ""

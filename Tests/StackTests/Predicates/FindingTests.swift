@@ -20,6 +20,9 @@ import Testing
         try await child.perform { context throws in
             #expect(try context.find(unique: \Errand.code, "a")?.code == "a")
             #expect(try context.find(unique: \Errand.code, "c") == nil)
+            // Objects without a code have no code in common.
+            context.insert("Errand")
+            #expect(try context.find(unique: \Errand.code, nil) == nil)
             let new = context.insert("Errand")
             new["code"] = .string("c")
             #expect(try context.find(unique: \Errand.code, "c")?.managedObject === new)

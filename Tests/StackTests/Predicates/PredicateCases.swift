@@ -45,6 +45,7 @@ enum PredicateCases {
 
     private static var comparisons: [PredicateCase] {
         let (limit, word, date, kind, raw) = (limit, word, date, ErrandKind.shop, "shop")
+        let (least, most) = (ErrandPriority.low, ErrandPriority.high)
         let days = [1, 2, 8]
         let from = 3...
         return [
@@ -69,12 +70,20 @@ enum PredicateCases {
             .init("($0.note ?? word) == word", .store, #Predicate { ($0.note ?? word) == word }),
             .init("$0.kind == kind", .store, #Predicate { $0.kind == kind }),
             .init("$0.kind.rawValue == raw", .store, #Predicate { $0.kind.rawValue == raw }),
+            .init("$0.kind < kind", .memory, #Predicate { $0.kind < kind }),
+            .init("($0.priority ?? least) >= most", .memory, #Predicate { ($0.priority ?? least) >= most }),
         ]
     }
 
     private static var texts: [PredicateCase] {
         let word = word
+        let query: String? = nil
         return [
+            .init(
+                "if let query { errand.title.contains(query) } else { true }", .once,
+                #Predicate { errand in
+                    if let query { errand.title.contains(query) } else { true }
+                }),
             .init("$0.title.contains(word)", .store, #Predicate { $0.title.contains(word) }),
             .init("$0.title.starts(with: word)", .store, #Predicate { $0.title.starts(with: word) }),
             .init("$0.title.isEmpty", .store, #Predicate { $0.title.isEmpty }),
@@ -94,6 +103,16 @@ enum PredicateCases {
             .init("$0.owner?.errands == nil", .store, #Predicate { $0.owner?.errands == nil }),
             .init("$0.owner?.name == word", .store, #Predicate { $0.owner?.name == word }),
             .init("$0.owner?.boss?.name == word", .store, #Predicate { $0.owner?.boss?.name == word }),
+            .init(
+                "errand.owner.flatMap { owner in errand.isDone } == true", .store,
+                #Predicate { errand in
+                    errand.owner.flatMap { owner in errand.isDone } == true
+                }),
+            .init(
+                "(errand.owner.flatMap { owner in errand.days } ?? 0) > limit", .memory,
+                #Predicate { errand in
+                    (errand.owner.flatMap { owner in errand.days } ?? 0) > limit
+                }),
             .init("$0.owner?.errands.count == limit", .store, #Predicate { $0.owner?.errands.count == limit }),
             .init(
                 "$0.owner?.errands.contains { $0.isDone } == true", .store,

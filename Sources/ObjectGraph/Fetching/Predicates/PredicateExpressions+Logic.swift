@@ -51,7 +51,10 @@ extension PredicateExpressions.NotEqual: LowerableExpression {
 
 extension PredicateExpressions.Comparison: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), storeComparison, to: try lowering.term(rhs))))
+        guard StoredOrder.isOrder(of: LHS.Output.self) else {
+            throw FetchError.unsupportedPredicate(part: "the order of \(LHS.Output.self), whose stored values have another order")
+        }
+        return .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), storeComparison, to: try lowering.term(rhs))))
     }
 
     var storeComparison: StorePredicate.Comparison {
@@ -91,15 +94,18 @@ extension PredicateExpressions.ForcedUnwrap: LowerableExpression {
 extension PredicateExpressions.OptionalFlatMap: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
         let base = try lowering.term(wrapped)
+        if case .constant(.null) = base { return base }
         let result = try lowering.lower(transform, binding: variable.key, to: base)
-        guard case .truth(let truth) = result else { return result }
+        if result.isNil(where: base) { return result }
+        guard let truth = try lowering.asTruth(result) else {
+            throw FetchError.unsupportedPredicate(part: "a closure whose result does not depend on its parameter")
+        }
         let isPresent: StorePredicate
         switch base {
         case .scalar(let scalar): isPresent = scalar.fallback == nil ? try lowering.isPresent(scalar) : .constant(true)
         case .object(let path), .objectID(let path): isPresent = try lowering.exists(path)
         case .collection(let collection): isPresent = try lowering.exists(collection.path)
         case .truth(let truth): isPresent = truth.isDefined
-        case .constant(.null): isPresent = .constant(false)
         case .constant, .constants, .range, .identities: isPresent = .constant(true)
         }
         return .truth(

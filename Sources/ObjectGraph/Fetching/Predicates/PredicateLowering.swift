@@ -84,6 +84,8 @@ struct PredicateLowering {
             if let term = try constantTerm(expression) ?? computedTerm(expression) { return term }
         } catch let other as FetchError where other.code == .unsupportedPredicate {
             if E.Output.self == Bool.self { throw Unanswerable(error: other) }
+        } catch is MissingValue {
+            // Swift would stop the program at this captured value.
         }
         throw error
     }

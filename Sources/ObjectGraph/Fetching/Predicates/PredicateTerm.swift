@@ -15,6 +15,31 @@ enum PredicateTerm {
     case collection(PredicateCollection)
 }
 
+extension PredicateTerm {
+    /// Whether the term is a value that is nil wherever another term is nil, because it is read through that term.
+    func isNil(where base: PredicateTerm) -> Bool {
+        switch (base, self) {
+        case (.scalar(let base), .scalar(let value)):
+            base.path == value.path && base.source == value.source && value.fallback == nil
+        case (.object(let path), _), (.objectID(let path), _):
+            self.path?.leads(through: path) ?? false
+        case (.collection(let collection), _):
+            path?.leads(through: collection.path) ?? false
+        default: false
+        }
+    }
+
+    /// The path to a value without a fallback.
+    private var path: PredicatePath? {
+        switch self {
+        case .object(let path), .objectID(let path): path
+        case .scalar(let scalar): scalar.fallback == nil ? scalar.path : nil
+        case .collection(let collection): collection.path
+        case .truth, .constant, .constants, .range, .identities: nil
+        }
+    }
+}
+
 /// A path through to-one relationships from the object that a condition tests.
 struct PredicatePath: Equatable {
     /// The number of collections that enclose the condition. In an inner scope, a path of an outer scope can only be computed.
@@ -28,6 +53,11 @@ struct PredicatePath: Equatable {
 
     /// Whether there always is an object at the end.
     var isCertain: Bool { steps.isEmpty && casts.isEmpty }
+
+    /// Whether there is an object at the end only if there is one at the end of another path.
+    func leads(through other: PredicatePath) -> Bool {
+        scope == other.scope && steps.starts(with: other.steps) && other.casts.allSatisfy { casts[$0.key] == $0.value }
+    }
 
     func appending(_ column: Int, entity: Int) -> PredicatePath {
         PredicatePath(scope: scope, entity: entity, steps: steps + [column], casts: casts)

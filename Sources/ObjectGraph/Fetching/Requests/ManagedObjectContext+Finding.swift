@@ -36,15 +36,17 @@ extension ManagedObjectContext {
         return keys.count
     }
 
-    /// Returns the object with a value of a unique attribute; nil if there is none. O(log n) if the store has an index of it.
+    /// Returns the object with a value of a unique attribute; nil if there is none, and for nil, which several objects may have. O(log n) if
+    /// the store has an index of it.
     ///
     /// ```swift
     /// let track = try context.find(unique: \Track.isrc, "FRZ039800212")
     /// ```
     /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint.
     public func find<M: PersistentModel, V: AttributeValue>(unique attribute: KeyPath<M, V>, _ value: V) throws -> M? {
-        let unique = try uniqueColumn(attribute)
-        let condition = Condition.equal(unique.definition.name, unique.definition.type.stored(value.storeValue))
+        let (unique, value) = (try uniqueColumn(attribute), value.storeValue)
+        if value.isNull { return nil }
+        let condition = Condition.equal(unique.definition.name, unique.definition.type.stored(value))
         return try fetch(FetchRequest<M>(matching: condition, limit: 1)).first
     }
 
@@ -55,7 +57,7 @@ extension ManagedObjectContext {
     public func find<M: PersistentModel, V: RawRepresentable>(unique attribute: KeyPath<M, V>, _ value: V) throws -> M?
     where V.RawValue: AttributeValue { try find(attribute, value.rawValue.storeValue) }
 
-    /// Returns the object with a value of a unique attribute of an optional raw-value type; nil if there is none.
+    /// Returns the object with a value of a unique attribute of an optional raw-value type; nil if there is none, and for nil.
     ///
     /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint.
     @_disfavoredOverload
@@ -65,6 +67,7 @@ extension ManagedObjectContext {
     private func find<M: PersistentModel>(_ attribute: PartialKeyPath<M>, _ value: Value) throws -> M? {
         let (entity, name) = try property(attribute)
         let type = try entity.uniqueColumn(named: name).definition.type
+        if value.isNull { return nil }
         return try fetch(FetchRequest<M>(matching: .equal(name, type.stored(value)), limit: 1)).first
     }
 
