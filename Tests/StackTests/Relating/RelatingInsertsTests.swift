@@ -43,6 +43,28 @@ import Testing
         #expect(saved == ["a@p", "b@p", "c@p"])
     }
 
+    /// Catches: an arrival that is shown only when something else uses the context.
+    @Test(arguments: Combination.all) @MainActor
+    func `S146: an object related in its initializer is shown without another use of the context`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await Self.container(bed, combination.stack)
+        let main = container.mainContext
+        let party = Party(title: "p")
+        main.insert(party)
+        main.processPendingChanges()
+        var guests = Watch { _ = party.guests }
+        _ = Guest(party: party, name: "a")
+        try await until("the guests are shown") { guests.count > 0 }
+        let results = try Results(FetchRequest<Guest>(), context: main)
+        let shown = Watch { _ = results.count }
+        guests = Watch { _ = party.guests }
+        _ = Guest(party: party, name: "b")
+        try await until("the guest is in the results") { shown.count > 0 && guests.count > 0 }
+        #expect(results.count == 2)
+    }
+
     @Test(arguments: Combination.all)
     func `S175: an object whose initializer reads the inverse keeps all its values`(_ combination: Combination) async throws {
         let saved = try await Self.inParty(combination) { _, party in

@@ -11,6 +11,17 @@ extension ManagedObjectContext {
         state.awaitArrival(in: self)
         phase.arrivals.append(object)
         tracker.log.noteUnsavedChange()
+        if phase.arrivals.count == 1 { announceArrivals() }
+    }
+
+    /// Makes observers see the objects that wait, after the present job of the executor, if no other use of the context comes before.
+    private func announceArrivals() {
+        if let onFirstChange = tracker.log.onFirstChange { return onFirstChange() }
+        guard tracker.log.isOn || !observed.isEmpty else { return }
+        host?.enqueue {
+            $0.admitArrivals()
+            $0.postPendingChanges()
+        }
     }
 
     /// Inserts the objects that wait. Call this before anything that could show whether they are inserted.

@@ -147,13 +147,16 @@ extension ManagedObjectContext {
     }
 
     /// A closure called when unsaved changes begin: at the first change after it was set, and at the first change after each end of a save,
-    /// rollback and reset. nil for none.
+    /// rollback and reset, and after each call of ``awaitUnsavedChange()``. nil for none.
     ///
     /// It runs on the context's executor, in the middle of the change. It must not use the context, only schedule work that does.
     package var onFirstUnsavedChange: (() -> Void)? {
         get { tracker.log.onFirstUnsavedChange }
         set { tracker.log.onFirstUnsavedChange = newValue }
     }
+
+    /// Makes the next change call ``onFirstUnsavedChange`` again.
+    package func awaitUnsavedChange() { tracker.log.forgetUnsavedChange() }
 
     /// Processes later changes without a call of ``processPendingChanges()``: each time after the executor's job that made them.
     func processChangesAutomatically() {
