@@ -14,8 +14,8 @@ extension ModelActorMacro: MemberMacro {
             context.diagnose(ModelDiagnostic.notAnActor.at(node))
             return []
         }
-        let isPublic = declaration.modifiers.contains { $0.name.text == "public" }
-        let access = isPublic ? "public " : ""
+        let access =
+            declaration.modifiers.first { ["public", "package"].contains($0.name.text) }.map { "\($0.name.text) " } ?? ""
         var members: [DeclSyntax] = [
             "\(raw: access)nonisolated let modelExecutor: any StrataSwiftData.ModelExecutor",
             "\(raw: access)nonisolated let modelContainer: StrataSwiftData.ModelContainer",

@@ -132,6 +132,39 @@ import Testing
         #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 1)
     }
 
+    /// Catches: a watch for the first change that is set again only by a save, so that nothing is saved any more.
+    @Test(.timeLimit(.minutes(10))) @MainActor
+    func `the main context goes on saving after changes that took each other back, a pause and a suspension`() async throws {
+        let file = TestFile()
+        defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
+        let container = try file.open(ToDo.self)
+        let context = container.mainContext
+        // Longer than the context waits with a save. If the machine is slow, the test shows less.
+        @MainActor func letItSave() async throws { try await Task.sleep(for: .milliseconds(150)) }
+        @MainActor func isSaved() async throws { while context.hasChanges { try await Task.sleep(for: .milliseconds(5)) } }
+        let dropped = ToDo("dropped")
+        context.insert(dropped)
+        context.delete(dropped)
+        #expect(!context.hasChanges)
+        try await letItSave()
+        context.insert(ToDo("a"))
+        try await isSaved()
+        context.autosaveEnabled = false
+        context.insert(ToDo("b"))
+        try await letItSave()
+        #expect(context.hasChanges)
+        context.autosaveEnabled = true
+        try await isSaved()
+        context.insert(ToDo("c"))
+        try await container.suspend()
+        try await letItSave()
+        #expect(context.hasChanges)
+        await container.resume()
+        try await isSaved()
+        #expect(try titles(in: container).sorted() == ["a", "b", "c"])
+        try await container.close()
+    }
+
     @Test func `an actor inserts, saves and reads with its context`() async throws {
         let container = try inMemory(ToDo.self)
         let importer = ToDoImporter(modelContainer: container)
@@ -148,6 +181,9 @@ import Testing
         #expect(try ModelContext(context.container).fetchCount(FetchDescriptor<ToDo>()) == 1)
     }
 }
+
+/// Catches: members that are less visible than the actor.
+@ModelActor package actor PackageImporter {}
 
 @ModelActor actor ToDoImporter {
     func add(_ titles: [String]) throws -> [PersistentIdentifier] {

@@ -16,6 +16,7 @@ import Testing
             let found = try other.fetch(FetchDescriptor<Journey>(sortBy: [SortDescriptor(\.name)]))
             #expect(found.map { $0 is PaidJourney } == [true, false])
             #expect((found[0] as? PaidJourney)?.tags == ["sea"] && found[0].legs.map(\.place) == ["Oslo"])
+            #expect(found.map(\.persistentModelID.entityName) == ["PaidJourney", "Journey"])
             let costly = #Predicate<Journey> { ($0 as? PaidJourney)?.price ?? 0 > 100 }
             #expect(try other.fetch(FetchDescriptor(predicate: costly)).map(\.name) == ["cruise"])
             let named = FetchDescriptor<PaidJourney>(predicate: #Predicate { $0.name == "cruise" && $0.price > 1 })

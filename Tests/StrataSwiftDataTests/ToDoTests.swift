@@ -22,6 +22,30 @@ import Testing
     init(name: String) { self.name = name }
 }
 
+@Model final class Exam {
+    enum Grade: String, Codable, Comparable {
+        case low, medium, high
+
+        static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+
+        private var number: Int {
+            switch self {
+            case .low: 0
+            case .medium: 1
+            case .high: 2
+            }
+        }
+    }
+
+    var grade: Grade
+    var time: Duration
+
+    init(_ grade: Grade, _ time: Duration) {
+        self.grade = grade
+        self.time = time
+    }
+}
+
 /// A program that keeps a list of things to do.
 @Suite struct ToDoTests {
     @Test func `objects survive a save and the closing of the file`() async throws {
@@ -88,6 +112,52 @@ import Testing
         limited.fetchLimit = 1
         #expect(try context.fetch(limited).map(\.title) == ["of b"])
         #expect(try context.fetchCount(limited) == 1)
+    }
+
+    @Test func `a sort in memory orders texts as the store does`() throws {
+        let context = ModelContext(try inMemory(ToDoList.self))
+        for name in ["item 10", "Zebra", "item 9", "apple"] {
+            let item = ToDo(name)
+            item.list = ToDoList(name: name)
+            context.insert(item)
+        }
+        context.insert(ToDo("none"))
+        let stored = try context.fetch(FetchDescriptor<ToDoList>(sortBy: [SortDescriptor(\.name)])).map(\.name)
+        #expect(stored == ["apple", "item 9", "item 10", "Zebra"])
+        var request = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.list?.name)])
+        #expect(try context.fetch(request).map(\.title) == ["none"] + stored)
+        request.sortBy = [SortDescriptor(\.list?.name, order: .reverse)]
+        #expect(try context.fetch(request).map(\.title) == stored.reversed() + ["none"])
+    }
+
+    @Test func `a fetch without pending changes evaluates saved values in memory, too`() throws {
+        let context = ModelContext(try inMemory(ToDoList.self))
+        let item = ToDo("a")
+        context.insert(item)
+        context.insert(ToDo("b"))
+        try context.save()
+        item.title = "changed"
+        for (shout, count) in [("A", 1), ("CHANGED", 0)] {
+            var request = FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == shout })
+            request.includePendingChanges = false
+            #expect(try context.fetch(request) == (count == 1 ? [item] : []), "\(shout)")
+            #expect(try context.fetchCount(request) == count, "\(shout)")
+        }
+    }
+
+    /// Catches: comparisons by raw value and by the text of JSON.
+    @Test func `enums and Codable values are compared and sorted as in Swift`() throws {
+        let context = ModelContext(try inMemory(Exam.self))
+        for (grade, time) in [(Exam.Grade.medium, 9), (.low, 100), (.high, 10)] as [(Exam.Grade, Int)] {
+            context.insert(Exam(grade, .seconds(time)))
+        }
+        try context.save()
+        let medium = Exam.Grade.medium
+        let good = FetchDescriptor<Exam>(predicate: #Predicate { $0.grade >= medium }, sortBy: [SortDescriptor(\.grade)])
+        #expect(try context.fetch(good).map(\.grade) == [.medium, .high])
+        let limit = Duration.seconds(10)
+        let long = FetchDescriptor<Exam>(predicate: #Predicate { $0.time >= limit }, sortBy: [SortDescriptor(\.time)])
+        #expect(try context.fetch(long).map(\.time) == [.seconds(10), .seconds(100)])
     }
 
     @Test func `objects are found by identifiers, which are stable, ordered and codable`() throws {

@@ -55,7 +55,8 @@ extension PersistentStoreCoordinator {
     /// Imports Swift values, such as decoded JSON, as objects of a model type. Their stored properties set the properties of the same
     /// names, as in ``ManagedObjectContext/insert(contentsOf:as:)``. To-many relationships are refused.
     ///
-    /// The first value decides which properties are imported. nil for a property that is not optional gives its initial value.
+    /// The first value decides which properties are imported. nil for a property that is not optional gives its initial value. A rule that
+    /// updates objects sets them to it too; ``ManagedObjectContext/upsert(contentsOf:unique:)`` keeps what they have.
     ///
     /// ```swift
     /// try await coordinator.insert(contentsOf: songs, as: Track.self, rule: .update(on: ["isrc"]))

@@ -8,6 +8,8 @@
             var results: Results<M>?
             var error: (any Error)?
             weak var context: ManagedObjectContext?
+            /// The request of the results, as text.
+            var request = ""
         }
 
         @Environment(\.strataContainer) private var container
@@ -27,11 +29,17 @@
         /// The error of the first fetch or of the last update.
         public var error: (any Error)? { storage.error ?? storage.results?.error }
 
-        /// Fetches the objects when the view gets a container.
+        /// Fetches the objects when the view gets a container or another request, and again after an error.
         public func update() {
-            guard let context = container?.mainContext, storage.context !== context else { return }
-            storage.context = context
-            do { storage.results = try Results(request, context: context) } catch { storage.error = error }
+            guard let context = container?.mainContext else { return }
+            let request = request.description
+            if storage.context === context, storage.request == request { return }
+            do {
+                storage.results = try Results(self.request, context: context)
+                (storage.context, storage.request, storage.error) = (context, request, nil)
+            } catch {
+                (storage.results, storage.error) = (nil, error)
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 import ObjectGraph
+import StoreModel
 
 extension ModelContext {
     /// Saves the changes. Other contexts see them when this returns. They reach the disk within a second, or when
@@ -37,17 +38,25 @@ extension ModelContext {
     /// Saves the main context after its first change.
     func startAutosaving() {
         let reference = MainContextReference(context: self)
-        context.onFirstUnsavedChange = {
-            Task { @MainActor in
-                try? await Task.sleep(for: .milliseconds(50))
-                reference.context?.autosave()
-            }
-        }
+        context.onFirstUnsavedChange = { reference.autosave(after: .milliseconds(50)) }
+    }
+
+    /// Saves the present changes soon, and later changes after the first of them.
+    func continueAutosaving() {
+        guard context.onFirstUnsavedChange != nil else { return }
+        context.awaitUnsavedChange()
+        if hasChanges { MainContextReference(context: self).autosave(after: .milliseconds(50)) }
     }
 
     fileprivate func autosave() {
-        guard autosaveEnabled, hasChanges else { return }
-        do { try save() } catch {
+        // Setting `autosaveEnabled` continues.
+        guard autosaveEnabled else { return }
+        // Not only after a save: the changes may be undone by now, or the save may fail.
+        defer { context.awaitUnsavedChange() }
+        guard hasChanges else { return }
+        do { try save() } catch let error as StoreError where error.code == .suspended {
+            MainContextReference(context: self).autosave(after: .seconds(1))
+        } catch {
             if let onAutosaveError { return onAutosaveError(error) }
             Log.logger.error("the main context was not saved: \(error)")
         }
@@ -58,6 +67,13 @@ extension ModelContext {
 private struct MainContextReference: @unchecked Sendable {
     // `@unchecked Sendable` is safe because the reference is read on the main actor, to which the context belongs.
     weak var context: ModelContext?
+
+    func autosave(after delay: Duration) {
+        Task { @MainActor in
+            try? await Task.sleep(for: delay)
+            context?.autosave()
+        }
+    }
 }
 
 // MARK: Notifications

@@ -19,7 +19,9 @@ public final class ModelContext {
     /// Whether the context saves by itself. True for the main context only.
     ///
     /// The main context saves shortly after the first change. A context of another thread never saves by itself.
-    public var autosaveEnabled: Bool
+    public var autosaveEnabled: Bool {
+        didSet { if autosaveEnabled, !oldValue { continueAutosaving() } }
+    }
     /// A closure that gets the errors of automatic saves, which are logged otherwise.
     public var onAutosaveError: ((any Error) -> Void)?
 

@@ -71,21 +71,39 @@ extension ModelContext {
         let sorted = sorts.allSatisfy { $0 != nil } ? sorts.compactMap(\.self) : nil
         do {
             if sorted != nil { return try inStore(descriptor.request(isFiltered: true, sorted: sorted)) }
-            Log.once("sort \(T.self)", "a sort of \(T.entityName) is made in memory: it is not by a stored property of the model")
-            return try inMemory(descriptor.finish(try context.fetch(descriptor.request(isFiltered: true, sorted: nil))))
+            Log.once(
+                "sort \(T.self)",
+                "a sort of \(T.entityName) is made in memory: it is not by a stored property, or not in the order of what is stored"
+            )
+            return try inMemory(evaluated(descriptor, descriptor.request(isFiltered: true, sorted: nil)) { _ in true })
         } catch let error as FetchError {
             guard let predicate = descriptor.predicate, let part = error.unansweredPart else { throw error }
             Log.once(
                 "predicate \(T.self) \(part)",
                 "a predicate of \(T.entityName) is evaluated in memory, for each object: the store cannot evaluate \(part)")
-            let all = try context.fetch(descriptor.request(isFiltered: false, sorted: sorted))
-            let matching = try all.filter { model in
-                do { return try predicate.evaluate(model) } catch {
-                    throw SwiftDataError.unsupportedPredicate.saying(
-                        "cannot evaluate a predicate of \(T.entityName): \(error). Filter the objects in Swift.")
-                }
+            return try inMemory(
+                evaluated(descriptor, descriptor.request(isFiltered: false, sorted: sorted)) { model in
+                    do { return try predicate.evaluate(model) } catch {
+                        throw SwiftDataError.unsupportedPredicate.saying(
+                            "cannot evaluate a predicate of \(T.entityName): \(error). Filter the objects in Swift.")
+                    }
+                })
+        }
+    }
+
+    /// Returns the objects of a description, selected from those of a larger request and sorted in memory.
+    private func evaluated<T: PersistentModel>(
+        _ descriptor: FetchDescriptor<T>, _ request: FetchRequest<T>, where isIncluded: (T) throws -> Bool
+    ) throws -> [T] {
+        guard !descriptor.includePendingChanges, hasChanges, !isMigrating else {
+            return descriptor.finish(try context.fetch(request).filter(isIncluded))
+        }
+        // Objects of this context have unsaved values. Those of another context are as they were saved.
+        let other = ModelContext(container)
+        return try withExtendedLifetime(other) {
+            try other.evaluated(descriptor, request, where: isIncluded).compactMap {
+                context.model(for: $0.managedObject.objectID) as? T
             }
-            return try inMemory(descriptor.finish(matching))
         }
     }
 }
@@ -110,7 +128,21 @@ extension FetchDescriptor {
     /// Returns the objects in order, without those that offset and limit leave out.
     fileprivate func finish(_ objects: [T]) -> [T] {
         let isInStoreOrder = sortBy.allSatisfy { $0.storeSort != nil }
-        let sorted = isInStoreOrder ? objects : objects.sorted(using: sortBy)
+        let sorted = isInStoreOrder ? objects : sorted(objects)
         return Array(sorted.dropFirst(max(0, fetchOffset ?? 0)).prefix(fetchLimit.map { max(0, $0) } ?? .max))
+    }
+
+    /// Sorts by the descriptors. Objects with equal values keep their order.
+    private func sorted(_ objects: [T]) -> [T] {
+        // The sort keys of texts are computed once per object.
+        let texts = sortBy.map { descriptor in descriptor.texts(of: objects) }
+        let order = objects.indices.sorted { a, b in
+            for (descriptor, texts) in zip(sortBy, texts) {
+                let result = descriptor.order(a, b, of: objects, texts: texts)
+                if result != .orderedSame { return result == .orderedAscending }
+            }
+            return a < b
+        }
+        return order.map { objects[$0] }
     }
 }

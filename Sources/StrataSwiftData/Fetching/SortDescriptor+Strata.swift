@@ -14,15 +14,54 @@ import StoreModel
 #endif
 
 extension SortDescriptor where Compared: PersistentModel {
-    /// The sort that the store can make; nil if it is not by a stored property of the model.
+    /// The sort that the store can make; nil if it is not by a stored property of the model, or if Swift orders the values otherwise than
+    /// what is stored.
     var storeSort: SortBy<Compared>? {
         guard let keyPath, Compared.columnsByKeyPath[keyPath] != nil else { return nil }
-        let isText = Swift.type(of: keyPath).valueType is any Text.Type
+        let type = Swift.type(of: keyPath).valueType
+        let isText = type is any Text.Type
+        guard isText || hasStoredOrder(type) else { return nil }
         return SortBy(
             path: keyPath, order == .forward ? .ascending : .descending, isText ? .localizedStandard : .codePoints)
     }
 }
 
-private protocol Text {}
-extension String: Text {}
-extension Optional: Text where Wrapped == String {}
+private func hasStoredOrder(_ type: Any.Type) -> Bool {
+    let type = (type as? any OptionalType.Type)?.wrapped ?? type
+    // A Bool is not Comparable, and has one order only.
+    return (type as? any Comparable.Type).map { StoredOrder.isOrder(of: $0) } ?? (type == Bool.self)
+}
+
+private protocol Text {
+    var text: String? { get }
+}
+extension String: Text {
+    var text: String? { self }
+}
+extension Optional: Text where Wrapped == String {
+    var text: String? { self }
+}
+
+extension SortDescriptor where Compared: PersistentModel {
+    /// Returns the sort keys of the objects' texts; nil if the descriptor does not compare texts. Texts are sorted as the store sorts them: see
+    /// ``String/StandardComparator/localizedStandard``.
+    func texts(of objects: [Compared]) -> [Value]? {
+        guard let keyPath, Swift.type(of: keyPath).valueType is any Text.Type else { return nil }
+        return objects.map { object in
+            ((object[keyPath: keyPath] as? any Text)?.text).map { .string(TextOrder.localizedStandard.key($0)) } ?? .null
+        }
+    }
+
+    /// Returns the order of two objects of a list.
+    /// - Parameters:
+    ///   - a: The position of one object.
+    ///   - b: The position of the other.
+    ///   - objects: The list.
+    ///   - texts: The result of ``texts(of:)`` for the list.
+    func order(_ a: Int, _ b: Int, of objects: [Compared], texts: [Value]?) -> ComparisonResult {
+        guard let texts else { return compare(objects[a], objects[b]) }
+        let result = texts[a].order(texts[b])
+        if result == 0 { return .orderedSame }
+        return (result < 0) == (order == .forward) ? .orderedAscending : .orderedDescending
+    }
+}

@@ -27,7 +27,9 @@ public struct PersistentIdentifier: Sendable, Identifiable, Codable {
         self.entityName = entityName
     }
 
-    init<M: PersistentModel>(of model: M) { self.init(model.managedObject.identifier, entityName: M.entityName) }
+    init<M: PersistentModel>(of model: M) {
+        self.init(model.managedObject.identifier, entityName: Swift.type(of: model).entityName)
+    }
 
     /// The identity of the identifier.
     public var id: ID { ID(objectID: objectID) }

@@ -31,7 +31,10 @@ public final class HistoryObserver: Observable, Sendable {
 
     private struct State {
         var count = 0
+        /// The position from which the next reading starts.
         var token: ObjectGraph.HistoryToken
+        /// The position that observers have been told.
+        var shown: ObjectGraph.HistoryToken
         /// Whether the history is to be read.
         var isWanted = false
     }
@@ -57,7 +60,8 @@ public final class HistoryObserver: Observable, Sendable {
         try container.flushNow()
         let newest = container.coordinator.currentHistoryToken
         let given = historyTokens?[newest.store.uuidString] as? DefaultHistoryToken
-        state = Mutex(State(token: given?.token ?? newest))
+        let start = given?.token ?? newest
+        state = Mutex(State(token: start, shown: start))
         try container.followOtherProcesses()
         let token = container.coordinator.observeSaves { [weak self] in self?.read() }
         observation.withLock { $0 = token }
@@ -73,7 +77,7 @@ public final class HistoryObserver: Observable, Sendable {
     /// The position up to which the history was read, by the identifier of the store.
     public var historyTokens: [String: any HistoryToken] {
         registrar.access(self, keyPath: \.historyTokens)
-        let token = state.withLock { $0.token }
+        let token = state.withLock { $0.shown }
         return [token.store.uuidString: DefaultHistoryToken(token: token)]
     }
 
@@ -114,17 +118,21 @@ public final class HistoryObserver: Observable, Sendable {
     private func finish(through token: ObjectGraph.HistoryToken, isRelevant: Bool) {
         // The next reading begins here, even if the actor is busy.
         state.withLock { $0.token = token }
-        guard isRelevant else { return }
-        if isolation.isNone { return count() }
+        if isolation.isNone { return show(token, isRelevant: isRelevant) }
         // Without its actor, the observer has no place to change.
         guard let actor = isolation.actor else { return }
-        Task { await count(in: actor) }
+        Task { await show(token, isRelevant: isRelevant, in: actor) }
     }
 
-    private func count(in isolation: isolated any Actor) { count() }
+    private func show(_ token: ObjectGraph.HistoryToken, isRelevant: Bool, in isolation: isolated any Actor) {
+        show(token, isRelevant: isRelevant)
+    }
 
-    private func count() {
-        registrar.withMutation(of: self, keyPath: \.eventCounter) { state.withLock { $0.count += 1 } }
-        registrar.withMutation(of: self, keyPath: \.historyTokens) {}
+    private func show(_ token: ObjectGraph.HistoryToken, isRelevant: Bool) {
+        if isRelevant { registrar.withMutation(of: self, keyPath: \.eventCounter) { state.withLock { $0.count += 1 } } }
+        registrar.withMutation(of: self, keyPath: \.historyTokens) {
+            // Tasks of one actor may run in another order than they were made.
+            state.withLock { $0.shown = token > $0.shown ? token : $0.shown }
+        }
     }
 }
