@@ -144,5 +144,7 @@ extension SQLiteTable {
 
 /// Returns a name as a quoted SQL identifier.
 func quoted(_ name: String) -> String {
-    "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+    // By bytes: as a character, a quote with a combining mark is another one.
+    let bytes = name.utf8.flatMap { $0 == 0x22 ? [$0, $0] : [$0] }
+    return "\"\(String(decoding: bytes, as: UTF8.self))\""
 }

@@ -167,6 +167,8 @@ extension Assets {
           const columns = page.columns.map(column => {
             // A name that is not only letters, digits, underscores and dots is written in backticks.
             const name = /^[\w.]+$/.test(column.name) ? column.name : '`' + column.name + '`';
+            // The store cannot sort by a relationship.
+            if (column.destination) return h('th', { scope: 'col', title: column.type }, column.name);
             const isUp = parameters.sort === name, isDown = parameters.sort === '-' + name;
             const next = isUp ? '-' + name : isDown ? '' : name;
             const go = () => { location.hash = tableAddress(page.entity, { filter: parameters.filter, sort: next }); };

@@ -93,6 +93,9 @@ struct OpenedStore: Sendable {
             try await kept.container.coordinator.refresh()
             return try await body(kept)
         }
+        if access == .writing, let kept = Opening.current.kept, kept.path == path, kept.kind == .lmdb {
+            throw ToolError.wrongInput("\(path): the shell has it open for reading. Run this verb outside of the shell")
+        }
         let opened = try await open(path, access)
         do {
             let result = try await body(opened)

@@ -173,15 +173,15 @@ struct StoreComparison {
         }
     }
 
-    /// A link that both stores have, from the entity that is its source.
+    /// A link, from the entity that is its source. nil for a store that does not have it.
     private struct LinkPair {
         var name: String
-        var old: Relation
-        var new: Relation
+        var old: Relation?
+        var new: Relation?
 
         func property(_ key: ObjectKey, before: Side, after: Side) throws -> Difference.Property? {
-            let one = try before.snapshot.related(old, to: key)
-            let other = try after.snapshot.related(new, to: key)
+            let one = try old.map { try before.snapshot.related($0, to: key) } ?? []
+            let other = try new.map { try after.snapshot.related($0, to: key) } ?? []
             if one == other { return nil }
             return Difference.Property(name: name, values: ("\(one.count) objects", "\(other.count) objects"))
         }
@@ -189,15 +189,21 @@ struct StoreComparison {
 
     private func relations(_ first: Entity?, _ second: Entity?) -> [LinkPair] {
         guard let first, let second else { return [] }
-        let others = new.model.storeSchema.links
-        return old.model.storeSchema.links.enumerated().compactMap { number, link in
-            guard link.source == first.number,
-                let other = others.firstIndex(where: { $0.name == link.name && $0.source == second.number })
-            else { return nil }
-            return LinkPair(
-                name: SchemaText.property(ofLink: number, old.model.storeSchema),
-                old: .link(number, .forward, destination: link.destination),
-                new: .link(other, .forward, destination: others[other].destination))
+        let (before, after) = (links(of: first, in: old), links(of: second, in: new))
+        let known = Set(before.map(\.name))
+        return before.map { link in
+            LinkPair(name: link.property, old: link.relation, new: after.first { $0.name == link.name }?.relation)
+        } + after.filter { !known.contains($0.name) }.map { LinkPair(name: $0.property, old: nil, new: $0.relation) }
+    }
+
+    /// Returns the links whose source is an entity, with the names of their properties.
+    private func links(of entity: Entity, in side: Side) -> [(name: String, property: String, relation: Relation)] {
+        let schema = side.model.storeSchema
+        return schema.links.enumerated().filter { $0.element.source == entity.number }.map { number, link in
+            (
+                name: link.name, property: SchemaText.property(ofLink: number, schema),
+                relation: .link(number, .forward, destination: link.destination)
+            )
         }
     }
 }

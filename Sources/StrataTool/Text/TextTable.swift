@@ -31,10 +31,19 @@ struct TextTable {
 
     /// Returns a text on one line, cut to the greatest width, without characters that move the cursor.
     private static func shortened(_ text: String) -> String {
-        let scalars = text.unicodeScalars.prefix(4 * widest).map { scalar in
-            scalar.properties.generalCategory == .control ? UnicodeScalar(" ") : scalar
-        }
-        let plain = String(String.UnicodeScalarView(scalars))
+        let scalars = text.unicodeScalars.prefix(4 * widest)
+        let plain = String(scalars).withoutControls()
         return plain.count > widest || scalars.count < text.unicodeScalars.count ? plain.prefix(widest - 1) + "…" : plain
+    }
+}
+
+extension String {
+    /// Returns the text with a blank for each control character, which a terminal would execute.
+    /// - Parameter keepingLines: Whether line ends stay.
+    func withoutControls(keepingLines: Bool = false) -> String {
+        let scalars = unicodeScalars.map { scalar in
+            scalar.properties.generalCategory == .control && !(keepingLines && scalar == "\n") ? UnicodeScalar(" ") : scalar
+        }
+        return String(String.UnicodeScalarView(scalars))
     }
 }

@@ -118,8 +118,14 @@ enum CSVFiles {
             let isPlain =
                 !cell.isEmpty && cell.utf8.allSatisfy { $0 != 0x22 && $0 != 0x2C && $0 != 0x0A && $0 != 0x0D }
                 && cell.utf8.first != 0xEF
-            return isPlain ? cell : "\"" + cell.replacing("\"", with: "\"\"") + "\""
+            return isPlain ? cell : quoted(cell)
         }.joined(separator: ",") + "\n"
+    }
+
+    /// Doubles each quote byte. As characters, a quote with a combining mark is another one.
+    private static func quoted(_ cell: String) -> String {
+        let bytes = cell.utf8.flatMap { $0 == 0x22 ? [$0, $0] : [$0] }
+        return "\"" + String(decoding: bytes, as: UTF8.self) + "\""
     }
 }
 

@@ -18,7 +18,11 @@ struct StoreSink {
     /// The most objects per save.
     private static let batch = 2000
 
-    func fill(from source: any ObjectSource) async throws -> TransferSummary {
+    /// - Parameters:
+    ///   - source: The objects.
+    ///   - file: The file or folder of the source, which the new store must not replace.
+    func fill(from source: any ObjectSource, in file: String) async throws -> TransferSummary {
+        try checkTarget(differsFrom: file)
         let partial = try PartialFile(for: URL(fileURLWithPath: path, isDirectory: false), existing: existing)
         do {
             let url = URL(fileURLWithPath: partial.path, isDirectory: false)
@@ -42,6 +46,19 @@ struct StoreSink {
         } catch {
             partial.discard()
             throw error
+        }
+    }
+
+    /// Throws if the new file would replace its own source, or if SQLite would apply the log of another file to it.
+    private func checkTarget(differsFrom source: String) throws {
+        let files = [source, path].map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
+        if files[0] == files[1] {
+            throw ToolError.wrongInput("\(path): cannot replace the file that is read. Choose another name for the new store")
+        }
+        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: files[1] + suffix) {
+            throw ToolError.wrongInput(
+                "cannot write \(path): \(files[1])\(suffix) exists, so that file is open or was not closed. Close it, or choose another name"
+            )
         }
     }
 }

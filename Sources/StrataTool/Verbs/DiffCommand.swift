@@ -181,7 +181,7 @@ struct Difference: Sendable {
         }
         let sign = kind == .insert ? "+" : kind == .delete ? "-" : "~"
         let name = isOfCollection ? entryKey.map { "\(entity)[\($0)]" } ?? "collection \(entity)" : "\(entity) \(key)"
-        return "\(sign) \(name)" + (names.isEmpty ? "" : "  " + names.joined(separator: ", "))
+        return ("\(sign) \(name)" + (names.isEmpty ? "" : "  " + names.joined(separator: ", "))).withoutControls()
     }
 
     var json: JSON {

@@ -94,7 +94,8 @@ struct GetCommand: StoreVerb {
         try Console.print("\(found.entity) \(id.key)   \(id)")
         let width = ((found.values.map(\.column.name) + related.map(\.name)).map(\.count).max() ?? 0) + 2
         func line(_ name: String, _ text: String) throws {
-            try Console.print("  " + name + String(repeating: " ", count: width - name.count) + text)
+            try Console.print(
+                "  " + name + String(repeating: " ", count: width - name.count) + text.withoutControls(keepingLines: true))
         }
         for (column, value) in found.values {
             let shown = ValueText.shown(value, column.type)
@@ -150,7 +151,7 @@ private struct CollectionEntries {
                         + "`strata get \(store.path) \(collection.name)`")
             }
             if isJSON { return try Console.print(json(StoredCollection.Entry(key: key, value: value)).text) }
-            return try Console.print(CollectionText.shown(value: value, of: collection))
+            return try Console.print(CollectionText.shown(value: value, of: collection).withoutControls(keepingLines: true))
         }
         let state = try store.container.coordinator.snapshot(owner: "get")
         let context = store.container.coordinator.newBackgroundContext(name: "get", reading: state)
@@ -162,7 +163,8 @@ private struct CollectionEntries {
             for (number, entry) in entries.enumerated() {
                 guard isJSON else {
                     let key = CollectionText.shown(key: entry.key, of: collection, naming: store.names)
-                    try Console.print("\(key)  \(CollectionText.shown(value: entry.value, of: collection))")
+                    let text = "\(key)  \(CollectionText.shown(value: entry.value, of: collection))"
+                    try Console.print(text.withoutControls())
                     continue
                 }
                 try Console.current.write((after == nil && number == 0 ? "" : ",\n") + json(entry).text)

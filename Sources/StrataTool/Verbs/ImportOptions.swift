@@ -7,7 +7,8 @@ import StoreModel
 /// The options of `strata import` about data of other programs.
 struct ImportOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The texts that mean null in CSV files of other programs, besides the empty text.", valueName: "NA,-"))
+        help: ArgumentHelp(
+            "The texts that mean null in CSV files of other programs, besides the empty text (default: NA).", valueName: "NA,-"))
     var nullWords: String?
 
     @Option(help: ArgumentHelp("The character between the fields of CSV files; tab for a tab.", valueName: ";"))
@@ -32,6 +33,15 @@ struct ImportOptions: ParsableArguments {
         "text": .string, "string": .string, "int": .int64, "integer": .int64, "double": .double, "number": .double, "bool": .bool,
         "date": .date,
     ]
+
+    /// The names of the options that were given.
+    var given: [String] {
+        let all: [(name: String, isGiven: Bool)] = [
+            ("--null-words", nullWords != nil), ("--delimiter", delimiter != nil), ("--types", types != nil),
+            ("--no-references", noReferences), ("--exclude", !exclude.isEmpty), ("--without-missing-files", withoutMissingFiles),
+        ]
+        return all.filter(\.isGiven).map(\.name)
+    }
 
     /// The choices for the reader of data sets.
     /// - Throws: ``ToolError`` for a type or delimiter that does not exist.

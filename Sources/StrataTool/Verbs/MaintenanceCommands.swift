@@ -36,7 +36,9 @@ struct VerifyCommand: StoreVerb {
             for finding in found { try Console.print(finding) }
             if found.isEmpty { try Console.print("\(file) is sound") }
         }
-        guard found.isEmpty else { throw ToolError.failed("\(file) has \(found.count) faults. Restore a copy") }
+        guard found.isEmpty else {
+            throw ToolError.failed("\(file) has \(found.count == 1 ? "a fault" : "\(found.count) faults"). Restore a copy")
+        }
     }
 }
 

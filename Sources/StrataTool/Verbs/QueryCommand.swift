@@ -14,7 +14,7 @@ struct QueryCommand: StoreVerb {
             =  !=  <  <=  >  >=      a number, a text in quotes, true, false, nil, or a date such as 2013-01-31T10:00:00Z
             in (1, 2)                one of several values
             between 1 and 9          both ends included
-            contains, beginswith, endswith, like    texts; with [c], in any case: title contains[c] "blue"
+            contains, beginswith, endswith, like    texts; like is the whole text; with [c], in any case: title contains[c] "blue"
             is nil, is not nil       a value is missing
             any tracks (…), all tracks (…), none tracks (…)    conditions on the objects of a to-many relationship
             tracks.count > 3         the number of its objects
@@ -33,6 +33,12 @@ struct QueryCommand: StoreVerb {
     var explain = false
 
     @OptionGroup var output: OutputOptions
+
+    mutating func validate() throws {
+        if count, query.aggregate != nil {
+            throw ValidationError("--count and --aggregate exclude each other. Write --aggregate count")
+        }
+    }
 
     mutating func run() async throws {
         let options = self
@@ -128,7 +134,8 @@ struct Query: Sendable {
         guard !columns.isEmpty else { throw ToolError.wrongInput("no columns. Name at least one, separated by commas") }
         types = columns.map(\.1)
         request = EntityFetchRequest(
-            entity.name, matching: condition, sortBy: sort, limit: options.limit, offset: options.offset)
+            entity.name, matching: condition, sortBy: options.aggregate == nil ? sort : [], limit: options.limit,
+            offset: options.offset)
         values = EntityValueRequest(
             entity.name, fetching: columns.map(\.0), matching: condition, groupBy: groups, sortBy: sort, limit: options.limit,
             offset: options.offset)

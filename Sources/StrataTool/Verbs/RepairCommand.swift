@@ -27,7 +27,7 @@ struct RepairCommand: StoreVerb {
         let damage = DamageReport()
         let source = try StoreSource(file, await kind.storedModel(file), leavingOut: damage)
         let sink = StoreSink(path: target, kind: kind == .sqlite ? .sqlite : .lmdb, existing: replacing.existing)
-        let summary = try await sink.fill(from: source)
+        let summary = try await sink.fill(from: source, in: file)
         let objects = summary.counts(in: source.model).reduce(0) { $0 + $1.count }
         let entries = summary.entries.values.reduce(0, +)
         let lost = damage.lines + source.notes

@@ -81,7 +81,7 @@ struct ExportCommand: StoreVerb {
             }
             if target == "-" { return TransferReport(summary, source: source, target: target).showNotes() }
         case .csv: summary = try CSVFiles.write(source, to: target, existing: existing)
-        case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source)
+        case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source, in: file)
         }
         try TransferReport(summary, source: source, target: target).show(asJSON: output.json)
     }
@@ -134,15 +134,22 @@ struct ImportCommand: StoreVerb {
         let existing = replacing.existing
         var options = try choices.options()
         options.scratchFolder = URL(fileURLWithPath: store, isDirectory: false).deletingLastPathComponent()
-        let source = try await StoreFiles.anySource(input, options: options)
+        let source = try await StoreFiles.anySource(input, options: options, given: choices.given)
         // The model of a file has no names for the far ends of relationships.
         let model = source is DatasetSource ? source.model : InverseNames.model(over: source.model)
         let classes = try swift.map { _ in try SwiftSource(model).text() }
-        let summary = try await StoreSink(path: store, kind: kind, existing: existing).fill(from: source)
-        if let swift, let classes {
-            let writer = try TextWriter(swift, existing: existing)
-            try writer.write(classes)
-            try writer.finish()
+        // Before the import, which may take long.
+        let writer = try swift.map { try TextWriter($0, existing: existing) }
+        let summary: TransferSummary
+        do {
+            summary = try await StoreSink(path: store, kind: kind, existing: existing).fill(from: source, in: input)
+            if let writer, let classes {
+                try writer.write(classes)
+                try writer.finish()
+            }
+        } catch {
+            writer?.discard()
+            throw error
         }
         let report = TransferReport(summary, source: source, target: store)
         // The classes alone are on standard output.
@@ -168,23 +175,33 @@ enum StoreFiles {
     }
 
     /// Opens any file or folder that can be imported.
-    static func anySource(_ path: String, options: DatasetOptions) async throws -> any ObjectSource {
+    /// - Parameters:
+    ///   - path: The file or folder.
+    ///   - options: The choices for data of other programs.
+    ///   - given: The names of the options that were given. They are refused where they have no effect.
+    /// - Throws: ``ToolError``, the errors of the readers.
+    static func anySource(_ path: String, options: DatasetOptions, given: [String]) async throws -> any ObjectSource {
+        func checked(_ source: any ObjectSource) throws -> any ObjectSource {
+            guard let option = given.first else { return source }
+            throw ToolError.wrongInput("\(path): \(option) has no effect on this kind of input. Leave it out")
+        }
         var isFolder: ObjCBool = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
-            if CSVSource.isExport(path) { return try CSVSource(path) }
+            if CSVSource.isExport(path) { return try checked(CSVSource(path)) }
             return try DatasetSource(Dataset.read(path, options: options))
         }
         switch try FileKind(ofFile: path) {
-        case .lmdb: return try await source(path)
+        case .lmdb: return try await checked(source(path))
         case .sqlite:
-            if try await isStore(path) { return try await source(path) }
+            if try await isStore(path) { return try await checked(source(path)) }
             return try DatasetSource(Dataset.read(path, options: options))
         case .other:
             let lowercased = path.lowercased()
             if lowercased.hasSuffix(".csv") || lowercased.hasSuffix(".tsv") || options.delimiter != nil {
                 return try DatasetSource(Dataset.read(path, options: options))
             }
-            return RealmExport.isExport(path) ? try DatasetSource(RealmExport.read(path)) : try JSONLinesSource(path)
+            return try checked(
+                RealmExport.isExport(path) ? DatasetSource(RealmExport.read(path)) : JSONLinesSource(path))
         }
     }
 

@@ -41,7 +41,7 @@ import Testing
     private static func saves(_ kind: StoreKind, _ values: [Value]) async throws -> [Int] {
         let folder = try ToolFolder()
         let sink = StoreSink(path: folder.path("out"), kind: kind == .sqlite ? .sqlite : .lmdb, existing: .refuse)
-        let summary = try await sink.fill(from: Blobs(values))
+        let summary = try await sink.fill(from: Blobs(values), in: "blobs")
         #expect(summary.objects == [values.count])
         return try await ToolRun("history", folder.path("out"), "--json").lines.map { line in
             let save = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]

@@ -50,6 +50,7 @@ import Testing
     private static func value(_ type: ColumnType, _ random: inout SeededGenerator) -> Value {
         let texts = [
             "", "a", "\"", ",", "\r\n", " x ", "é", "e\u{301}", "\u{0}\u{1}", "NA", "👍🏽", "\u{2028}", "=1+1", "\u{FEFF}b", "\\",
+            "\"\u{301}",
         ]
         switch type {
         case .bool: return .bool(random.chance(50))

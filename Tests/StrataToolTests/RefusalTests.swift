@@ -1,0 +1,131 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// Requests that would lose something, or that have no effect.
+@Suite struct RefusalTests {
+    private static func shop() async throws -> ToolFolder {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        return folder
+    }
+
+    @Test func `a new store does not replace the file that is read`() async throws {
+        let folder = try await Self.shop()
+        let shop = folder.path("shop")
+        try FileManager.default.createSymbolicLink(atPath: folder.path("link"), withDestinationPath: shop)
+        let before = try folder.bytes("shop")
+        for target in [shop, folder.path("link")] {
+            for verb in ["repair", "import"] {
+                #expect(await ToolRun(verb, shop, target, "--replace").isRefused(naming: target, "another name"), "\(verb)")
+            }
+        }
+        #expect(try folder.bytes("shop") == before)
+    }
+
+    @Test func `a new store is not created beside the log of another`() async throws {
+        let folder = try await Self.shop()
+        let target = folder.path("new.sqlite")
+        for suffix in ["-wal", "-journal"] {
+            try Data("log".utf8).write(to: URL(filePath: target + suffix))
+            #expect(await ToolRun("export", folder.path("shop"), target).isRefused(naming: "new.sqlite" + suffix, "Close it"))
+            #expect(!FileManager.default.fileExists(atPath: target))
+            try FileManager.default.removeItem(atPath: target + suffix)
+        }
+        #expect(await ToolRun("export", folder.path("shop"), target).status == 0)
+    }
+
+    @Test func `options for data of other programs are refused where they have no effect`() async throws {
+        let folder = try await Self.shop()
+        let (lines, tables) = (folder.path("shop.jsonl"), folder.path("tables"))
+        #expect(await ToolRun("export", folder.path("shop"), lines).status == 0)
+        #expect(await ToolRun("export", folder.path("shop"), tables).status == 0)
+        for input in [lines, tables, folder.path("shop")] {
+            let options = [["--exclude", "Song"], ["--types", "a=text"], ["--no-references"], ["--null-words", "x"]]
+            for option in options {
+                let run = await ToolRun(["import", input, folder.path("new")] + option)
+                #expect(run.isRefused(naming: input, option[0]), "\(run)")
+            }
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.path("new")))
+    }
+
+    /// Catches: a store that is complete although its verb fails.
+    @Test func `an existing file for classes is noticed before the import`() async throws {
+        let folder = try await Self.shop()
+        let classes = folder.path("Models.swift")
+        try Data("mine".utf8).write(to: URL(filePath: classes))
+        let run = await ToolRun("import", folder.path("shop"), folder.path("new"), "--swift", classes)
+        #expect(run.isRefused(naming: "Models.swift"))
+        #expect(try folder.bytes("Models.swift") == Data("mine".utf8))
+        #expect(!FileManager.default.fileExists(atPath: folder.path("new")))
+    }
+
+    @Test func `the shell refuses to change the store that it reads`() async throws {
+        let folder = try await Self.shop()
+        let run = await ToolRun("shell", folder.path("shop"), input: ["compact --write", "query Song --count"])
+        #expect(run.status == 2 && run.lines == ["6"] && run.errors.contains("outside of the shell"), "\(run)")
+    }
+
+    @Test func `a query computes aggregates or the number of objects, and explains both`() async throws {
+        let folder = try await Self.shop()
+        let query = ["query", folder.path("shop"), "Song", "--aggregate", "count", "--group-by", "seconds", "--sort", "-count"]
+        let both = await ToolRun(query + ["--count"])
+        #expect(both.status == 2 && both.errors.contains("--aggregate count"), "\(both)")
+        #expect(await ToolRun(query + ["--explain"]).status == 0)
+        #expect(await ToolRun(query).status == 0)
+    }
+
+    @Test func `diff shows the pairs of a relationship that only one store has`() async throws {
+        let folder = try ToolFolder()
+        let song = PropertyDescription.attribute(.init(name: "title", type: .string))
+        let list = PropertyDescription.attribute(.init(name: "name", type: .string))
+        let related = try Model([
+            EntityDescription(
+                name: "Song",
+                properties: [
+                    song, .relationship(.init(name: "lists", destination: "List", inverse: "songs", cardinality: .toMany)),
+                ]),
+            EntityDescription(
+                name: "List",
+                properties: [
+                    list, .relationship(.init(name: "songs", destination: "Song", inverse: "lists", cardinality: .toMany)),
+                ]),
+        ])
+        let plain = try Model([
+            EntityDescription(name: "Song", properties: [song]), EntityDescription(name: "List", properties: [list]),
+        ])
+        for (name, model) in [("related", related), ("plain", plain)] {
+            try await folder.fill(name, .lmdb, model) { context in
+                let song = context.insert("Song")
+                let list = context.insert("List")
+                if name == "related" { song.add(list, to: "lists") }
+            }
+        }
+        for names in [("related", "plain"), ("plain", "related")] {
+            let run = await ToolRun("diff", folder.path(names.0), folder.path(names.1))
+            #expect(run.status == 1 && run.output.contains("1 objects"), "\(run)")
+        }
+    }
+
+    /// Catches: escape sequences in texts, which a terminal executes, and lines that look like other differences.
+    @Test func `control characters of values are not printed`() async throws {
+        let folder = try await Self.shop()
+        let (shop, old) = (folder.path("shop"), folder.path("old"))
+        #expect(await ToolRun("backup", shop, old).status == 0)
+        let container = try await folder.container("shop", .lmdb, Shop.model)
+        let key = try await container.write { context in
+            let song = context.insert("Song")
+            song["title"] = "red \u{1B}[31m\n+ Song 99"
+            return song.objectID.key
+        }
+        try await container.close()
+        for run in [await ToolRun("get", shop, "Song", "\(key)"), await ToolRun("diff", old, shop)] {
+            #expect(run.output.contains("Song") && !run.output.contains("\u{1B}"), "\(run)")
+        }
+        #expect(await !ToolRun("diff", old, shop).lines.contains { $0.hasPrefix("+ Song 99") })
+    }
+}
