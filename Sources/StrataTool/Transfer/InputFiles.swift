@@ -1,0 +1,62 @@
+import Datasets
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+
+/// The files that objects are read from.
+enum InputFiles {
+    /// Opens a store to read all of its objects, or those of one entity.
+    static func source(_ path: String, entity: String? = nil) async throws -> StoreSource {
+        let model = try await FileKind(ofFile: path).storedModel(path)
+        let named = model.entities.map(\.name)
+        let number = try entity.map { name in
+            guard let found = model.entity(named: name) else {
+                throw ToolError.wrongInput("\(path) has no entity \(name)\(Suggestion.hint(for: name, among: named))")
+            }
+            return found.number
+        }
+        return try StoreSource(path, model, entity: number)
+    }
+
+    /// Opens any file or folder that can be imported.
+    /// - Parameters:
+    ///   - path: The file or folder.
+    ///   - options: The choices for data of other programs.
+    ///   - given: The names of the options that were given. They are refused where they have no effect.
+    /// - Throws: ``ToolError``, the errors of the readers.
+    static func anySource(_ path: String, options: DatasetOptions, given: [String]) async throws -> any ObjectSource {
+        func checked(_ source: any ObjectSource) throws -> any ObjectSource {
+            guard let option = given.first else { return source }
+            throw ToolError.wrongInput("\(path): \(option) has no effect on this kind of input. Leave it out")
+        }
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+            if CSVSource.isExport(path) { return try checked(CSVSource(path)) }
+            return try DatasetSource(Dataset.read(path, options: options))
+        }
+        switch try FileKind(ofFile: path) {
+        case .lmdb: return try await checked(source(path))
+        case .sqlite:
+            if try await isStore(path) { return try await checked(source(path)) }
+            return try DatasetSource(Dataset.read(path, options: options))
+        case .other:
+            let lowercased = path.lowercased()
+            if lowercased.hasSuffix(".csv") || lowercased.hasSuffix(".tsv") || options.delimiter != nil {
+                return try DatasetSource(Dataset.read(path, options: options))
+            }
+            return try checked(
+                RealmExport.isExport(path) ? DatasetSource(RealmExport.read(path)) : JSONLinesSource(path))
+        }
+    }
+
+    /// Whether an SQLite file is a store.
+    private static func isStore(_ path: String) async throws -> Bool {
+        do {
+            _ = try await Model(storedIn: FileKind.sqlite.description(path, .reading))
+            return true
+        } catch let error as StoreError where error.code == .cannotOpen {
+            return false
+        }
+    }
+}
