@@ -197,6 +197,32 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a context that moves to the state after its own save, and does not tell its list what the writer has added. A context that
+    /// merges is told by its parent, too, but the parent's answer may come first.
+    @Test(arguments: Combination.all) @MainActor
+    func `S200: live results of a context that does not merge move after its own save`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: RecordLibrary.model)
+        let main = container.mainContext
+        main.automaticallyMergesChanges = false
+        let records = ["A", "B"].map { main.makeRecord($0) }
+        try await container.saveMain()
+        let request = EntityFetchRequest("Album", sortBy: [AttributeSort("trackCount", .descending), AttributeSort("title")])
+        let results = try FetchedResultsController(request, context: main)
+        try results.performFetch()
+        var refreshed: [ObjectID] = []
+        let token = main.addObserver { refreshed += $0.refreshed }
+        defer { main.removeObserver(token) }
+        for (number, record) in records.reversed().enumerated() {
+            for _ in 0...number { main.makeSong("own", on: record) }
+            try await container.saveMain()
+            try await until("the list moves") { results.snapshot.ids.first == record.objectID }
+            #expect(record["trackCount"] == .int(Int64(number + 1)))
+            #expect(refreshed.contains(record.objectID))
+        }
+        try await container.close()
+    }
+
     /// Catches: a child whose view moves with its parent's save, but whose list is not told about derived values.
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S200: a live result of a child follows the derived values of its parent's save`(_ kind: StoreKind) async throws {

@@ -220,19 +220,19 @@ extension ManagedObjectContext {
             // A save that wrote nothing, because the policy dropped everything, has no number.
             let base = layerStack.baseState.state.sequence
             let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
-            didWrite(outcome, adopted: changes)
-            return place(same && isAlone, changes.limited(to: outcome.changes))
+            let added = didWrite(outcome, adopted: changes)
+            return place(same && isAlone, changes.limited(to: outcome.changes), added: added)
         case .pushed(let push, let above):
             didPush(push, above, adopted: changes)
-            return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)))
+            return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)), added: above.added)
         }
     }
 
-    private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil) -> ParentState {
+    private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil, added: ChangeSet? = nil) -> ParentState {
         ParentState(
             state: layerStack.baseState.state, inherited: layerStack.sealed.reversed() + layerStack.baseState.inherited,
             viewRevision: layerStack.revision, parentLayers: layerStack.sealed.map(\.id),
-            showsTheSame: showsTheSame, taken: taken)
+            showsTheSame: showsTheSame, taken: taken, added: added)
     }
 
     /// Moves to the state that a child has read, if that is newer.

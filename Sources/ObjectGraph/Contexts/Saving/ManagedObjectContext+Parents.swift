@@ -43,6 +43,8 @@ struct ParentState: Sendable {
     var showsTheSame: Bool
     /// The child's changes that the level above accepted; nil if it accepted all.
     var taken: ChangeSet?
+    /// The changes that the writer added to the push, such as derived values; nil if there are none.
+    var added: ChangeSet?
 
     /// Returns the accepted changes of one push. Several children may have been pushed together.
     func taken(of push: ChildChanges) -> ChangeSet { taken.map { push.changes.limited(to: $0) } ?? push.changes }
@@ -227,6 +229,9 @@ extension ManagedObjectContext {
     /// - Parameter adopted: The changes of children among them, which this context has not shown before.
     func didPush(_ push: ChildChanges, _ place: ParentState, adopted: ChangeSet = ChangeSet()) {
         layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
+        // The parent's announcement may have come first, and a context that does not merge ignores it.
+        let isAnnounced = layerStack.baseState.parentViewRevision >= place.viewRevision
+        let added = isAnnounced || !place.showsTheSame ? nil : place.added
         let moved = movedBaseState(push, place)
         let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), changes: nil) {
             let written = layerStack.removeTaken()
@@ -241,15 +246,16 @@ extension ManagedObjectContext {
         tracker.changedWhileSuspended = [:]
         // The merge policy of the root may have dropped or changed some values. One notice for all: a live result that moves to the new
         // view must know every difference from the old one.
-        if !observers.views.isEmpty || !adopted.isEmpty {
+        let visible = added.map { ChangeSet.union([adopted, $0]) } ?? adopted
+        if !observers.views.isEmpty || !visible.isEmpty {
             notify(
-                adopted, refreshed: adopted.isEmpty ? [] : refreshRegistered(adopted),
+                visible, refreshed: visible.isEmpty ? [] : refreshRegistered(visible),
                 saved: place.showsTheSame ? push.changes : ChangeSet())
         }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
         settleBaseNow()
-        notifyChildren(push.changes, saved: written)
+        notifyChildren(added.map { ChangeSet.union([push.changes, $0]) } ?? push.changes, saved: written)
     }
 
     /// Returns the base state of a child after its parent has accepted its changes.

@@ -50,7 +50,7 @@ extension ManagedObjectContext {
         if isRoot {
             guard hasOwn else { return result }
             let outcome = try await write(layerStack.sealed, durability)
-            moving { didWrite(outcome) }
+            moving { _ = didWrite(outcome) }
         } else if target == nil {
             guard hasOwn else { return result }
             let push = makePush()
@@ -148,7 +148,12 @@ extension ManagedObjectContext {
     var origin: SaveOrigin { SaveOrigin(author: transactionAuthor ?? "", contextName: name) }
 
     /// Applies the result of a save after the store has accepted the layers in flight.
-    func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
+    /// - Parameters:
+    ///   - outcome: The result.
+    ///   - adopted: The changes of children among the saved ones.
+    /// - Returns: The changes that the writer added; nil if there are none.
+    @discardableResult
+    func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) -> ChangeSet? {
         let old = layerStack.baseState.state
         let revision = layerStack.revision
         let counted = setup.writer.changes(after: old, through: outcome.state)
@@ -190,6 +195,7 @@ extension ManagedObjectContext {
         if phase.settlesBaseLater { settleBaseNow() }
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
+        return added
     }
 
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.

@@ -41,7 +41,7 @@ extension ManagedObjectContext {
             if let route = layerStack.baseState.route { try route.write(request, origin: number, to: setup.writer) } else {
                 try occupied { try setup.writer.submitAndWait(request, origin: number) }
             }
-        moving { didWrite(outcome) }
+        moving { _ = didWrite(outcome) }
     }
 
     private func saveToParentNow() throws {
