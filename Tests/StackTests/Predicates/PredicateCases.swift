@@ -46,6 +46,7 @@ enum PredicateCases {
     private static var comparisons: [PredicateCase] {
         let (limit, word, date, kind, raw) = (limit, word, date, ErrandKind.shop, "shop")
         let (least, most) = (ErrandPriority.low, ErrandPriority.high)
+        let (call, write) = (ErrandKind.call, ErrandKind.write)
         let days = [1, 2, 8]
         let from = 3...
         return [
@@ -71,6 +72,7 @@ enum PredicateCases {
             .init("$0.kind == kind", .store, #Predicate { $0.kind == kind }),
             .init("$0.kind.rawValue == raw", .store, #Predicate { $0.kind.rawValue == raw }),
             .init("$0.kind < kind", .memory, #Predicate { $0.kind < kind }),
+            .init("(call...write).contains($0.kind)", .memory, #Predicate { (call...write).contains($0.kind) }),
             .init("($0.priority ?? least) >= most", .memory, #Predicate { ($0.priority ?? least) >= most }),
         ]
     }

@@ -20,8 +20,9 @@ extension ManagedObjectContext {
             confinement.runJobs(in: self)
             resumeConfined(confinement)
         }
-        if isRoot { try setup.writer.suspension.checkOpen(setup.writer.store) }
-        try using { try saveInTurnNow(durability) }
+        // A child's save to its parent does not use the store.
+        guard isRoot else { return try using { try saveInTurnNow(durability) } }
+        try setup.writer.suspension.whileOpen(setup.writer.store) { try using { try saveInTurnNow(durability) } }
     }
 
     private func saveInTurnNow(_ durability: Durability) throws {

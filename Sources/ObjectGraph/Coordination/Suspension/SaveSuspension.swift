@@ -83,8 +83,11 @@ final class SaveSuspension: Sendable {
         for save in waiting { save.resume() }
     }
 
-    /// - Throws: `StoreError` `.suspended`, for saves that cannot wait.
-    func checkOpen(_ store: any ObjectStore) throws {
-        if isClosed { throw StoreError.suspended(store.name) }
+    /// Runs a save that cannot wait. A suspension that begins meanwhile waits for its end.
+    /// - Throws: `StoreError` `.suspended` while the store is suspended, or about to be.
+    func whileOpen<R>(_ store: any ObjectStore, _ body: () throws -> R) throws -> R {
+        guard enterIfOpen() else { throw StoreError.suspended(store.name) }
+        defer { leave() }
+        return try body()
     }
 }

@@ -51,9 +51,7 @@ extension PredicateExpressions.NotEqual: LowerableExpression {
 
 extension PredicateExpressions.Comparison: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        guard StoredOrder.isOrder(of: LHS.Output.self) else {
-            throw FetchError.unsupportedPredicate(part: "the order of \(LHS.Output.self), whose stored values have another order")
-        }
+        try StoredOrder.require(LHS.Output.self)
         return .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), storeComparison, to: try lowering.term(rhs))))
     }
 

@@ -83,6 +83,7 @@ extension PredicateExpressions.RangeExpressionContains: LowerableExpression {
         guard case .range(let range) = try lowering.term(range) else {
             throw FetchError.unsupportedPredicate(part: "contains(_:) of something other than a range")
         }
+        try StoredOrder.require(Element.Output.self)
         return .truth(PredicateTruth(try lowering.isWithin(try lowering.term(element), range)))
     }
 }

@@ -15,6 +15,13 @@ package enum StoredOrder {
         return zip(order, order.dropFirst()).allSatisfy { cases[$0] < cases[$1] }
     }
 
+    /// Throws an error if stores cannot compare values of a type as Swift does.
+    static func require<T: Comparable>(_ type: T.Type) throws(FetchError) {
+        guard isOrder(of: type) else {
+            throw .unsupportedPredicate(part: "the order of \(type), whose stored values have another order")
+        }
+    }
+
     private static func allCases<C: CaseIterable>(of type: C.Type) -> [Any] { type.allCases.map { $0 } }
 
     private static func storedValue<R: RawRepresentable>(_ value: Any, _ type: R.Type) -> Value? {
