@@ -51,6 +51,8 @@ extension ModelContext {
     fileprivate func autosave() {
         // Setting `autosaveEnabled` continues.
         guard autosaveEnabled else { return }
+        // The context is not used meanwhile.
+        if context.isStoreSuspended { return MainContextReference(context: self).autosave(after: .seconds(1)) }
         // Not only after a save: the changes may be undone by now, or the save may fail.
         defer { context.awaitUnsavedChange() }
         guard hasChanges else { return }

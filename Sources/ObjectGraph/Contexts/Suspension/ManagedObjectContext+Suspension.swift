@@ -12,6 +12,9 @@ extension ManagedObjectContext {
         var hasMoved = false
     }
 
+    /// Whether the store is suspended, or about to be. Asking does not use the context, which would open the file again.
+    package var isStoreSuspended: Bool { setup.writer.suspension.isClosed }
+
     /// Suspends the context after its running saves, then calls `done`.
     func suspend(then done: @escaping @Sendable () -> Void) {
         whenIdle { [self] in
