@@ -105,6 +105,21 @@ import Testing
         #expect(await ToolRun("diff", trips, folder.path("repaired")).lines == ["no differences"])
     }
 
+    /// Catches: a comparison that knows the columns of the first entity of a hierarchy only.
+    @Test(arguments: fileKinds) func `diff shows changed properties of a subentity`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("trips", kind, try Self.model(), Self.fill)
+        let (trips, old) = (folder.path("trips"), folder.path("old"))
+        #expect(await ToolRun("backup", trips, old).status == 0)
+        try await folder.fill("trips", kind, try Self.model()) { context in
+            for conference in try context.fetch(EntityFetchRequest("Conference")) { conference["perDiem"] = 30.0 }
+        }
+        for arguments in [["diff", old, trips], ["diff", trips, "--from", "1"]] {
+            let run = await ToolRun(arguments)
+            #expect(run.status == 1 && run.output.contains("perDiem: ") && run.output.contains("→ 30"), "\(run)")
+        }
+    }
+
     /// Catches: a printed model that drops the order, the derivations or the classes of a file that is opened with it.
     @Test(arguments: fileKinds) func `model prints superclasses, orders and derivations`(_ kind: StoreKind) async throws {
         let folder = try ToolFolder()

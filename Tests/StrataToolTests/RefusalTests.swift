@@ -23,6 +23,11 @@ import Testing
                 #expect(await ToolRun(verb, shop, target, "--replace").isRefused(naming: target, "another name"), "\(verb)")
             }
         }
+        #expect(await ToolRun("export", shop, shop, "--format", "jsonl", "--replace").isRefused(naming: shop))
+        for swift in [shop, folder.path("new")] {
+            let run = await ToolRun("import", shop, folder.path("new"), "--swift", swift, "--replace")
+            #expect(run.isRefused(naming: swift))
+        }
         #expect(try folder.bytes("shop") == before)
     }
 

@@ -56,7 +56,8 @@ struct HTTPServer: Sendable {
             try await channel.executeThenClose { inbound in
                 for try await connection in inbound {
                     guard count.begin(Self.maximumConnections) else {
-                        try? await connection.channel.close()
+                        // Not only its channel: a connection must be ended before it is released.
+                        try? await connection.executeThenClose { _, _ in }
                         continue
                     }
                     group.addTask {

@@ -93,7 +93,7 @@ struct StoreComparison {
     }
 
     private func differences(_ name: String) throws -> [Difference] {
-        let (first, second) = (old.model.entity(named: name), new.model.entity(named: name))
+        let (first, second) = (old.model.wholeEntity(name), new.model.wholeEntity(name))
         let before = try old.keys(first)
         let after = try new.keys(second)
         let links = relations(first, second)
@@ -206,4 +206,9 @@ struct StoreComparison {
             )
         }
     }
+}
+
+extension Model {
+    /// Returns the entity of an object with the properties of all its sub-entities; nil if there is none with the name.
+    func wholeEntity(_ name: String) -> Entity? { entity(named: name).map { entities[$0.number] } }
 }

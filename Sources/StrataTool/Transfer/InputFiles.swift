@@ -6,6 +6,15 @@ import StoreModel
 
 /// The files that objects are read from.
 enum InputFiles {
+    /// Throws if a file that is to be written is one that is used.
+    static func refuseToReplace(_ used: String, by target: String) throws {
+        let files = [used, target].map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
+        guard files[0] != files[1] else {
+            throw ToolError.wrongInput(
+                "\(target): cannot replace a file that this verb uses. Choose another name for the new file")
+        }
+    }
+
     /// Opens a store to read all of its objects, or those of one entity.
     static func source(_ path: String, entity: String? = nil) async throws -> StoreSource {
         let model = try await FileKind(ofFile: path).storedModel(path)

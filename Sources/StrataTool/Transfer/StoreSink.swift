@@ -51,13 +51,11 @@ struct StoreSink {
 
     /// Throws if the new file would replace its own source, or if SQLite would apply the log of another file to it.
     private func checkTarget(differsFrom source: String) throws {
-        let files = [source, path].map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
-        if files[0] == files[1] {
-            throw ToolError.wrongInput("\(path): cannot replace the file that is read. Choose another name for the new store")
-        }
-        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: files[1] + suffix) {
+        try InputFiles.refuseToReplace(source, by: path)
+        let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: file + suffix) {
             throw ToolError.wrongInput(
-                "cannot write \(path): \(files[1])\(suffix) exists, so that file is open or was not closed. Close it, or choose another name"
+                "cannot write \(path): \(file)\(suffix) exists, so that file is open or was not closed. Close it, or choose another name"
             )
         }
     }

@@ -142,7 +142,7 @@ struct Difference: Sendable {
     }
 
     init(_ change: HistoryChange, _ model: Model) {
-        let entity = model.entity(named: change.entityName)
+        let entity = model.wholeEntity(change.entityName)
         func column(_ name: String) -> ColumnSchema? { entity?.column(named: name).flatMap { entity?.columns[$0] } }
         let changed = change.updatedProperties.sorted().map { name in
             Property(name: name, values: entity == nil || column(name) != nil ? (nil, nil) : nil)
@@ -219,7 +219,7 @@ private struct CurrentValues {
 
     /// Returns a difference with the values after it, as far as they are known, and with the name of its keyed entry.
     func completed(_ difference: Difference, of id: ObjectID) throws -> Difference {
-        guard let entity = names.model.entity(named: difference.entity) else { return try entry(difference, of: id) }
+        guard let entity = names.model.wholeEntity(difference.entity) else { return try entry(difference, of: id) }
         guard difference.kind == .update, let object = try? context.existingObject(with: id) else { return difference }
         var difference = difference
         for (place, property) in difference.properties.enumerated() {

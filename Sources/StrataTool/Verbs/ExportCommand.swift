@@ -66,6 +66,7 @@ struct ExportCommand: StoreVerb {
 
     mutating func run() async throws {
         let existing = replacing.existing
+        if target != "-" { try InputFiles.refuseToReplace(file, by: target) }
         let source = try await InputFiles.source(file, entity: entity)
         let summary: TransferSummary
         switch try form() {

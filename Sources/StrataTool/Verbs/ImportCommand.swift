@@ -50,6 +50,7 @@ struct ImportCommand: StoreVerb {
 
     mutating func run() async throws {
         let existing = replacing.existing
+        if let swift, swift != "-" { for used in [input, store] { try InputFiles.refuseToReplace(used, by: swift) } }
         var options = try choices.options()
         options.scratchFolder = URL(fileURLWithPath: store, isDirectory: false).deletingLastPathComponent()
         let source = try await InputFiles.anySource(input, options: options, given: choices.given)

@@ -34,13 +34,18 @@ struct WatchCommand: StoreVerb {
             if shown == options.times { return }
             for await _ in changes {
                 let newer = try await store.read { try $0.fetch(query.values).map(\.values) }
-                if newer == rows { continue }
+                if Self.areEqual(newer, rows) { continue }
                 rows = newer
                 try options.show(rows, query)
                 shown += 1
                 if shown == options.times { return }
             }
         }
+    }
+
+    /// Whether two results show the same. As a value, NaN equals nothing.
+    private static func areEqual(_ a: [[Value]], _ b: [[Value]]) -> Bool {
+        a.count == b.count && zip(a, b).allSatisfy { zip($0, $1).allSatisfy { $0.order($1) == 0 } }
     }
 
     private func show(_ rows: [[Value]], _ query: Query) throws {
