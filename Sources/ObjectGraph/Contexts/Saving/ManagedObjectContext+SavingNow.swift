@@ -20,9 +20,8 @@ extension ManagedObjectContext {
             confinement.runJobs(in: self)
             resumeConfined(confinement)
         }
-        // A child's save to its parent does not use the store.
-        guard isRoot else { return try using { try saveInTurnNow(durability) } }
-        try setup.writer.suspension.whileOpen(setup.writer.store) { try using { try saveInTurnNow(durability) } }
+        if isRoot { try setup.writer.suspension.checkOpen(setup.writer.store) }
+        try using { try saveInTurnNow(durability) }
     }
 
     private func saveInTurnNow(_ durability: Durability) throws {

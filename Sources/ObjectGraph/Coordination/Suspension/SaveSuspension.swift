@@ -83,11 +83,8 @@ final class SaveSuspension: Sendable {
         for save in waiting { save.resume() }
     }
 
-    /// Runs a save that cannot wait. A suspension that begins meanwhile waits for its end.
-    /// - Throws: `StoreError` `.suspended` while the store is suspended, or about to be.
-    func whileOpen<R>(_ store: any ObjectStore, _ body: () throws -> R) throws -> R {
-        guard enterIfOpen() else { throw StoreError.suspended(store.name) }
-        defer { leave() }
-        return try body()
+    /// - Throws: `StoreError` `.suspended`, for saves that cannot wait.
+    func checkOpen(_ store: any ObjectStore) throws {
+        if isClosed { throw StoreError.suspended(store.name) }
     }
 }
