@@ -7,6 +7,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import StrataTool
+
 /// Verbs that show saves of another process: `watch`, `history --follow`, and `shell`.
 @Suite struct FollowingTests {
     /// Runs a program in another process while this process saves. This process saves again and again until the program ends, so that the
@@ -51,6 +53,13 @@ import Testing
         #expect(result.status == 0 && lines.count == 3, "\(result)")
         let counts = lines.map { $0.matches(of: /"name"/).count }
         #expect(counts == counts.sorted() && Set(counts).count == 3, "each result differs from the one before: \(counts)")
+    }
+
+    /// Catches: a result with a NaN, which as a value equals nothing, that is printed again after each save.
+    @Test func `watch takes results with the same NaN for equal`() {
+        let rows: [[Value]] = [[.string("a"), .double(.nan)], [.null, .int(1)]]
+        #expect(WatchCommand.areEqual(rows, rows))
+        #expect(!WatchCommand.areEqual(rows, [rows[0]]) && !WatchCommand.areEqual(rows, rows.reversed()))
     }
 
     @Test(arguments: fileKinds)

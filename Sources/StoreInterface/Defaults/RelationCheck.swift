@@ -27,8 +27,9 @@ package struct RelationCheck {
     /// The occupied slots of each page, per entity.
     private var presence: [[UInt64: UInt64]] = []
     private let progress: WorkPart
-    /// The pages that were read in one of the two passes.
+    /// The pages that the two passes have read and will read.
     private var pagesRead = 0
+    private let pagesToRead: Int
     private var problems: [String] = []
 
     private var schema: StoreSchema { snapshot.schema }
@@ -38,6 +39,7 @@ package struct RelationCheck {
         self.snapshot = snapshot
         self.progress = progress
         pages = try snapshot.schema.entities.indices.map { try snapshot.pageNumbers($0) }
+        pagesToRead = 2 * pages.reduce(0) { $0 + $1.count }
     }
 
     /// Returns the faults, one sentence each.
@@ -72,7 +74,7 @@ package struct RelationCheck {
 
     private mutating func countPage() throws {
         pagesRead += 1
-        try progress.step(pagesRead, of: 2 * pages.reduce(0) { $0 + $1.count })
+        try progress.step(pagesRead, of: pagesToRead)
     }
 
     private func exists(_ entity: Int, _ key: ObjectKey) -> Bool {

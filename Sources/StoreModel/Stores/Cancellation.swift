@@ -39,7 +39,7 @@ public final class Cancellation: Sendable {
 
 /// A part of long work, whose steps are reported as steps of the whole.
 package struct WorkPart: Sendable {
-    package let work: Cancellation
+    fileprivate let work: Cancellation
     fileprivate let range: ClosedRange<Double>
 
     /// Reports the steps of the part that are done. Throws `CancellationError` after the work was cancelled.

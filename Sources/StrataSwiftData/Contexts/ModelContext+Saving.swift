@@ -38,26 +38,32 @@ extension ModelContext {
     /// Saves the main context after its first change.
     func startAutosaving() {
         let reference = MainContextReference(context: self)
-        context.onFirstUnsavedChange = { reference.autosave(after: .milliseconds(50)) }
+        context.onFirstUnsavedChange = { reference.autosave(after: Self.autosaveDelay) }
     }
+
+    private static let autosaveDelay = Duration.milliseconds(50)
+    /// The time between two attempts while the store is suspended.
+    private static let suspensionDelay = Duration.seconds(1)
 
     /// Saves the present changes soon, and later changes after the first of them.
     func continueAutosaving() {
         guard context.onFirstUnsavedChange != nil else { return }
         context.awaitUnsavedChange()
-        if hasChanges { MainContextReference(context: self).autosave(after: .milliseconds(50)) }
+        if hasChanges { autosave(after: Self.autosaveDelay) }
     }
+
+    private func autosave(after delay: Duration) { MainContextReference(context: self).autosave(after: delay) }
 
     fileprivate func autosave() {
         // Setting `autosaveEnabled` continues.
         guard autosaveEnabled else { return }
         // The context is not used meanwhile.
-        if context.isStoreSuspended { return MainContextReference(context: self).autosave(after: .seconds(1)) }
+        if context.isStoreSuspended { return autosave(after: Self.suspensionDelay) }
         // Not only after a save: the changes may be undone by now, or the save may fail.
         defer { context.awaitUnsavedChange() }
         guard hasChanges else { return }
         do { try save() } catch let error as StoreError where error.code == .suspended {
-            MainContextReference(context: self).autosave(after: .seconds(1))
+            autosave(after: Self.suspensionDelay)
         } catch {
             if let onAutosaveError { return onAutosaveError(error) }
             Log.logger.error("the main context was not saved: \(error)")

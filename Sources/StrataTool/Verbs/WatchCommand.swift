@@ -44,7 +44,7 @@ struct WatchCommand: StoreVerb {
     }
 
     /// Whether two results show the same. As a value, NaN equals nothing.
-    private static func areEqual(_ a: [[Value]], _ b: [[Value]]) -> Bool {
+    static func areEqual(_ a: [[Value]], _ b: [[Value]]) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { zip($0, $1).allSatisfy { $0.order($1) == 0 } }
     }
 

@@ -198,7 +198,7 @@ import Testing
     }
 
     /// Catches: a context that moves to the state after its own save, and does not tell its list what the writer has added. A context that
-    /// merges is told by its parent, too, but the parent's answer may come first.
+    /// merges gets the same from the announcement of its parent, unless the answer to the save comes before it.
     @Test(arguments: Combination.all) @MainActor
     func `S200: live results of a context that does not merge move after its own save`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

@@ -92,12 +92,8 @@ import Testing
         let findings = try await container.coordinator.verify { part in parts.withLock { $0.append(part) } }
         let found = parts.withLock { $0 }
         #expect(findings.isEmpty && found.count > 2 && found.last == 1 && found == found.sorted(), "\(found)")
-        // An interrupted check leaves its snapshot's connection usable.
-        for _ in 0..<3 {
-            let cancellation = Cancellation()
-            cancellation.cancel()
-            #expect(throws: CancellationError.self) { try container.coordinator.store.verify(cancellation: cancellation) }
-        }
+        try await Self.cancelled { report in _ = try await container.coordinator.verify(progress: report) }
+        // An ended check leaves its snapshot's connection usable.
         #expect(try await container.coordinator.verify().isEmpty)
         try await container.close()
         withExtendedLifetime(bed) {}
@@ -107,18 +103,25 @@ import Testing
     func `a copy whose task is cancelled while it reports leaves no file`(_ kind: StoreKind) async throws {
         let (bed, container) = try await Self.filled(kind)
         let url = bed.folder.appending(path: "copy")
-        let task = Mutex<Task<Void, any Error>?>(nil)
-        let begun = AsyncStream<Void>.makeStream()
-        let copy = Task {
-            // The task is known before the copy begins.
-            for await _ in begun.stream { break }
-            try await container.coordinator.backup(to: url) { _ in task.withLock { $0 }?.cancel() }
-        }
-        task.withLock { $0 = copy }
-        begun.continuation.yield()
-        await #expect(throws: CancellationError.self) { try await copy.value }
+        try await Self.cancelled { report in try await container.coordinator.backup(to: url, progress: report) }
         #expect(!FileManager.default.fileExists(atPath: url.path))
         try await container.close()
+    }
+
+    /// Expects that work ends with an error if its task is cancelled when it first reports its progress.
+    private static func cancelled(
+        _ work: @escaping @Sendable (_ report: @escaping @Sendable (Double) -> Void) async throws -> Void
+    ) async throws {
+        let task = Mutex<Task<Void, any Error>?>(nil)
+        let begun = AsyncStream<Void>.makeStream()
+        let running = Task {
+            // The task is known before the work begins.
+            for await _ in begun.stream { break }
+            try await work { _ in task.withLock { $0 }?.cancel() }
+        }
+        task.withLock { $0 = running }
+        begun.continuation.yield()
+        await #expect(throws: CancellationError.self) { try await running.value }
     }
 
     @Test func aStoreInMemoryHasNothingToCompact() async throws {

@@ -25,6 +25,8 @@ extension PredicateTerm {
             self.path?.leads(through: path) ?? false
         case (.collection(let collection), _):
             path?.leads(through: collection.path) ?? false
+        // Captured values that are not nil.
+        case (.constant, _), (.constants, _), (.range, _), (.identities, _): true
         default: false
         }
     }
