@@ -81,6 +81,28 @@ import Testing
         for values in changes { values.insert(into: context) }
     }
 
+    /// Swift would stop the program, so the table cannot compare these with its own evaluation.
+    @Test(arguments: StoreKind.allCases)
+    func `S138: a forced unwrap of nil differs from every value`(kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Errands.model)
+        let root = await container.newBackgroundContext()
+        await root.perform { context in
+            for note in [Value.null, .string("a"), .string("b")] { context.insert("Errand")["note"] = note }
+        }
+        try await root.save()
+        let word = "a"
+        try await root.perform { context throws in
+            func notes(_ predicate: Predicate<Errand>) throws -> [String?] {
+                try context.fetch(FetchRequest(where: predicate)).map(\.note)
+            }
+            #expect(try notes(#Predicate { $0.note! == word }) == ["a"])
+            #expect(try notes(#Predicate { $0.note! != word }) == [nil, "b"])
+            #expect(try notes(#Predicate { $0.note! > word }) == ["b"])
+        }
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S138: a batch deletion of a computed predicate deletes what a fetch selects`(kind: StoreKind) async throws {
         let seed = SeededGenerator(test: "PredicateTableTests.batch").seed
