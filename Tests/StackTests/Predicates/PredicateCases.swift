@@ -141,6 +141,7 @@ enum PredicateCases {
 
     private static var once: [PredicateCase] {
         let (limit, query, filter, isOpen) = (limit, "", ErrandFilter(), true)
+        let most: Int? = 5
         return [
             .init(
                 "query.isEmpty || $0.title.contains(query)", .once,
@@ -159,6 +160,11 @@ enum PredicateCases {
                 "filter.names.count > 1 && $0.days > limit", .once,
                 #Predicate {
                     filter.names.count > 1 && $0.days > limit
+                }),
+            .init(
+                "(most.flatMap { most in errand.days } ?? 0) > limit", .once,
+                #Predicate { errand in
+                    (most.flatMap { most in errand.days } ?? 0) > limit
                 }),
             .init("isOpen ? $0.days > limit : $0.isDone", .once, #Predicate { isOpen ? $0.days > limit : $0.isDone }),
         ]
