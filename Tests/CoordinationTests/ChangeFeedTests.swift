@@ -31,6 +31,28 @@ import Testing
         #expect(feed.steps(after: SaveSequence(9), through: SaveSequence(8)) == nil)
     }
 
+    /// Catches: a save of memory that another coordinator takes for one of the file, or a gap between two saves that it does not notice.
+    @Test func `Saves in the file are found by generation, if all of them are this writer's`() {
+        var feed = feed(1...6)
+        var numbers = CommittedNumbers()
+        numbers.note(CommitNumbers([SaveSequence(1), SaveSequence(2), SaveSequence(3)], after: 10))
+        numbers.note(CommitNumbers([SaveSequence(4)], after: 20))
+        func found(_ old: Generation, _ new: Generation) -> [Generation]? {
+            feed.saves(after: old, through: new, numbers)?.map(\.generation)
+        }
+        #expect(found(10, 13) == [11, 12, 13])
+        #expect(found(11, 12) == [12])
+        #expect(found(20, 21) == [21])
+        // Another process has made the saves 14 to 20, and 10. The saves 5 and 6 of this writer are not in the file.
+        #expect(found(13, 21) == nil && found(9, 11) == nil && found(20, 22) == nil && found(13, 14) == nil)
+        #expect(found(12, 12) == nil && found(13, 12) == nil)
+        feed.append(.external(after: 21, through: 22), SaveSequence(7))
+        #expect(found(20, 21) == [21])
+        // A flush has changed saves, and it is not known which.
+        feed.append(.unknown, SaveSequence(8))
+        #expect(found(20, 21) == nil)
+    }
+
     @Test func `A full feed forgets the oldest steps only`() {
         let feed = feed(1...1000, limit: 10)
         #expect(feed.steps(after: SaveSequence(1), through: SaveSequence(1000)) == nil)

@@ -179,6 +179,7 @@ public final class PersistentContainer: Sendable {
 
         init(from: PersistentStoreCoordinator, to: PersistentStoreCoordinator) {
             source = from.writer
+            to.writer.shared.withLock { $0.sibling = from.writer }
             listener = from.writer.addListener { [weak to] _, origin in
                 // Saves that were learned from the other coordinator have the origin 0.
                 guard let to, origin != 0 else { return }

@@ -33,6 +33,27 @@ struct ChangeFeed: Sendable {
         let start = Int(old.next.rawValue - first.sequence.rawValue)
         return steps[start..<start + Int(new.rawValue - old.rawValue)].map(\.step)
     }
+
+    /// Returns the saves of this writer that are in the file with the generations after one up to another, oldest first; nil if it did
+    /// not make all of them, or if a save may have been changed on its way to the file. O(steps that are newer).
+    func saves(after old: Generation, through new: Generation, _ numbers: CommittedNumbers) -> [ChangeSet]? {
+        var found: [ChangeSet] = []
+        var next = new
+        for (sequence, step) in steps.reversed() where next > old {
+            switch step {
+            case .unknown: return nil
+            case .external: continue
+            case .save(var changes):
+                // Without a generation, the save is in memory only.
+                guard let generation = numbers.generation(of: sequence), generation <= new else { continue }
+                guard generation == next else { return nil }
+                changes.generation = generation
+                found.append(changes)
+                next -= 1
+            }
+        }
+        return next == old && old < new ? found.reversed() : nil
+    }
 }
 
 /// Closures that are called after each save, and the sequences that end when the store is closed.
