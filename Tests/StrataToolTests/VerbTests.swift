@@ -31,6 +31,10 @@ import Testing
         #expect(kind == .sqlite || !tables.isEmpty)
         #expect(tables.isEmpty || (entities[2]["pageBytes"] as? Int ?? 0) > 0 && (entities[2]["indexBytes"] as? Int ?? 0) > 0)
         #expect((entities[0]["source"] as? String)?.contains("@Attribute(.unique) var name: String") == true)
+        // The classes are at the end, as `model` prints them.
+        let classes = await ToolRun("model", folder.path("shop")).output.components(separatedBy: "\n\n@Model").dropFirst()
+        #expect(text.output.hasSuffix(classes.map { "\n\n@Model" + $0 }.joined()), "\(text)")
+        #expect(await ToolRun("info", folder.path("shop"), "--no-model").lines == text.lines.prefix { !$0.hasPrefix("@Model") })
     }
 
     @Test(arguments: fileKinds) func `model prints classes with the names of both ends`(_ kind: StoreKind) async throws {

@@ -6,11 +6,14 @@ import StoreModel
 /// `strata info`: what a file contains.
 struct InfoCommand: StoreVerb {
     static let configuration = CommandConfiguration(
-        commandName: "info", abstract: "Shows the entities, sizes, snapshots and history of a store.",
-        discussion: "The classes of the entities are shown by `strata model`.")
+        commandName: "info", abstract: "Shows the entities, sizes, snapshots, history and model of a store.",
+        discussion: "The classes of the model are those of `strata model`, without imports.")
 
     @Argument(help: "The store.", completion: .file())
     var file: String
+
+    @Flag(inversion: .prefixedNo, help: "Show the model as classes in Swift after the sizes.")
+    var model = true
 
     @OptionGroup var output: OutputOptions
 
@@ -41,7 +44,7 @@ struct InfoCommand: StoreVerb {
     }
 
     mutating func run() async throws {
-        let json = output.json
+        let (json, model) = (output.json, model)
         try await OpenedStore.with(file) { store in
             let sizes = try await store.container.coordinator.tableSizes()
             let entities = try await Self.entities(store, sizes)
@@ -54,6 +57,7 @@ struct InfoCommand: StoreVerb {
                 try Console.print(try Self.json(store, facts).text)
             } else {
                 try Self.show(store, facts)
+                if model { try Self.showModel(store) }
             }
         }
     }
@@ -126,8 +130,24 @@ struct InfoCommand: StoreVerb {
         try Console.print("\n" + rest.text)
     }
 
+    /// Prints the classes. A name that no class can have is reported in their place, because the other facts are of use without them.
+    private static func showModel(_ store: OpenedStore) throws {
+        let source = SwiftSource(store.model)
+        let classes: String
+        do { classes = try source.entities.map { "\n" + (try source.text(of: $0)) }.joined() } catch {
+            return try Console.print("\n\(ToolError(error))")
+        }
+        try Console.current.write(classes)
+    }
+
+    /// Returns the class of an entity, followed by those of the entities that inherit from it.
+    private static func source(_ entity: Entity, _ source: SwiftSource) throws -> String {
+        try source.entities.filter { $0.number == entity.number }.map(source.text).joined(separator: "\n")
+    }
+
     private static func json(_ store: OpenedStore, _ facts: Facts) throws -> JSON {
         let coordinator = store.container.coordinator
+        let source = SwiftSource(store.model)
         func number(_ value: Int?) -> JSON { value.map { .number($0) } ?? .null }
         return .object([
             "file": .string(store.path), "store": .string(store.kind.rawValue),
@@ -138,7 +158,7 @@ struct InfoCommand: StoreVerb {
                     .object([
                         "name": .string(entity.name), "objects": .number(entity.count), "pageBytes": number(entity.bytes),
                         "largeValueBytes": number(entity.largeBytes), "indexBytes": number(entity.indexBytes),
-                        "source": .string(try store.model.entity(named: entity.name).map(SwiftSource(store.model).text) ?? ""),
+                        "source": .string(try store.model.entity(named: entity.name).map { try Self.source($0, source) } ?? ""),
                     ])
                 }),
             "collections": .array(
