@@ -95,6 +95,34 @@ import Testing
         #expect(await saves("--limit", "0").isEmpty)
     }
 
+    @Test(arguments: fileKinds) func `a long history is read some saves at a time`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        let container = try await folder.container("shop", kind, Shop.model)
+        for number in 0..<450 {
+            try await container.write { context in
+                context.transactionAuthor = number % 2 == 0 ? "ann" : "ben"
+                context.insert("List")["name"] = .string("\(number)")
+            }
+        }
+        let end = HistoryCommand.token(430, in: container.coordinator)
+        for (request, sizes) in [(HistoryRequest(), [200, 200, 30]), (HistoryRequest(authors: ["ann"]), [200, 15])] {
+            let pages = HistoryPages(request, through: end)
+            var found: [[UInt64]] = []
+            while let page = try await pages.next(in: container.coordinator) { found.append(page.map(\.id)) }
+            #expect(found.map(\.count) == sizes)
+            #expect(found.joined().elementsEqual(stride(from: 1, through: 430, by: 430 / sizes.reduce(0, +))))
+        }
+        try await container.close()
+        let shop = folder.path("shop")
+        func saves(_ arguments: String...) async -> [Int] {
+            await ToolRun(["history", shop] + arguments).lines.compactMap { Int($0.prefix { $0 != " " }) }
+        }
+        #expect(await saves() == Array(1...450))
+        #expect(await saves("--after", "7", "--author", "ben") == Array(stride(from: 8, through: 450, by: 2)))
+        #expect(await saves("--limit", "300", "--author", "ben") == Array(stride(from: 2, through: 450, by: 2)))
+        #expect(await saves("--limit", "210") == Array(241...450))
+    }
+
     @Test(arguments: fileKinds) func `the check of opening can be limited`(_ kind: StoreKind) async throws {
         let folder = try ToolFolder()
         try await folder.fill("shop", kind, Shop.model, Shop.fill)

@@ -45,40 +45,64 @@ struct HistoryCommand: StoreVerb {
             let changes = options.follow ? coordinator.remoteChanges : nil
             if options.follow { try coordinator.followOtherProcesses() }
             let start = coordinator.currentHistoryToken
-            let found = try await Self.newest(options.limit, of: request, in: coordinator)
-            let shown = options.limit.map { found.suffix($0) } ?? found[...]
-            for save in shown { try Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
+            var last = request.after ?? start
+            if let limit = options.limit {
+                let found = try await Self.newest(limit, of: request, in: coordinator)
+                try options.show(found)
+                last = found.last?.token ?? last
+            } else {
+                let pages = HistoryPages(request, through: start)
+                while let page = try await pages.next(in: coordinator) {
+                    try options.show(page)
+                    last = page.last?.token ?? last
+                }
+            }
             guard let changes else { return }
-            request.after = found.last?.token ?? request.after ?? start
+            request.after = last
             for await _ in changes {
-                let more = try await coordinator.history(request)
-                for save in more { try Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
-                if let last = more.last { request.after = last.token }
+                while let page = try await HistoryPages(request).next(in: coordinator), let token = page.last?.token {
+                    try options.show(page)
+                    request.after = token
+                }
             }
         }
     }
 
-    /// Returns at least the newest saves that a request selects, if there are so many. Reads from the end of the history, so that a small
-    /// number of saves does not read all of it.
+    private func show(_ saves: [HistoryTransaction]) throws {
+        for save in saves {
+            try Task.checkCancellation()
+            try Console.print(output.json ? Self.json(save).text : Self.text(save))
+        }
+    }
+
+    /// Returns the newest saves that a request selects, oldest first. Reads from the end of the history, so that a small number of saves
+    /// does not read all of it.
     private static func newest(
-        _ limit: Int?, of request: HistoryRequest, in coordinator: PersistentStoreCoordinator
+        _ limit: Int, of request: HistoryRequest, in coordinator: PersistentStoreCoordinator
     ) async throws -> [HistoryTransaction] {
-        guard let limit, limit > 0 else { return limit == 0 ? [] : try await coordinator.history(request) }
-        let newest = coordinator.currentHistoryToken.generation
+        guard limit > 0 else { return [] }
+        let end = coordinator.currentHistoryToken
+        let newest = end.generation
         let first = request.after?.generation ?? 0
+        func last(of request: HistoryRequest) async throws -> [HistoryTransaction] {
+            let pages = HistoryPages(request, through: end)
+            var found: [HistoryTransaction] = []
+            while let page = try await pages.next(in: coordinator) { found = (found + page).suffix(limit) }
+            return found
+        }
         var count = UInt64(limit)
         while count < newest, newest - count > first {
             var part = request
             part.after = token(newest - count, in: coordinator)
             do {
-                let found = try await coordinator.history(part)
-                if found.count >= limit { return found }
+                let found = try await last(of: part)
+                if found.count == limit { return found }
             } catch HistoryError.tokenExpired {
                 break
             }
             count = count.multipliedReportingOverflow(by: 8).overflow ? newest : count * 8
         }
-        return try await coordinator.history(request)
+        return try await last(of: request)
     }
 
     /// Returns the position after a save of the present incarnation.
@@ -118,5 +142,35 @@ struct HistoryCommand: StoreVerb {
                 JSON.Member(name: "properties", value: .array(change.updatedProperties.sorted().map { .string($0) })))
         }
         return .object(members)
+    }
+}
+
+/// The saves that a request selects, some at a time, so that a long history is not in memory as a whole.
+final class HistoryPages {
+    private var request: HistoryRequest
+    /// The last save to read; nil for the newest one.
+    private let end: UInt64?
+    private var isAtEnd = false
+    /// The number of saves per page.
+    private static let size = 200
+
+    /// - Parameters:
+    ///   - request: The saves, without a limit.
+    ///   - end: The position at which to end; nil for the end of the history.
+    init(_ request: HistoryRequest, through end: HistoryToken? = nil) {
+        self.request = request
+        self.request.limit = Self.size
+        self.end = end?.generation
+    }
+
+    /// Returns the next saves, oldest first; nil at the end.
+    func next(in coordinator: PersistentStoreCoordinator) async throws -> [HistoryTransaction]? {
+        guard !isAtEnd else { return nil }
+        try Task.checkCancellation()
+        let found = try await coordinator.history(request)
+        let page = end.map { end in found.filter { $0.id <= end } } ?? found
+        isAtEnd = found.count < Self.size || page.count < found.count
+        request.after = page.last?.token ?? request.after
+        return page.isEmpty ? nil : page
     }
 }
