@@ -109,7 +109,7 @@ import Testing
             ], "\(stores)")
         let list = try await ToolRun("diff", old, shop, "--json").list()
         #expect(list.allSatisfy { $0["collection"] != nil && $0["entity"] == nil })
-        #expect(list[3]["key"] as? String == "spring")
+        #expect(list[3]["key"] as? [String] == ["spring"])
         let saves = await ToolRun("diff", shop, "--from", "1")
         #expect(saves.status == 1)
         #expect(saves.output.contains(#"~ drafts[spring]  value: → {"title":"Spring \"1\"","words":4}"#), "\(saves)")

@@ -14,24 +14,30 @@ struct ToolRun: Sendable {
     var status: Int32
     var output: String
     var errors: String
+    /// The texts of progress bars, if standard error is a terminal.
+    var progress = ""
 
     /// Runs the tool with arguments, and lines for its standard input.
     init(_ arguments: String..., input: [String] = []) async { await self.init(arguments, input: input) }
 
-    init(_ arguments: [String], input: [String] = []) async {
+    init(_ arguments: [String], input: [String] = [], onTerminal: Bool = false) async {
         let recording = Recording(input)
+        let showProgress: @Sendable (String) -> Void = { text in recording.progress.withLock { $0 += text } }
         let console = Console(
             write: { text in recording.output.withLock { $0 += text } },
             complain: { line in recording.errors.withLock { $0 += line + "\n" } },
+            showProgress: onTerminal ? showProgress : nil,
             readLine: { recording.input.withLock { $0.isEmpty ? nil : $0.removeFirst() } })
         status = await StrataProgram.run(arguments, console: console)
         output = recording.output.withLock { $0 }
         errors = recording.errors.withLock { $0 }
+        progress = recording.progress.withLock { $0 }
     }
 
     private final class Recording: Sendable {
         let output = Mutex("")
         let errors = Mutex("")
+        let progress = Mutex("")
         let input: Mutex<[String]>
 
         init(_ input: [String]) { self.input = Mutex(input) }

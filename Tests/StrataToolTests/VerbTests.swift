@@ -194,7 +194,7 @@ import Testing
         #expect(first.hints.count == 2 && first.hints[1].contains("later saves have changed"), "\(first)")
         let json = try await ToolRun("diff", shop, "--from", "1", "--to", "2", "--json").list()
         let properties = try #require(json[0]["properties"] as? [[String: Any]])
-        #expect(properties.allSatisfy { $0["before"] is NSNull } && properties[0]["after"] as? String == "2")
+        #expect(properties.allSatisfy { $0["before"] is NSNull } && properties[0]["after"] as? Int == 2)
         #expect(properties[1]["after"] is NSNull)
         #expect(properties.map { $0["unknown"] as? [String] } == [["before"], ["before", "after"]])
         // Deleted objects keep preserved values only.

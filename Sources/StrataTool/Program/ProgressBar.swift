@@ -34,6 +34,38 @@ final class ProgressBar: Sendable {
     /// Shows that work of an unknown length has begun.
     func showBusy() { show?("\r\(title) …\u{1B}[K") }
 
+    /// Runs work of an unknown length, and shows for how many seconds it has run.
+    func timing<R>(_ body: () async throws -> R) async rethrows -> R {
+        guard let show else { return try await body() }
+        showBusy()
+        let start = ContinuousClock.now
+        let ticker = Task { [title] in
+            while true {
+                try await Task.sleep(for: .seconds(1))
+                show("\r\(title) … \((ContinuousClock.now - start).components.seconds) s\u{1B}[K")
+            }
+        }
+        /// The line is cleared after the last text of the ticker.
+        func end() async {
+            ticker.cancel()
+            _ = await ticker.result
+            finish()
+        }
+        do {
+            let result = try await body()
+            await end()
+            return result
+        } catch {
+            await end()
+            throw error
+        }
+    }
+
+    /// Removes the bar if it is shown, so that a line can be printed. The next step shows it again.
+    func clear() {
+        if shown.exchange(-1, ordering: .relaxed) != -1 { finish() }
+    }
+
     /// Clears the line.
     func finish() { show?("\r\u{1B}[K") }
 }

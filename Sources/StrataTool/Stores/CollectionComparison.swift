@@ -36,24 +36,22 @@ struct CollectionComparison {
         self.new = try Side(new.state, new.names)
     }
 
-    /// Returns the differences. A collection without entries is one too.
-    mutating func differences() throws -> [Difference] {
-        var found: [Difference] = []
+    /// Calls a closure with each difference. A collection without entries is one too.
+    mutating func forEachDifference(_ body: (Difference) throws -> Void) throws {
         while old.next != nil || new.next != nil {
             let order = order(old.next, new.next)
             if order < 0, let only = old.next {
-                found.append(difference(.delete, of: only, in: old))
+                try body(difference(.delete, of: only, in: old))
                 try old.advance()
             } else if order > 0, let only = new.next {
-                found.append(difference(.insert, of: only, in: new))
+                try body(difference(.insert, of: only, in: new))
                 try new.advance()
             } else if let before = old.next, let after = new.next {
-                if before.record != after.record { found.append(update(before, after)) }
+                if before.record != after.record { try body(update(before, after)) }
                 try old.advance()
                 try new.advance()
             }
         }
-        return found
     }
 
     private typealias Named = (name: String, record: StoredCollection.Record)
@@ -74,12 +72,12 @@ struct CollectionComparison {
     private func difference(_ kind: HistoryChange.Kind, of named: Named, in side: Side) -> Difference {
         switch named.record {
         case .collection(let found):
-            let types = "\(found.valueType) under \(found.keyType)"
-            let values = kind == .insert ? (before: "nil", after: types) : (before: types, after: "nil")
+            let types = ComparedValue.types(found)
+            let values = kind == .insert ? (ComparedValue.missing, types) : (types, .missing)
             return Difference(
                 kind: kind, collection: named.name, key: nil, properties: [Difference.Property(name: "types", values: values)])
         case .entry(let name, let entry):
-            let key = CollectionText.shown(key: entry.key, of: side.records.collections[name], naming: side.names)
+            let key = ComparedKey(entry.key, of: side.records.collections[name], naming: side.names)
             return Difference(kind: kind, collection: name, key: key)
         }
     }
@@ -88,16 +86,13 @@ struct CollectionComparison {
         let (first, second) = (old.records.collections[before.name], new.records.collections[after.name])
         switch (before.record, after.record) {
         case (.entry(_, let one), .entry(_, let other)):
-            let values = (
-                before: CollectionText.shown(value: one.value, of: first),
-                after: CollectionText.shown(value: other.value, of: second)
-            )
-            let key = CollectionText.shown(key: one.key, of: first, naming: old.names)
+            let values = (ComparedValue.entry(one.value, first), ComparedValue.entry(other.value, second))
+            let key = ComparedKey(one.key, of: first, naming: old.names)
             return Difference(
                 kind: .update, collection: before.name, key: key, properties: [Difference.Property(name: "value", values: values)]
             )
         default:
-            func types(_ found: StoredCollection?) -> String { found.map { "\($0.valueType) under \($0.keyType)" } ?? "nil" }
+            func types(_ found: StoredCollection?) -> ComparedValue { found.map { .types($0) } ?? .missing }
             return Difference(
                 kind: .update, collection: before.name, key: nil,
                 properties: [Difference.Property(name: "types", values: (types(first), types(second)))])

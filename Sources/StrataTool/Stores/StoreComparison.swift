@@ -29,6 +29,11 @@ struct StoreComparison {
             return try snapshot.keys(StoreQuery(entity: entity.number))
         }
 
+        /// Returns the number of objects that programs see.
+        func objectCount() throws -> Int {
+            try model.entities.reduce(0) { try $0 + snapshot.count(StoreQuery(entity: $1.number)) }
+        }
+
         /// Returns an ordered relationship with the columns of its positions.
         func list(_ relationship: Relationship, of entity: Entity) -> OrderedList? {
             guard case .toMany(let relation) = relationship.kind else { return nil }
@@ -85,43 +90,70 @@ struct StoreComparison {
         self.new = try await Side(new)
     }
 
-    func differences() throws -> [Difference] {
+    /// Calls a closure with each difference: objects by entity and key, and then entries of keyed collections.
+    /// - Parameter progress: Shows the part of the objects that is compared.
+    func forEachDifference(showing progress: ProgressBar, _ body: (Difference) throws -> Void) throws {
         let names = old.model.entities.map(\.name)
+        var steps = Steps(total: try old.objectCount() + new.objectCount(), bar: progress)
+        for name in names + new.model.entities.map(\.name).filter({ !names.contains($0) }) {
+            try compare(name, counting: &steps, body)
+        }
+        progress.clear()
         var collections = try CollectionComparison((old.snapshot, old.names), (new.snapshot, new.names))
-        return try (names + new.model.entities.map(\.name).filter { !names.contains($0) }).flatMap(differences)
-            + collections.differences()
+        try collections.forEachDifference(body)
     }
 
-    private func differences(_ name: String) throws -> [Difference] {
+    /// The number of objects of both stores that are compared.
+    private struct Steps {
+        let total: Int
+        let bar: ProgressBar
+        private var done = 0
+
+        init(total: Int, bar: ProgressBar) {
+            self.total = total
+            self.bar = bar
+        }
+
+        mutating func advance(by count: Int) {
+            done += count
+            bar.update(done, of: total)
+        }
+    }
+
+    /// Compares the objects of an entity.
+    private func compare(_ name: String, counting steps: inout Steps, _ body: (Difference) throws -> Void) throws {
         let (first, second) = (old.model.wholeEntity(name), new.model.wholeEntity(name))
         let before = try old.keys(first)
         let after = try new.keys(second)
         let links = relations(first, second)
         let lists = orderedRelationships(first, second)
-        var found: [Difference] = []
         var (i, j) = (0, 0)
         while i < before.count || j < after.count {
             if j == after.count || i < before.count && before[i] < after[j] {
-                found.append(Difference(kind: .delete, entity: name, key: before[i]))
+                try body(Difference(kind: .delete, entity: name, key: before[i]))
                 i += 1
+                steps.advance(by: 1)
             } else if i == before.count || after[j] < before[i] {
-                found.append(Difference(kind: .insert, entity: name, key: after[j]))
+                try body(Difference(kind: .insert, entity: name, key: after[j]))
                 j += 1
+                steps.advance(by: 1)
             } else {
                 if let first, let second {
+                    let reordered = try lists.compactMap { try $0.property(before[i], before: old, after: new) }
+                    let related = try links.compactMap { try $0.property(before[i], before: old, after: new) }
+                    // The difference of a list has its members, too.
                     let properties =
                         try properties(before[i], first: first, second: second)
-                        + links.compactMap { try $0.property(before[i], before: old, after: new) }
-                        + lists.compactMap { try $0.property(before[i], before: old, after: new) }
+                        + related.filter { link in !reordered.contains { $0.name == link.name } } + reordered
                     if !properties.isEmpty {
-                        found.append(Difference(kind: .update, entity: name, key: before[i], properties: properties))
+                        try body(Difference(kind: .update, entity: name, key: before[i], properties: properties))
                     }
                 }
                 i += 1
                 j += 1
+                steps.advance(by: 2)
             }
         }
-        return found
     }
 
     /// Returns the columns whose values differ. A column that only one side has differs if it has a value there.
@@ -138,10 +170,7 @@ struct StoreComparison {
             if isEqual { return nil }
             return Difference.Property(
                 name: name,
-                values: (
-                    one.map { ValueText.shown($0.value, $0.type) } ?? "nil",
-                    other.map { ValueText.shown($0.value, $0.type) } ?? "nil"
-                ))
+                values: (one.map { .value($0.value, $0.type) } ?? .missing, other.map { .value($0.value, $0.type) } ?? .missing))
         }
     }
 
@@ -159,7 +188,7 @@ struct StoreComparison {
             let (former, current) = (Set(one), Set(other))
             if one.filter(current.contains) == other.filter(former.contains) { return nil }
             return Difference.Property(
-                name: name, values: ("\(one.count) objects", "\(other.count) objects in another order"))
+                name: name, values: (.objects(one), .objects(other, note: " in another order")))
         }
     }
 
@@ -183,7 +212,7 @@ struct StoreComparison {
             let one = try old.map { try before.snapshot.related($0, to: key) } ?? []
             let other = try new.map { try after.snapshot.related($0, to: key) } ?? []
             if one == other { return nil }
-            return Difference.Property(name: name, values: ("\(one.count) objects", "\(other.count) objects"))
+            return Difference.Property(name: name, values: (.objects(one), .objects(other)))
         }
     }
 

@@ -45,19 +45,28 @@ enum CollectionText {
 
     /// Returns the members of an entry, from which ``entry(_:of:)`` makes the same bytes: the parts of the key as texts, and the value as
     /// a text or as JSON. Bytes that have no such form are Base64.
-    static func members(_ entry: StoredCollection.Entry, of collection: StoredCollection) -> [JSON.Member] {
-        let texts = collection.texts(ofKey: entry.key)
-        let isExact = texts.map { collection.key($0) == entry.key } ?? false
-        return [
-            isExact
-                ? JSON.Member(name: key, value: .array((texts ?? []).map { .string($0) }))
-                : JSON.Member(name: keyData, value: .string(entry.key.base64EncodedString())),
+    /// - Parameter names: The names of objects whose ids are keys; nil to write the ids.
+    static func members(
+        _ entry: StoredCollection.Entry, of collection: StoredCollection, naming names: ObjectNames? = nil
+    ) -> [JSON.Member] {
+        [
+            member(key: entry.key, of: collection, naming: names),
             json(entry.value, collection.valueType).map { JSON.Member(name: value, value: $0) }
                 ?? JSON.Member(name: valueData, value: .string(entry.value.base64EncodedString())),
         ]
     }
 
-    private static func json(_ bytes: Data, _ type: String) -> JSON? {
+    /// Returns the member of a key: its parts as texts, or the Base64 of its bytes if these have no such form.
+    static func member(key bytes: Data, of collection: StoredCollection?, naming names: ObjectNames? = nil) -> JSON.Member {
+        guard let collection, let texts = collection.texts(ofKey: bytes), collection.key(texts) == bytes else {
+            return JSON.Member(name: keyData, value: .string(bytes.base64EncodedString()))
+        }
+        let named = names.flatMap { collection.texts(ofKey: bytes, naming: $0.text) } ?? texts
+        return JSON.Member(name: key, value: .array(named.map { .string($0) }))
+    }
+
+    /// Returns a value as a text or as JSON; nil for bytes that have no such form.
+    static func json(_ bytes: Data, _ type: String) -> JSON? {
         guard !rawTypes.contains(type) else { return nil }
         if type == "String" { return String(validating: bytes, as: UTF8.self).map { .string($0) } }
         guard let json = try? JSONParser.parse(bytes), Data(json.text.utf8) == bytes else { return nil }

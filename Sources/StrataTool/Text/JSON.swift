@@ -1,5 +1,5 @@
 /// A JSON value whose members keep their order, and whose numbers keep their text.
-indirect enum JSON: Hashable {
+indirect enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)
     /// A number, as it is written.
@@ -8,7 +8,7 @@ indirect enum JSON: Hashable {
     case array([JSON])
     case object([Member])
 
-    struct Member: Hashable {
+    struct Member: Hashable, Sendable {
         var name: String
         var value: JSON
     }

@@ -48,11 +48,14 @@ struct QueryCommand: StoreVerb {
                 let plan = try await store.read { try $0.explain(query.request) }
                 return try Console.print(options.output.json ? JSON.object(["plan": .string(plan)]).text : plan)
             }
+            let progress = ProgressBar("reading \(query.request.entityName)")
             if options.count {
-                let count = try await store.read { try $0.count(query.request) }
+                let count = try await progress.timing { try await store.read { try $0.count(query.request) } }
                 return try Console.print(options.output.json ? JSON.object(["count": .number(count)]).text : "\(count)")
             }
-            let rows = try await store.read { try $0.fetch(query.values).map(\.values) }
+            let rows = try await progress.timing { try await store.read { try $0.fetch(query.values).map(\.values) } }
+            // A shell goes on after an interrupt, without the rows.
+            try Task.checkCancellation()
             guard options.output.json else { return try Console.print(query.table(rows)) }
             try query.print(rows)
         }
