@@ -206,6 +206,65 @@ import Testing
         #expect(list.compactMap { ($0["key"] as? [String])?.first } == (-600..<700).map { "\($0)" })
     }
 
+    /// Catches: keys that keep the ids of the store from which an export was made, under which the new store finds nothing.
+    @Test(arguments: fileKinds)
+    func `S192: ids of objects in keys are those of the new store, and other ids are kept with a note`(_ kind: StoreKind)
+        async throws
+    {
+        let folder = try ToolFolder()
+        let foreign = ObjectID(store: StoreIdentity(UUID()), entity: 2, key: 5)
+        // Keys with gaps, so that a copy has other keys.
+        try await folder.fill("shop", kind, Shop.model) { context in
+            for number in 0..<200 { context.insert("Band")["name"] = .string("gone \(number)") }
+        }
+        try await folder.fill("shop", kind, Shop.model) { context in
+            for band in try context.fetch(EntityFetchRequest("Band")) { context.delete(band) }
+            Shop.fill(context)
+            let notes = try context.collection("notes", of: String.self, key: ObjectID.self)
+            let marks = try context.collection("marks", of: Int.self, key: (String, ObjectID).self)
+            for band in try context.fetch(EntityFetchRequest("Band", sortBy: [.init("name")])) {
+                guard case .string(let name) = band["name"] else { continue }
+                notes[band.objectID] = name
+                marks[(name, band.objectID)] = 1
+            }
+            notes[foreign] = "foreign"
+        }
+        let shop = folder.path("shop")
+        func check(_ run: ToolRun, _ name: String) async throws {
+            #expect(run.status == 0, "\(name): \(run)")
+            let notes = run.errors.split(separator: "\n")
+            #expect(notes.count == 1 && notes[0].contains("notes: the keys of 1 entries"), "\(name): \(run)")
+            let bands = try await ToolRun("query", folder.path(name), "Band", "--sort", "name", "--json").list()
+            for band in bands {
+                let key = "Band \(band["$key"] ?? "")"
+                let text = try #require(band["name"] as? String)
+                #expect(await ToolRun("get", folder.path(name), "notes", key).output == text + "\n", "\(name)")
+                #expect(await ToolRun("get", folder.path(name), "marks", text, key).output == "1\n", "\(name)")
+            }
+            #expect(bands.count == 2)
+            #expect(await ToolRun("get", folder.path(name), "notes", "\(foreign)").output == "foreign\n", "\(name)")
+        }
+        try await check(await ToolRun("import", shop, folder.path("copy")), "copy")
+        try await check(await ToolRun("repair", shop, folder.path("repaired")), "repaired")
+        try await check(await ToolRun("export", shop, folder.path("out.sqlite")), "out.sqlite")
+        for form in ["jsonl", "csv"] {
+            let file = folder.path("out-\(form)")
+            let export = await ToolRun("export", shop, file, "--format", form)
+            #expect(export.status == 0 && export.errors.isEmpty, "\(export)")
+            try await check(await ToolRun("import", file, folder.path("from-\(form)")), "from-\(form)")
+        }
+        #expect(await ToolRun("export", folder.path("from-jsonl"), folder.path("again")).status == 0)
+        #expect(await ToolRun("diff", folder.path("from-jsonl"), folder.path("from-csv")).lines == ["no differences"])
+        let json = try await ToolRun("repair", shop, folder.path("json"), "--json").object()
+        #expect((json["notes"] as? [String])?.count == 1 && (json["lost"] as? [String])?.isEmpty == true, "\(json)")
+        // A key of an object that the file does not have.
+        let lines = try String(contentsOfFile: folder.path("out-jsonl"), encoding: .utf8)
+        #expect(lines.contains(#""key":["Band 1"]"#), "\(lines)")
+        try lines.replacing(#""key":["Band 1"]"#, with: #""key":["Band 9"]"#)
+            .write(toFile: folder.path("wrong.jsonl"), atomically: true, encoding: .utf8)
+        #expect(await ToolRun("import", folder.path("wrong.jsonl"), folder.path("wrong")).isRefused(naming: "notes", "Band 9"))
+    }
+
     @Test(arguments: fileKinds) func `S192: repair copies collections`(_ kind: StoreKind) async throws {
         let folder = try await Self.filled(kind)
         let run = await ToolRun("repair", folder.path("shop"), folder.path("new"))

@@ -8,20 +8,57 @@ struct CollectionComparison {
     private var old: Side
     private var new: Side
 
-    /// The records of one store, of which one is read ahead.
+    /// The records of one store, of which some are read ahead.
     private struct Side {
         var records: StoredRecords
         let names: ObjectNames
-        var next: (name: String, record: StoredCollection.Record)?
+        var next: Named?
+        /// The store of the ids in the file.
+        private let store: StoreIdentity
+        /// The records that were read ahead, in their order.
+        private var ahead: ArraySlice<Named> = []
+        /// The record after those.
+        private var following: Named?
 
-        init(_ snapshot: any StoreSnapshot, _ names: ObjectNames) throws {
+        /// - Parameters:
+        ///   - snapshot: The state.
+        ///   - names: The names of the objects of the store.
+        ///   - shared: The store that stands for this one in the ids that are keys, so that objects with equal keys have equal ids.
+        init(_ snapshot: any StoreSnapshot, _ names: ObjectNames, idsOf shared: StoreIdentity) throws {
             records = try StoredRecords(snapshot)
-            self.names = names
+            store = names.store
+            self.names = ObjectNames(model: names.model, store: shared)
             try advance()
         }
 
         mutating func advance() throws {
-            next = try records.next().map { record in
+            if ahead.isEmpty { try readAhead() }
+            next = ahead.popFirst()
+        }
+
+        /// Reads the next record. If other ids in the keys of a collection change their order, reads all its entries.
+        private mutating func readAhead() throws {
+            guard let first = try following ?? read() else { return }
+            following = nil
+            ahead = [first]
+            guard store != names.store, case .entry(let name, _) = first.record, let collection = records.collections[name],
+                CollectionText.hasIDs(collection)
+            else { return }
+            while following == nil, let another = try read() {
+                if another.name == name { ahead.append(another) } else { following = another }
+            }
+            let entries = ahead.compactMap { if case .entry(_, let entry) = $0.record { entry } else { nil } }
+            ahead = ArraySlice(
+                entries.map { entry in
+                    let key = TransferIDs.replace(in: entry.key, of: collection) { [store, names] id in
+                        id.store == store ? ObjectID(store: names.store, entity: id.entity, key: id.key) : id
+                    }
+                    return StoredCollection.Entry(key: key, value: entry.value)
+                }.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { (name, .entry(name, $0)) })
+        }
+
+        private mutating func read() throws -> Named? {
+            try records.next().map { record in
                 switch record {
                 case .collection(let collection): (collection.name, record)
                 case .entry(let name, _): (name, record)
@@ -32,8 +69,8 @@ struct CollectionComparison {
 
     /// Creates a comparison of two states, with the names of the objects of each store.
     init(_ old: (state: any StoreSnapshot, names: ObjectNames), _ new: (state: any StoreSnapshot, names: ObjectNames)) throws {
-        self.old = try Side(old.state, old.names)
-        self.new = try Side(new.state, new.names)
+        self.old = try Side(old.state, old.names, idsOf: old.names.store)
+        self.new = try Side(new.state, new.names, idsOf: old.names.store)
     }
 
     /// Calls a closure with each difference. A collection without entries is one too.

@@ -21,6 +21,9 @@ enum CollectionText {
 
     private static let idType = ObjectID.keyTypeName
 
+    /// Whether the keys of a collection are or contain ids of objects.
+    static func hasIDs(_ collection: StoredCollection) -> Bool { keyTypes(collection).contains(idType) }
+
     /// Returns the names of the types of the parts of a collection's keys.
     private static func keyTypes(_ collection: StoredCollection) -> [String] {
         let type = collection.keyType
@@ -74,12 +77,15 @@ enum CollectionText {
     }
 
     /// Returns the entry that a JSON object describes; nil if it has another form.
-    static func entry(_ json: JSON, of collection: StoredCollection) -> StoredCollection.Entry? {
+    /// - Parameter names: The names of objects that keys may have instead of ids.
+    static func entry(
+        _ json: JSON, of collection: StoredCollection, naming names: ObjectNames
+    ) -> StoredCollection.Entry? {
         let key: Data?
         switch (json[Self.key], json[keyData]) {
         case (.array(let parts)?, nil):
             let texts = parts.compactMap { if case .string(let text) = $0 { text } else { nil } }
-            key = texts.count == parts.count ? collection.key(texts) : nil
+            key = texts.count == parts.count ? Self.key(texts, of: collection, naming: names) : nil
         case (nil, .string(let text)?): key = Data(base64Encoded: text)
         default: key = nil
         }

@@ -17,6 +17,7 @@ import StoreModel
 /// {"$collection":"drafts","keys":"String","values":"Draft"}
 /// {"$collection":"drafts","key":["spring"],"value":{"title":"Spring"}}
 /// ```
+/// In a key, an object is named by its entity and its `$id`, such as `Track 1`. An id of an object of another store is written as it is.
 enum JSONLines {
     /// The versions of files without and with keyed collections.
     static let (version, versionWithCollections) = (1, 2)
@@ -48,6 +49,7 @@ enum JSONLines {
             written += 1
             if let total { progress.update(written, of: total) } else { progress.update(written) }
         }
+        let names = TransferIDs.names(in: model)
         var collections: [String: StoredCollection] = [:]
         while let record = try source.nextRecord() {
             summary.count(record)
@@ -57,7 +59,7 @@ enum JSONLines {
                 try writer.write(line(collection.name, CollectionText.members(collection)) + "\n")
             case .entry(let name, let entry):
                 guard let collection = collections[name] else { continue }
-                try writer.write(line(name, CollectionText.members(entry, of: collection)) + "\n")
+                try writer.write(line(name, CollectionText.members(entry, of: collection, naming: names)) + "\n")
             }
         }
         return summary
@@ -179,7 +181,7 @@ final class JSONLinesSource: ObjectSource {
             throw failure("a line of a collection is expected. Move objects before the collections")
         }
         if let collection = collections[name] {
-            guard let entry = CollectionText.entry(json, of: collection) else {
+            guard let entry = CollectionText.entry(json, of: collection, naming: TransferIDs.names(in: model)) else {
                 throw failure("no entry of \(name): a key and a value of its types are expected. Correct the line")
             }
             return .entry(name, entry)

@@ -66,6 +66,15 @@ struct TransferSummary: Sendable {
 
     /// The number of entries of each keyed collection, by name.
     var entries: [String: Int] = [:]
+    /// The number of entries of keyed collections with an id of no object of the new store, by the name of the collection.
+    var keptIDs: [String: Int] = [:]
+
+    /// The data that needs attention, one line each.
+    var notes: [String] {
+        keptIDs.sorted { $0.key < $1.key }.map { name, count in
+            "\(name): the keys of \(count) entries are ids of objects that are not in the input. They were kept as they are"
+        }
+    }
 
     var objectCount: Int { objects.reduce(0, +) }
 

@@ -210,10 +210,11 @@ private struct StoreFilling {
                 case .collection(let collection):
                     known[collection.name] = collection
                     batch.append((collection, nil))
-                case .entry(let name, let entry):
+                case .entry(let name, var entry):
                     guard let collection = known[name] else {
                         throw ToolError.wrongInput("the input has no types of the collection \(name). Export the store again")
                     }
+                    entry.key = try newKey(entry.key, of: collection)
                     batch.append((collection, entry))
                     bytes += entry.value.count
                 }
@@ -228,6 +229,24 @@ private struct StoreFilling {
                     }
                 }
             }
+        }
+    }
+
+    /// Returns a key with the ids of the new objects. Counts the entries with other ids.
+    private mutating func newKey(_ key: Data, of collection: StoredCollection) throws -> Data {
+        let ids = TransferIDs.ids(in: key, of: collection)
+        guard !ids.isEmpty else { return key }
+        for id in ids where id.store == TransferIDs.store {
+            guard keys.indices.contains(id.entity), keys[id.entity][id.key] != nil else {
+                throw ToolError.wrongInput(
+                    "\(collection.name) has a key of \(TransferIDs.names(in: model).text(id)), which is not in the input. Add that object, "
+                        + "or remove the entry")
+            }
+        }
+        if ids.contains(where: { $0.store != TransferIDs.store }) { summary.keptIDs[collection.name, default: 0] += 1 }
+        return TransferIDs.replace(in: key, of: collection) { [keys, store] id in
+            guard id.store == TransferIDs.store, let key = keys[id.entity][id.key] else { return id }
+            return ObjectID(store: store, entity: id.entity, key: key)
         }
     }
 

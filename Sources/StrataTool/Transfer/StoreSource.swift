@@ -70,7 +70,17 @@ final class StoreSource: ObjectSource {
 
     var hasCollections: Bool { records.map { !$0.isEmpty } ?? false }
 
-    func nextRecord() throws -> StoredCollection.Record? { try records?.next(leavingOut: damage) }
+    func nextRecord() throws -> StoredCollection.Record? {
+        guard let record = try records?.next(leavingOut: damage) else { return nil }
+        guard case .entry(let name, var entry) = record, let collection = records?.collections[name] else { return record }
+        entry.key = TransferIDs.replace(in: entry.key, of: collection) { [store, positions] id in
+            guard id.store == store.identity, positions.indices.contains(id.entity),
+                let position = positions[id.entity].position(of: id.key)
+            else { return id }
+            return ObjectID(store: TransferIDs.store, entity: id.entity, key: position)
+        }
+        return .entry(name, entry)
+    }
 
     var objectCount: Int? { entities.reduce(0) { $0 + Int(positions[$1].count) } }
 

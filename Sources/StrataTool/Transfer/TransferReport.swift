@@ -15,7 +15,7 @@ struct TransferReport {
         pairs = summary.pairs
         counts = summary.counts(in: source.model)
         collections = summary.entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        notes = source.notes
+        notes = source.notes + summary.notes
         lost = source.lostReferences
         self.target = target
     }

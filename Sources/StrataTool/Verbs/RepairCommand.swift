@@ -35,9 +35,10 @@ struct RepairCommand: StoreVerb {
             try Console.print(
                 JSON.object([
                     "file": .string(target), "objects": .number(objects), "entries": .number(entries),
-                    "lost": .array(lost.map { .string($0) }),
+                    "lost": .array(lost.map { .string($0) }), "notes": .array(summary.notes.map { .string($0) }),
                 ]).text)
         } else {
+            for note in summary.notes { Console.current.complain(note) }
             for line in lost { try Console.print(line) }
             let collections = summary.entries.isEmpty ? "" : ", \(entries) entries of collections"
             try Console.print("\(target): \(objects) objects" + collections + (lost.isEmpty ? ", nothing is lost" : ""))
