@@ -101,6 +101,23 @@ import Testing
         #expect(try await shell.end() == 0)
         try await container.close()
     }
+
+    /// Catches: an interrupt that ends the shell together with the verb.
+    @Test(arguments: fileKinds)
+    func `an interrupt ends a verb that follows saves, and the shell goes on`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let shell = try ShellProcess(try ChildProgram.built("strata"), folder.path("shop"))
+        for (verb, first) in [
+            ("watch List --columns name --json", #"[{"name":"even"}]"#), ("history --follow", "1 "),
+            ("history --limit 1 --follow", "1 "),
+        ] {
+            #expect(try await shell.answer(verb).hasPrefix(first), "\(verb)")
+            shell.interrupt()
+            #expect(try await shell.answer("query List --count") == "1", "\(verb)")
+        }
+        #expect(try await shell.end() == 0)
+    }
 }
 
 /// A shell in another process, which is given one line at a time.
@@ -133,6 +150,9 @@ private final class ShellProcess: Sendable {
             return String(decoding: text, as: UTF8.self)
         }
     }
+
+    /// Sends the signal of control with C.
+    func interrupt() { process.interrupt() }
 
     /// Ends the shell and returns the exit status. By a line, because processes that were started meanwhile keep the input open.
     func end() async throws -> Int32 {

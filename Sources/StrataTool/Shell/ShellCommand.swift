@@ -9,7 +9,7 @@ struct ShellCommand: StoreVerb {
         commandName: "shell", abstract: "Reads verbs for one store from the terminal, with completion.",
         discussion: """
             Write the verbs of this tool without the name of the store: query Track "plays > 100" --limit 5. The tab key completes verbs, \
-            entities, properties and options. `help query` explains a verb, and `exit` ends. Without a terminal, lines are read from standard \
+            entities, properties and options. `help query` explains a verb, and `exit` ends. Control with C ends a verb. Without a terminal, lines are read from standard \
             input, and the status is the worst one of their verbs.
             """)
 
@@ -46,7 +46,12 @@ struct ShellCommand: StoreVerb {
             }
             guard let verb = words.first else { continue }
             if verb == "exit" || verb == "quit" { break }
-            worst = max(worst, await run(verb, words: Array(words.dropFirst()), path: path, json: json, console: console))
+            let rest = Array(words.dropFirst())
+            @Sendable func runVerb() async -> Int32 { await run(verb, words: rest, path: path, json: json, console: console) }
+            // An interrupt ends a verb, and the shell goes on. A script goes on only after verbs that end in no other way.
+            let isEndless = verb == "watch" || verb == "history" && rest.contains("--follow")
+            let isInterruptible = editor != nil || isEndless
+            worst = max(worst, isInterruptible ? await Interruption.run(until: [SIGINT]) { await runVerb() } : await runVerb())
         }
         if editor == nil, worst != 0 { throw ToolError(status: worst == 1 ? .failed : .wrongInput, description: "") }
     }

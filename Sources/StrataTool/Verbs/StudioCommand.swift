@@ -43,7 +43,7 @@ struct StudioCommand: StoreVerb {
             }
             let address = studio.address
             try Console.print(options.output.json ? JSON.object(["address": .string(address)]).text : address)
-            await Interruption.run { try? await studio.run() }
+            await Interruption.run(until: [SIGINT, SIGTERM]) { try? await studio.run() }
         }
     }
 
@@ -52,26 +52,4 @@ struct StudioCommand: StoreVerb {
         condition: { try ConditionParser.condition($0, on: $1, in: $2) }, sort: { try NameList.sort($0) },
         text: { ValueText.text($0, $1) },
         value: { ValueText.value($0, $1) }, sentence: { ToolError($0).description })
-}
-
-/// Work that ends when the process is interrupted or asked to end.
-private enum Interruption {
-    /// Runs `body`, and cancels it at the first SIGINT or SIGTERM.
-    static func run(_ body: @escaping @Sendable () async -> Void) async {
-        let task = Task { await body() }
-        let sources = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { task.cancel() }
-            source.resume()
-            return source
-        }
-        await withTaskCancellationHandler {
-            await task.value
-        } onCancel: {
-            task.cancel()
-        }
-        for source in sources { source.cancel() }
-        for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
-    }
 }
