@@ -87,6 +87,22 @@ import Testing
         #expect(editor.readLine() == "yzx")
     }
 
+    /// Catches: sequences of other keys, of which the end was typed into the line.
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/ptmx"), "this system has no such terminals"))
+    func `keys that the editor does not know type nothing`() throws {
+        let (terminal, program) = try #require(Self.terminal())
+        defer { for end in [terminal, program] { close(end) } }
+        let editor = try #require(LineEditor.onTerminal(prompt: "> ", input: program, output: program) { _ in (0, []) })
+        // F5, control with the right arrow, the marks of a pasted text, F1 of two terminals, Page Up, a mouse, and a device's answer.
+        let unknown = ["[15~", "[1;5C", "[200~", "[201~", "OP", "[[A", "[5~", "[<0;10;20M", "[?1;2c"]
+        // Home, End, Delete and the arrow keys in the forms of several terminals.
+        let known = ["[1~", "!", "[4~", "?", "[7~", "[3~", "[8~", "OD", "OH", "[C"]
+        let text =
+            "b" + unknown.map { "\u{1B}\($0)a" }.joined() + known.map { $0.count > 1 ? "\u{1B}\($0)" : $0 }.joined() + "c\r"
+        #expect(text.withCString { write(terminal, $0, strlen($0)) } == text.utf8.count)
+        #expect(editor.readLine() == "bc" + String(repeating: "a", count: unknown.count) + "?")
+    }
+
     @Test func `keys edit the line`() {
         let completion = ShellCompletion(Shop.model)
         var line = EditedLine(history: ["info", "verify"])

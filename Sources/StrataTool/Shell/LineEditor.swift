@@ -199,23 +199,51 @@ final class LineEditor {
         return nil
     }
 
-    /// Reads the rest of a sequence such as `ESC [ D`, the left arrow. Escape alone is no key, and does not take the next one.
+    /// Reads the rest of a sequence such as `ESC [ D`, the left arrow. A sequence of another key, such as `ESC [ 1 5 ~`, is read to its end
+    /// and ignored. Escape alone is no key, and does not take the next one.
     private func escapedKey() -> EditedLine.Key? {
         guard isFollowed, let kind = nextByte() else { return nil }
-        guard kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O") else {
+        switch kind {
+        case UInt8(ascii: "["): return controlSequence()
+        case UInt8(ascii: "O"):
+            guard isFollowed, let code = nextByte() else { return nil }
+            return Self.key(code, parameters: [])
+        default:
             returned = kind
             return nil
         }
-        guard let code = nextByte() else { return nil }
-        switch code {
-        case UInt8(ascii: "A"): return .up
-        case UInt8(ascii: "B"): return .down
-        case UInt8(ascii: "C"): return .right
-        case UInt8(ascii: "D"): return .left
-        case UInt8(ascii: "H"): return .home
-        case UInt8(ascii: "F"): return .end
-        case UInt8(ascii: "3"): return nextByte() == UInt8(ascii: "~") ? .delete : nil
-        default: return nil
+    }
+
+    /// Reads a sequence after `ESC [`: parameters, intermediate bytes, and one final byte. A byte that no sequence has ends it.
+    private func controlSequence() -> EditedLine.Key? {
+        var parameters: [UInt8] = []
+        while isFollowed, let byte = nextByte() {
+            switch byte {
+            case 0x20...0x3F: parameters.append(byte)
+            // F1 to F5 of the Linux console: ESC [ [ A.
+            case UInt8(ascii: "[") where parameters.isEmpty:
+                if isFollowed { _ = nextByte() }
+                return nil
+            case 0x40...0x7E: return Self.key(byte, parameters: parameters)
+            default:
+                returned = byte
+                return nil
+            }
+        }
+        return nil
+    }
+
+    /// Returns the key of a sequence; nil for keys that the editor does not know.
+    private static func key(_ code: UInt8, parameters: [UInt8]) -> EditedLine.Key? {
+        switch (code, String(decoding: parameters, as: UTF8.self)) {
+        case (UInt8(ascii: "A"), ""): .up
+        case (UInt8(ascii: "B"), ""): .down
+        case (UInt8(ascii: "C"), ""): .right
+        case (UInt8(ascii: "D"), ""): .left
+        case (UInt8(ascii: "H"), ""), (UInt8(ascii: "~"), "1"), (UInt8(ascii: "~"), "7"): .home
+        case (UInt8(ascii: "F"), ""), (UInt8(ascii: "~"), "4"), (UInt8(ascii: "~"), "8"): .end
+        case (UInt8(ascii: "~"), "3"): .delete
+        default: nil
         }
     }
 
