@@ -58,12 +58,42 @@ import Testing
         #expect(readme.lines[start + 1..<end] == compiled.lines[marks[0] + 1..<marks[1]])
     }
 
-    /// The compiled copies are in a test that also runs them, each between a line that names the document and one that ends it.
-    @Test func `the code of the page on concurrency compiles`() throws {
-        let page = SourceFile(path: "Docs/Concurrency.md", root: Repository.root)
-        let path = "Tests/StackTests/Contexts/ConcurrencyExample.swift"
-        let compiled = try #require(Repository.swiftFiles.first { $0.path == path })
-        #expect(page.blocks(from: "```swift", to: "```") == compiled.blocks(from: "// Docs/Concurrency.md", to: "// end"))
+    /// Code of pages that no test compiles, by its first line.
+    private static let uncompiled: [String: String] = [
+        // The manifest of a user's package.
+        "README.md": "// swift-tools-version: 6.2",
+        // The name of a test without its body.
+        "CONTRIBUTING.md": "@Test func `S071: a child's fetch includes its parent's pending changes`()",
+    ]
+
+    /// The compiled copies are in tests, each between a line that names the document and one that ends it. Two pages may have the same
+    /// code, also one of them in `Sources`. The test above compares the example of the README.
+    @Test func `the code of the pages compiles`() {
+        var compiled: [String: Set<[String]>] = [:]
+        for file in Repository.swiftFiles where file.isTest {
+            for mark in Set(file.lines.map { String($0.drop { $0 == " " }) })
+            where mark.hasPrefix("// Docs/") || mark.hasPrefix("// Sources/") {
+                compiled[String(mark.dropFirst(3)), default: []].formUnion(file.blocks(from: mark, to: "// end"))
+            }
+        }
+        let all = Set(compiled.values.joined())
+        var count = 0
+        for document in Self.documents {
+            let shown = document.blocks(from: "```swift", to: "```").dropFirst(document.path == "README.md" ? 1 : 0)
+            for block in shown where !all.contains(block) {
+                if let first = block.first, first == Self.uncompiled[document.path] { continue }
+                Issue.record("\(document.path): tests do not compile \(block.first ?? "")")
+            }
+            let copies = compiled.removeValue(forKey: document.path) ?? []
+            #expect(copies.isSubset(of: shown), "\(document.path): show what tests compile for it")
+            count += shown.count
+        }
+        #expect(count > 15)
+        #expect(compiled.keys.filter { $0.hasPrefix("Docs/") } == [], "no such page")
+        for (path, line) in Self.uncompiled {
+            let document = Self.documents.first { $0.path == path }
+            #expect(document?.lines.contains(line) == true, "\(path) has no such code")
+        }
     }
 
     /// The compiled copies are in tests, each between a line that names the source file and one that ends it.
