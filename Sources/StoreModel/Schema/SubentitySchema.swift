@@ -51,8 +51,10 @@ extension ColumnSchema {
 }
 
 extension EntitySchema {
-    /// The number of the column of types, which is the last one; nil if no entity inherits from this one.
-    package var typeColumn: Int? { subentities.isEmpty ? nil : columns.count - 1 }
+    /// The number of the column that has the ``SubentitySchema/type`` of each object; nil if no entity inherits from this one.
+    ///
+    /// It is the last column. Objects whose value is null or zero belong to this entity itself.
+    public var typeColumn: Int? { subentities.isEmpty ? nil : columns.count - 1 }
 
     /// Whether all entities of the hierarchy inherit from this one, and there is a column of their types. O(entities).
     var hasSoundHierarchy: Bool {
@@ -75,6 +77,18 @@ extension EntitySchema {
             known.formUnion(passed)
         }
         return Set(subentities.map(\.type)).count == subentities.count
+    }
+
+    /// Returns the types of the objects of a subentity: its own, and those of the entities that inherit from it. O(subentities²).
+    ///
+    /// - Parameter name: The name of an entity that inherits from this one. Another name has no types.
+    public func types(ofSubentity name: String) -> Set<Int64> {
+        var members: Set<String> = [name]
+        while true {
+            let more = subentities.filter { members.contains($0.superentity) && !members.contains($0.name) }
+            if more.isEmpty { return Set(subentities.filter { members.contains($0.name) }.map(\.type)) }
+            members.formUnion(more.map(\.name))
+        }
     }
 
     /// Returns the name of the entity of the hierarchy that has all of these properties and declares one of them.

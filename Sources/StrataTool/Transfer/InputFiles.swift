@@ -15,17 +15,17 @@ enum InputFiles {
         }
     }
 
-    /// Opens a store to read all of its objects, or those of one entity.
+    /// Opens a store to read all of its objects, or those of one entity and of the entities that inherit from it.
     static func source(_ path: String, entity: String? = nil) async throws -> StoreSource {
         let model = try await FileKind(ofFile: path).storedModel(path)
-        let named = model.entities.map(\.name)
-        let number = try entity.map { name in
+        let selection = try entity.map { name in
             guard let found = model.entity(named: name) else {
-                throw ToolError.wrongInput("\(path) has no entity \(name)\(Suggestion.hint(for: name, among: named))")
+                let known = model.entities.map(\.name) + model.subentities.map(\.name)
+                throw ToolError.wrongInput("\(path) has no entity \(name)\(Suggestion.hint(for: name, among: known))")
             }
-            return found.number
+            return StoreSource.Selection(found, in: model)
         }
-        return try StoreSource(path, model, entity: number)
+        return try StoreSource(path, model, only: selection)
     }
 
     /// Opens any file or folder that can be imported.

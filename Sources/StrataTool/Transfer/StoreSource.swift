@@ -15,9 +15,35 @@ final class StoreSource: ObjectSource {
     private var page = 0
     private var open: (page: any StorePage, slots: SlotIterator)?
     private var lost = 0
+    private let selection: Selection?
     private let damage: DamageReport?
     /// The keyed collections; nil if one entity is read.
     private var records: StoredRecords?
+
+    /// The objects of one entity, and of the entities that inherit from it.
+    struct Selection {
+        /// The number of the store's entity.
+        let entity: Int
+        /// The column of types, and the types of the objects; nil for all objects.
+        private let types: (column: Int, values: Set<Int64>)?
+
+        init(_ entity: Entity, in model: Model) {
+            self.entity = entity.number
+            let schema = model.storeSchema.entities[entity.number]
+            types = entity.superentityName == nil ? nil : schema.typeColumn.map { ($0, schema.types(ofSubentity: entity.name)) }
+        }
+
+        /// Returns the slots of a page that have selected objects.
+        func slots(_ presence: UInt64, of page: any StorePage) throws -> UInt64 {
+            guard let types else { return presence }
+            var selected: UInt64 = 0
+            for slot in SlotIterator(presence) {
+                guard case .int(let type) = try page.value(slot, types.column), types.values.contains(type) else { continue }
+                selected |= 1 << UInt64(slot)
+            }
+            return selected
+        }
+    }
 
     /// The positions of the objects of an entity.
     private struct Positions {
@@ -43,10 +69,11 @@ final class StoreSource: ObjectSource {
 
     /// Opens a store. Blocks.
     /// - Parameters:
-    ///   - entity: The only entity to read; nil for all.
+    ///   - selection: The objects to read; nil for all.
     ///   - damage: Collects what cannot be read, which is left out. Without it, damage is an error.
-    init(_ path: String, _ stored: Model, entity: Int? = nil, leavingOut damage: DamageReport? = nil) throws {
+    init(_ path: String, _ stored: Model, only selection: Selection? = nil, leavingOut damage: DamageReport? = nil) throws {
         self.damage = damage
+        self.selection = selection
         model = stored
         store = try FileKind(ofFile: path).description(path, .reading).open(stored.storeSchema)
         snapshot = try store.snapshot()
@@ -56,7 +83,10 @@ final class StoreSource: ObjectSource {
             let table = SalvagedTable(entity)
             for number in try damage.pages(table, snapshot) {
                 let page = try damage.page(number, of: table, in: snapshot)
-                guard let presence = try page.map({ try damage.presence($0, table) }), presence != 0 else { continue }
+                guard let page else { continue }
+                var presence = try damage.presence(page, table)
+                if entity.number == selection?.entity { presence = try selection?.slots(presence, of: page) ?? presence }
+                guard presence != 0 else { continue }
                 positions.pages.append(number)
                 positions.presences.append(presence)
                 positions.starts.append(positions.count)
@@ -64,8 +94,8 @@ final class StoreSource: ObjectSource {
             }
             return positions
         }
-        entities = entity.map { [$0] } ?? ArraySlice(stored.entities.indices)
-        records = try entity == nil ? StoredRecords(snapshot, damage) : nil
+        entities = selection.map { [$0.entity] } ?? ArraySlice(stored.entities.indices)
+        records = try selection == nil ? StoredRecords(snapshot, damage) : nil
     }
 
     var hasCollections: Bool { records.map { !$0.isEmpty } ?? false }
@@ -106,7 +136,8 @@ final class StoreSource: ObjectSource {
             }
         }
         if lost > 0 {
-            notes.append("\(lost) references to objects that do not exist became null")
+            let missing = selection == nil ? "do not exist" : "are not written"
+            notes.append("\(lost) references to objects that \(missing) became null")
             lost = 0
         }
         return nil

@@ -29,7 +29,7 @@ struct ExportCommand: StoreVerb {
 
     @Option(
         help:
-            "Write the objects of this entity only, as JSON lines. With references to other entities, they cannot be imported alone."
+            "Write the objects of this entity and of those that inherit from it only, as JSON lines. With references to other entities, they cannot be imported alone."
     )
     var entity: String?
 

@@ -303,4 +303,58 @@ import Testing
         #expect(await ToolRun("export", folder.path("shop"), folder.path("x.jsonl"), "--replace").status == 0)
         #expect(await ToolRun("export", folder.path("shop"), folder.path("none/x.jsonl")).isRefused(naming: "none"))
     }
+
+    @Test(arguments: fileKinds)
+    func `an export of an entity that inherits has its objects only, and is imported again`(_ kind: StoreKind) async throws {
+        var truck = EntityDescription(
+            name: "Truck",
+            properties: [
+                .attribute(.init(name: "load", type: .int64)),
+                .relationship(.init(name: "tows", destination: "Vehicle", cardinality: .toOne)),
+            ])
+        truck.superentity = "Vehicle"
+        let model = try Model([
+            EntityDescription(name: "Vehicle", properties: [.attribute(.init(name: "wheels", type: .int64))]),
+            EntityDescription(
+                name: "Car", properties: [.attribute(.init(name: "doors", type: .int64))], superentity: "Vehicle"),
+            truck,
+            EntityDescription(
+                name: "Tipper", properties: [.attribute(.init(name: "angle", type: .double))], superentity: "Truck"),
+        ])
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, model) { context in
+            for number in 0..<150 {
+                let vehicle = context.insert(["Vehicle", "Car", "Truck", "Tipper"][number % 4])
+                vehicle["wheels"] = .int(Int64(number))
+                if number % 4 == 1 { vehicle["doors"] = 4 }
+                if number % 4 > 1 { vehicle["load"] = .int(Int64(number)) }
+                if number % 4 == 3 { vehicle["angle"] = 0.5 }
+            }
+            let tippers = try context.fetch(EntityFetchRequest("Tipper", sortBy: [.init("wheels")]))
+            let cars = try context.fetch(EntityFetchRequest("Car"))
+            tippers[0].setRelatedObject("tows", to: tippers[1])
+            tippers[2].setRelatedObject("tows", to: cars[0])
+        }
+        let shop = folder.path("shop")
+        for (entity, count, lost) in [("Tipper", 37, 1), ("Truck", 74, 1), ("Car", 38, 0), ("Vehicle", 150, 0)] {
+            let (file, copy) = (folder.path("\(entity).jsonl"), folder.path(entity))
+            let run = await ToolRun("export", shop, file, "--entity", entity)
+            #expect(run.status == 0 && run.output.contains("\(count) objects"), "\(run)")
+            #expect(run.errors.contains("1 references to objects that are not written") == (lost == 1), "\(run)")
+            #expect(await ToolRun("import", file, copy).status == 0)
+            #expect(await ToolRun("verify", copy).status == 0)
+            #expect(await ToolRun("export", copy, folder.path("again.jsonl"), "--replace").status == 0)
+            #expect(try folder.bytes("again.jsonl") == folder.bytes("\(entity).jsonl"), "\(entity)")
+            #expect(await ToolRun("query", copy, "Vehicle", "--count").output == "\(count)\n")
+            let columns = ["wheels", "load", "angle", "tows.wheels"].prefix(entity == "Tipper" ? 4 : 1).joined(separator: ",")
+            let shown = [entity, "--columns", columns, "--sort", "wheels", "--json"]
+            if lost == 0 {
+                #expect(await ToolRun(["query", copy] + shown).output == ToolRun(["query", shop] + shown).output)
+            }
+        }
+        let towed = await ToolRun(
+            "query", folder.path("Tipper"), "Tipper", "tows is not nil", "--columns", "wheels,tows.wheels", "--json")
+        #expect(towed.output == "[{\"wheels\":3,\"tows.wheels\":7}]\n", "\(towed)")
+        #expect(await ToolRun("export", shop, "-", "--entity", "Tiper").isRefused(naming: "Tiper", "did you mean Tipper?"))
+    }
 }
