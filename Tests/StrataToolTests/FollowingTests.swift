@@ -139,9 +139,11 @@ private final class ShellProcess: Sendable {
 
     deinit { if process.isRunning { process.terminate() } }
 
-    /// Returns the line that the shell prints for a line.
+    /// Returns the line that the shell prints for a line; an empty one if the shell has ended.
     func answer(_ line: String) async throws -> String {
         try await onQueue { [self] in
+            // Writing to a pipe without a reader would end the tests.
+            guard process.isRunning else { return "" }
             try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
             var text = Data()
             while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data("\n".utf8) {
@@ -157,7 +159,7 @@ private final class ShellProcess: Sendable {
     /// Ends the shell and returns the exit status. By a line, because processes that were started meanwhile keep the input open.
     func end() async throws -> Int32 {
         try await onQueue { [self] in
-            try input.fileHandleForWriting.write(contentsOf: Data("exit\n".utf8))
+            if process.isRunning { try input.fileHandleForWriting.write(contentsOf: Data("exit\n".utf8)) }
             hasEnded.wait()
             return process.terminationStatus
         }
