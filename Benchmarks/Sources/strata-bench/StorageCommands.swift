@@ -66,6 +66,24 @@ struct UndoCommand: BenchmarkCommand {
     }
 }
 
+struct ObservationCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "observation",
+        abstract: "Reads, changes and inserts objects that cannot be observed, that can, and that are observed.")
+
+    static let read: Set<OptionUse> = [.store, .objects, .seed, .repeats]
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let progress = ProgressBar(steps: options.repeatsOrUsual * (try options.stores().count), style: options.progressStyle)
+        defer { progress.finish() }
+        let observing = Observing(objects: options.objects ?? 100_000, seed: options.seedOrUsual)
+        let rows = try await observing.rows(try options.stores(), repeats: options.repeatsOrUsual, progress: progress)
+        return (rows, ["Nanoseconds are those of one object. Medians of \(options.repeatsOrUsual). Nothing is saved."])
+    }
+}
+
 struct ScaleCommand: BenchmarkCommand {
     static let configuration = CommandConfiguration(
         commandName: "scale", abstract: "What an object costs as the store grows tenfold from 10,000 objects: time, file, memory."

@@ -22,7 +22,8 @@ struct StrataBench: ParsableCommand {
         version: version,
         subcommands: [
             ShootoutCommand.self, StallCommand.self, ChatCommand.self, StorageCommand.self, ChildrenCommand.self,
-            UndoCommand.self, CompactionCommand.self, ScaleCommand.self, ReadersCommand.self, PeersCommand.self, ListCommand.self,
+            UndoCommand.self, ObservationCommand.self, CompactionCommand.self, ScaleCommand.self, ReadersCommand.self,
+            PeersCommand.self, ListCommand.self,
         ])
 
     static func main() {

@@ -10,7 +10,7 @@ import Testing
 /// The options that the command line accepts and refuses, and the exit status of a run.
 @Suite struct CommandTests {
     private static let commands = [
-        "shootout", "stall", "chat", "storage", "children", "undo", "compaction", "scale", "readers", "peers",
+        "shootout", "stall", "chat", "storage", "children", "undo", "observation", "compaction", "scale", "readers", "peers",
     ]
 
     private func message(_ arguments: [String]) throws -> String {
@@ -39,7 +39,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["children", "--input", "/nonexistent"], ["undo", "--input", "/nonexistent"], ["scale", "--input", "/nonexistent"],
+        ["children", "--input", "/nonexistent"], ["undo", "--input", "/nonexistent"], ["observation", "--input", "x"],
+        ["scale", "--input", "/nonexistent"],
         ["readers", "--input", "/nonexistent"],
         ["children", "--durability", "deferred"], ["children", "--save-every", "5"], ["storage", "--stack", "nested"],
         ["scale", "--routing", "snapshot"], ["readers", "--stack", "all"], ["compaction", "--store", "lmdb"],
