@@ -12,7 +12,8 @@ SOURCES := $(wildcard Package.swift Sources Tests Examples Benchmarks fuzz)
 # The folder of the documentation, and the port that shows it.
 SITE := .build/documentation
 PORT ?= 8080
-DOCUMENTED := StoreModel StoreInterface ObjectGraph LMDBStore SQLiteStore StoreContract Datasets Strata StrataSwiftData
+DOCUMENTED := StoreModel StoreInterface StoreFiles ObjectGraph LMDBStore MemoryStore SQLiteStore PageCodec StoreContract Datasets Strata \
+    StrataSwiftData
 # Progress for people; in a log, errors only.
 QUIET := $(shell test -t 2 || echo --quiet)
 # Leaves the macros out of the manifest, and with them swift-syntax, which takes minutes to compile.

@@ -20,6 +20,8 @@ public struct PageDraft: ~Copyable {
     /// - Parameters:
     ///   - old: The old page. To keep damage from getting a fresh checksum, check it with ``ObjectPage/Check/checksum`` or
     ///     more.
+    ///   - changes: The rows of the page that a save inserts, updates or deletes.
+    ///   - layout: The layout of the entity's pages.
     ///   - number: The page's number.
     ///   - limit: The maximum size in bytes of strings and data in the page. Larger values are left out.
     ///   - numbers: The generations of the rows' versions.
@@ -59,8 +61,12 @@ public struct PageMerge {
     fileprivate init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Creates a page that contains all values of the changes. To store values out-of-line, use ``PageDraft``.
-    /// - Parameter old: The old page. To keep damage from getting a fresh checksum, check it with
-    ///   ``ObjectPage/Check/checksum`` or more.
+    /// - Parameters:
+    ///   - old: The old page. To keep damage from getting a fresh checksum, check it with ``ObjectPage/Check/checksum`` or
+    ///     more.
+    ///   - changes: The rows of the page that a save inserts, updates or deletes.
+    ///   - layout: The layout of the entity's pages.
+    ///   - number: The page's number.
     /// - Throws: ``PageError``, which names entity and column, if a value does not fit its column. Also for bad offsets in
     ///   `old`.
     public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: UInt64 = 0) throws(PageError) {

@@ -3,7 +3,7 @@ import StoreModel
 
 /// A condition prepared for pages. It is created once per scan and returns a mask per page.
 ///
-/// The results equal those of ``StorePredicate/matches(_:key:in:)``. A page cannot evaluate the parts of a condition that
+/// The results equal those of `StorePredicate.matches(_:key:in:)`. A page cannot evaluate the parts of a condition that
 /// read other objects. In that case the mask is the smallest superset that the rest of the condition allows, and ``isExact``
 /// is false.
 public struct CompiledPredicate: Sendable {

@@ -21,7 +21,7 @@ public struct IndexKey: Sendable, Hashable {
     }
 }
 
-/// Encoding of index keys, whose order as bytes is that of ``Value/order(_:)``, null first.
+/// Encoding of index keys, whose order as bytes is that of `Value.order(_:)`, null first.
 ///
 /// A key is one byte, 0 for null and 1 for a value, followed by the value. Numbers have the width of their type and are
 /// big-endian with an inverted sign bit. Strings and data are unchanged, and are cut at the maximum length. All calls are

@@ -59,6 +59,8 @@ public final class LargeChunkPacker: @unchecked Sendable {
     /// Writes some chunks of a value, after the earlier chunks.
     ///
     /// - Parameters:
+    ///   - chunks: The numbers of the chunks to write.
+    ///   - bytes: The whole value.
     ///   - number: The number of the value in its entity.
     ///   - hash: The hash of the chunks so far.
     ///   - packs: Returns whether to pack a chunk, from its raw and its packed size in bytes, headers included.

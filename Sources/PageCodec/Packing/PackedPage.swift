@@ -49,7 +49,9 @@ public struct PackedPage {
     }
 
     /// Creates a view after checking the header and the frame's own information. Some tens of nanoseconds.
-    /// - Parameter place: See ``PageLayout/place(_:)``.
+    /// - Parameters:
+    ///   - bytes: The packed page. They must stay valid as long as the view.
+    ///   - place: See ``PageLayout/place(_:)``.
     /// - Throws: ``PageError`` for bytes that are not a packed page.
     public init(_ bytes: UnsafeRawBufferPointer, place: PageLocation? = nil) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count > PageFormat.headerSize else {
@@ -89,7 +91,9 @@ public struct PackedPage {
     /// Writes the unpacked page and verifies its checksum. About 1 ns per byte.
     ///
     /// Precondition: the target has ``unpackedByteCount`` bytes.
-    /// - Parameter dictionary: The dictionary with ``dictionaryNumber``; nil for 0.
+    /// - Parameters:
+    ///   - target: The room for the page.
+    ///   - dictionary: The dictionary with ``dictionaryNumber``; nil for 0.
     /// - Throws: ``PageError`` for damaged bytes and for another dictionary. The content of the target is then undefined.
     public func unpack(into target: UnsafeMutableRawBufferPointer, dictionary: PageDictionary?) throws(PageError) {
         guard let base = target.baseAddress, target.count == unpackedByteCount else {

@@ -48,7 +48,9 @@ public struct DictionaryTraining {
     }
 
     /// Trains a dictionary. Blocks: about a second for 10 MB of samples.
-    /// - Parameter level: The zstd level with which pages will be packed.
+    /// - Parameters:
+    ///   - maximumByteCount: The maximum size of the dictionary in bytes.
+    ///   - level: The zstd level with which pages will be packed.
     /// - Returns: The dictionary, or nil if there are too few samples for a dictionary to pay.
     public func dictionary(maximumByteCount: Int, level: Int) -> [UInt8]? {
         let limit = min(maximumByteCount, PageFormat.maximumDictionaryByteCount)

@@ -53,7 +53,9 @@ public final class PagePacker {
 
     /// Packs one raw page, whatever the gain. 10 µs to 1 ms per page of 4 KB, depending on the level.
     ///
-    /// - Parameter place: See ``PageLayout/place(_:)``.
+    /// - Parameters:
+    ///   - page: The raw page.
+    ///   - place: See ``PageLayout/place(_:)``.
     /// - Returns: The packed page, or nil if the page is already packed or too large to be packed.
     /// - Throws: ``PageError`` for bytes whose header or checksum is not that of a page, because damage must not be packed.
     public func pack(_ page: UnsafeRawBufferPointer, place: PageLocation? = nil) throws(PageError) -> [UInt8]? {

@@ -50,7 +50,10 @@ public struct ObjectPage {
 
     /// Creates a view.
     /// - Parameters:
+    ///   - bytes: The page. They must stay valid as long as the view.
+    ///   - layout: The layout of the entity's pages.
     ///   - number: The page's number, which only its checksum needs.
+    ///   - check: How much of the page is checked now.
     ///   - large: The source of out-of-line values. Without it, reading such a value throws.
     /// - Throws: ``PageError`` for bytes that are not a page of this layout.
     public init(

@@ -67,9 +67,11 @@ public final class PageLayout: Sendable {
 
     /// Creates a layout.
     /// - Parameters:
+    ///   - entity: The entity, with its columns.
+    ///   - schemaNumber: The number of the schema in the file, which each page of this layout contains.
     ///   - entityNumber: The entity's number in the file; nil if the file has format 1, whose checksums do not include it.
     ///   - older: The older schemas, with numbers below `schemaNumber`. Pages with other numbers are refused.
-    /// - Throws: ``PageError`` if the entity has more columns than a ``ColumnSet`` can contain.
+    /// - Throws: ``PageError`` if the entity has more columns than a `ColumnSet` can contain.
     public init(_ entity: EntitySchema, schemaNumber: UInt32, entityNumber: Int? = nil, older: [Older] = []) throws {
         guard entity.columns.count <= EntitySchema.maximumColumns else {
             throw PageError(
