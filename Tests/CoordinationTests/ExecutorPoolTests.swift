@@ -33,7 +33,7 @@ import Testing
     }
 
     private func pool(width: Int) -> ExecutorPool {
-        ExecutorPool(width: width, clock: clock) { [processorTime] in UInt64(processorTime.now) * 1_000_000 }
+        ExecutorPool(width: width, clock: clock.source) { [processorTime] in UInt64(processorTime.now) * 1_000_000 }
     }
 
     private func look() { clock.advance(by: .milliseconds(ExecutorPool.tick)) }

@@ -4,23 +4,43 @@ import Platform
 @testable import ObjectGraph
 
 /// A clock that stands still until a test advances it. Jobs that are due then run on their queues.
-final class SteppedClock: WriterClock {
-    private struct State {
-        var now = DispatchTime(uptimeNanoseconds: 1_000_000_000)
-        var waiting: [(time: DispatchTime, queue: DispatchQueue, body: @Sendable () -> Void)] = []
-    }
+///
+/// Jobs that never become due keep what they would have run on, and that keeps the clock. Therefore they are dropped with the test's
+/// reference.
+final class SteppedClock: Sendable {
+    /// The clock for the code under test.
+    let source = Source()
 
-    private let state = Mutex(State())
+    deinit { source.end() }
 
-    var now: DispatchTime { state.withLock { $0.now } }
+    final class Source: WriterClock {
+        fileprivate struct State {
+            var now = DispatchTime(uptimeNanoseconds: 1_000_000_000)
+            var waiting: [(time: DispatchTime, queue: DispatchQueue, body: @Sendable () -> Void)] = []
+            var hasEnded = false
+        }
 
-    func run(at time: DispatchTime, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
-        state.withLock { $0.waiting.append((time, queue, body)) }
+        fileprivate let state = Mutex(State())
+
+        var now: DispatchTime { state.withLock { $0.now } }
+
+        func run(at time: DispatchTime, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+            state.withLock { if !$0.hasEnded { $0.waiting.append((time, queue, body)) } }
+        }
+
+        fileprivate func end() {
+            // Dropped after the lock, because that may release the code under test.
+            let dropped = state.withLock { state in
+                defer { (state.waiting, state.hasEnded) = ([], true) }
+                return state.waiting
+            }
+            _ = dropped
+        }
     }
 
     /// Advances the time and runs the jobs that are due, earliest first. Returns when they have run.
     func advance(by interval: DispatchTimeInterval) {
-        let due = state.withLock { state in
+        let due = source.state.withLock { state in
             state.now = state.now + interval
             let now = state.now
             let due = state.waiting.filter { $0.time <= now }.sorted { $0.time < $1.time }
@@ -31,5 +51,5 @@ final class SteppedClock: WriterClock {
     }
 
     /// The number of jobs that are not due yet.
-    var waitingCount: Int { state.withLock { $0.waiting.count } }
+    var waitingCount: Int { source.state.withLock { $0.waiting.count } }
 }

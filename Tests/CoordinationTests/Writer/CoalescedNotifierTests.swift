@@ -52,7 +52,7 @@ import Testing
     }
 
     private func notifier(onlyAnnounces: Bool = false) -> CoalescedNotifier {
-        CoalescedNotifier(host, queue: queue, clock: clock, onlyAnnounces: onlyAnnounces)
+        CoalescedNotifier(host, queue: queue, clock: clock.source, onlyAnnounces: onlyAnnounces)
     }
 
     @Test func `S093: the first save after a pause is delivered at once`() async {
@@ -68,7 +68,7 @@ import Testing
     /// Catches: a main thread that acquires the snapshot of each merge, which another thread could have acquired.
     @Test func `S154: the merge is prepared on the queue that sends it, before it is sent`() {
         let counts = Mutex<[Int]>([])
-        let notifier = CoalescedNotifier(host, queue: queue, clock: clock, onlyAnnounces: false) { [host] in
+        let notifier = CoalescedNotifier(host, queue: queue, clock: clock.source, onlyAnnounces: false) { [host] in
             counts.withLock { $0.append(host.count) }
         }
         notifier.storeDidChange()
@@ -121,7 +121,7 @@ import Testing
 
     @Test func aNotifierOfAReleasedContextDoesNothing() {
         var host: RecordingHost? = RecordingHost()
-        let notifier = CoalescedNotifier(host!, queue: queue, clock: clock, onlyAnnounces: false)
+        let notifier = CoalescedNotifier(host!, queue: queue, clock: clock.source, onlyAnnounces: false)
         #expect(notifier.isAlive)
         host = nil
         #expect(!notifier.isAlive)

@@ -107,6 +107,8 @@ import Testing
             }
             #expect(track["title"] == .string(present[0]) && text == present[1], "step \(number), seed \(random.seed)")
         }
+        // These actions refer to the manager.
+        manager.removeAll(owner: 2)
         try await container.close()
     }
 
