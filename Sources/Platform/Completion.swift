@@ -2,7 +2,7 @@
 ///
 /// Under the thread sanitizer, the result passes through a lock: the sanitizer does not detect that a continuation hands its value over,
 /// and reports races on it.
-// Inlinable, because a generic call from another module looks up types at run time, which showed in main's time.
+// Inlinable, because a generic function of another module looks up types at run time.
 @inlinable
 package nonisolated(nonsending) func withCompletion<Value: Sendable>(
     _ start: (_ completion: @escaping @Sendable (Result<Value, any Error>) -> Void) -> Void

@@ -1,5 +1,6 @@
 import StoreInterface
 import StoreModel
+import TestSupport
 import Testing
 
 @testable import ObjectGraph
@@ -85,5 +86,34 @@ import Testing
         #expect(gaps.generation(of: .accepted(SaveSequence(9))) == 9)
         #expect(gaps.generation(of: .accepted(SaveSequence(11))) == 10)
         #expect(gaps.generation(of: .committed(3)) == 3)
+    }
+}
+
+/// A container with two coordinators, whose writers know of each other's saves.
+@Suite struct SiblingSavesTests {
+    /// Catches: a main thread that decodes each save of the other coordinator from the file, and changes in memory that differ from those
+    /// in the file.
+    @Test func `The saves of the other coordinator come from its memory, and equal those of the history`() async throws {
+        let bed = try TestBed(.sqlite)
+        let container = try await bed.container(.split)
+        let (reader, other) = (container.coordinator.writer, container.backgroundCoordinator.writer)
+        #expect(reader !== other)
+        let start = reader.state.committed
+        let importer = await container.newBackgroundContext()
+        for title in ["a", "b", "c"] {
+            try await importer.perform { context in
+                for track in try context.fetch(EntityFetchRequest("Track")) { context.delete(track) }
+                context.makeTrack(title)
+            }
+            try await importer.save()
+        }
+        let end = other.state.committed
+        let stored = try #require(try reader.store.history(after: start, limit: 10))
+        #expect(stored.count == 3 && reader.stored(after: start, through: end) == stored)
+        _ = try await container.coordinator.deleteHistory(before: .distantFuture)
+        #expect(try reader.store.history(after: start, limit: 10)?.isEmpty ?? true)
+        #expect(reader.stored(after: start, through: end) == stored)
+        #expect(reader.stored(after: start + 1, through: end) == Array(stored[1...]))
+        try await container.close()
     }
 }

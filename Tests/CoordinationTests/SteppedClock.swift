@@ -5,8 +5,8 @@ import Platform
 
 /// A clock that stands still until a test advances it. Jobs that are due then run on their queues.
 ///
-/// Jobs that never become due keep what they would have run on, and that keeps the clock. Therefore they are dropped with the test's
-/// reference.
+/// The code under test retains the clock, and jobs that never become due retain that code. Therefore the jobs are dropped when the test
+/// releases the clock.
 final class SteppedClock: Sendable {
     /// The clock for the code under test.
     let source = Source()
@@ -29,12 +29,11 @@ final class SteppedClock: Sendable {
         }
 
         fileprivate func end() {
-            // Dropped after the lock, because that may release the code under test.
-            let dropped = state.withLock { state in
+            // The jobs are released after the lock, because they may release the code under test.
+            _ = state.withLock { state in
                 defer { (state.waiting, state.hasEnded) = ([], true) }
                 return state.waiting
             }
-            _ = dropped
         }
     }
 

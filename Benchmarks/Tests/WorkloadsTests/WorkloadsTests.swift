@@ -71,6 +71,17 @@ import Testing
         #expect(figures.saves == 100)
     }
 
+    /// Catches: an operation that leaves other objects or notices than expected, or a row that is missing.
+    @Test(arguments: StoreKind.allCases)
+    func `undo and observation check their results, and have a row per operation`(store: StoreKind) async throws {
+        func progress() -> ProgressBar { ProgressBar(steps: 2, style: .silent) }
+        let undone = try await Undoing(objects: 100, seed: 1).rows([store], repeats: 2, progress: progress())
+        let observed = try await Observing(objects: 100, seed: 1).rows([store], repeats: 2, progress: progress())
+        #expect(undone.count == 3 * 4 && observed.count == 2 * 3 + 3)
+        #expect((undone + observed).allSatisfy { $0.verified && $0.objects == 100 && $0.nanosecondsPerObject != nil })
+        #expect(Set(observed.compactMap(\.operation)).count == observed.count)
+    }
+
     @Test func aChatOfRealDataTakesTheMostReferredToRowsAsGroups() throws {
         let data = try ChatData.make(from: MusicLibrary.make(rows: 2_000))
         #expect(data.tables[1].name == "Track")

@@ -9,8 +9,8 @@ struct ShellCommand: StoreVerb {
         commandName: "shell", abstract: "Reads verbs for one store from the terminal, with completion.",
         discussion: """
             Write the verbs of this tool without the name of the store: query Track "plays > 100" --limit 5. The tab key completes verbs, \
-            entities, properties and options. `help query` explains a verb, and `exit` ends. Control with C ends a verb. Without a terminal, lines are read from standard \
-            input, and the status is the worst one of their verbs.
+            entities, properties and options. `help query` explains a verb, and `exit` ends. Control with C ends a verb. \
+            Without a terminal, lines are read from standard input, and the status is the worst one of their verbs.
             """)
 
     @Argument(help: "The store.", completion: .file())

@@ -1,4 +1,4 @@
-import Foundation
+import Dispatch
 import Platform
 import StoreInterface
 import StoreModel
@@ -9,11 +9,21 @@ import Testing
 
 /// The threads on which snapshots are acquired.
 @Suite struct MainThreadSnapshotTests {
+    /// Set on the main queue. `Thread.isMainThread` does not tell: in a test process, another thread than the first one may run that queue.
+    private static let mainQueue: DispatchSpecificKey<Bool> = {
+        let key = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: key, value: true)
+        return key
+    }()
+
+    private static var isOnMain: Bool { DispatchQueue.getSpecific(key: mainQueue) ?? false }
+
     /// Catches: a main thread that opens the store's snapshot of each save that it shows.
     @Test(arguments: [ContextStack.nested, .masterMainWorker, .hybrid])
     @MainActor func `S154: the main context shows its children's saves from snapshots that other threads acquire`(
         _ stack: ContextStack
     ) async throws {
+        #expect(Self.isOnMain)
         let store = FaultyStore(schema: Music.model.storeSchema)
         let container = try await PersistentContainer(
             model: Music.model, store: StoreDescription(name: "faulty") { _ in store }, stack: stack)
@@ -25,7 +35,7 @@ import Testing
             // The first saves tell the writer that the main context shows something.
             if number == 3 {
                 store.fail { call, _ in
-                    if call == .snapshot, Thread.isMainThread { acquired.withLock { $0 += 1 } }
+                    if call == .snapshot, Self.isOnMain { acquired.withLock { $0 += 1 } }
                     return nil
                 }
             }

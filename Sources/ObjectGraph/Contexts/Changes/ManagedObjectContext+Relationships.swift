@@ -327,7 +327,7 @@ extension ManagedObjectContext {
         let row =
             known?.copy(layer: layerStack.top.id)
             ?? Row.make(kind: .delete, layer: layerStack.top.id, columnCount: storedModel.entities[entity].columns.count)
-        // Objects without a change skip the look-up, for which Swift copies the layer stack: a third of the cost of a deletion.
+        // Objects without a change skip the look-up, for which Swift copies the layer stack.
         if known != nil || isKnownBelow, layerStack.pendingKind(entity, key) == .insert {
             // Folding drops the insertion, and with it the values.
             for column in 0..<row.columnCount where !row.isSet(column) {

@@ -221,11 +221,11 @@ extension ManagedObjectContext {
             let base = layerStack.baseState.state.sequence
             let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
             let added = didWrite(outcome, adopted: changes)
-            var place = place(same && isAlone, changes.limited(to: outcome.changes), added: added)
-            // The writer has acquired the snapshot for the child, which should not acquire another one on its own executor.
-            let isInFile = outcome.state.pendingSaves == 0 && place.state.sequence == outcome.state.sequence
-            if isInFile, pushes.contains(where: \.readsNextState) { place.state = outcome.state }
-            return place
+            var parent = place(same && isAlone, changes.limited(to: outcome.changes), added: added)
+            // The writer has acquired the snapshot for the child, which would otherwise acquire another one on its own executor.
+            let isInFile = outcome.state.pendingSaves == 0 && parent.state.sequence == outcome.state.sequence
+            if isInFile, pushes.contains(where: \.readsNextState) { parent.state = outcome.state }
+            return parent
         case .pushed(let push, let above):
             didPush(push, above, adopted: changes)
             return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)), added: above.added)

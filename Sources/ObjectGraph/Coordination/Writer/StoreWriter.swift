@@ -286,7 +286,7 @@ final class StoreWriter: Sendable {
 
     /// Returns the saves in the file after one generation up to another; nil if they are no longer known.
     ///
-    /// Saves of the sibling come from its memory. Decoding them from the history took half of main's time in stacks with two coordinators.
+    /// Saves of the sibling come from its memory, so that the main thread does not decode them from the history.
     func stored(after old: Generation, through new: Generation) -> [ChangeSet]? {
         let sibling = shared.withLock { $0.sibling }
         if let saves = sibling?.shared.withLock({ $0.recent.saves(after: old, through: new, $0.numbers) }) { return saves }
