@@ -157,8 +157,8 @@ fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
 	    awk -F ': +' '/^stat::(number|peak)/ { sub("stat::", "", $$1); print "    " $$1 ": " $$2 }' .build/$$target.log; \
 	done
 
-bench: strata-bench ## run every benchmark at its default size
-	@set -eu; for benchmark in shootout stall chat storage children undo scale readers compaction; do \
+bench: strata-bench ## run every benchmark but peers at its default size
+	@set -eu; for benchmark in shootout stall chat storage children undo observation scale readers compaction; do \
 	    $(call say,"strata-bench $$benchmark"); $(STRATA_BENCH) $$benchmark; \
 	done
 
@@ -177,6 +177,7 @@ figures: strata-bench ## measure every table of Benchmarks/Results
 	measure storage-million storage --repeat 3 --objects 1000000; \
 	measure storage-million-deferred storage --repeat 3 --objects 1000000 --durability deferred; \
 	measure children children --repeat 5 --store lmdb; measure undo undo --repeat 5; \
+	measure observation observation --repeat 5; \
 	measure scale scale --store lmdb --repeat 1 --durability deferred --objects 10000000; \
 	measure readers readers --repeat 3; \
 	if [ -n "$$chinook" ]; then measure chinook shootout --repeat 3 --input "$$chinook"; fi; \

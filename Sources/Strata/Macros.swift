@@ -8,7 +8,7 @@ import ObjectGraph
 /// | --- | --- |
 /// | numbers, `Bool`, `String`, `Data`, `Date`, `UUID`, `URL`, `Decimal`, and types that conform to `AttributeValue` | a value that predicates and sorts compare |
 /// | an enum or another type with such a raw value | the raw value |
-/// | another `Codable` type, such as `[String]` or a structure | JSON, which predicates cannot look into |
+/// | another `Codable` type, such as `[String]` or a structure | JSON; predicates compute its fields in memory, without an index |
 /// | `Other?` or `Other`, where `Other` is a model | a relationship to one object |
 /// | `[Other]`, `[Other]?` or `Set<Other>` | a relationship to many objects |
 ///

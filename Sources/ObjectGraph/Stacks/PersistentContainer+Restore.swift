@@ -21,7 +21,7 @@ extension PersistentContainer {
     /// Runs on a background queue. Cancelling the task stops it and leaves the file unchanged.
     ///
     /// - Parameters:
-    ///   - store: `.lmdb(url)` or `.sqlite(url)`.
+    ///   - store: `.lmdb(url)`, or `.sqlite(url)` of the module `SQLiteStore`.
     ///   - backup: A file that `backup(to:)` wrote for a store of that kind.
     /// - Throws: `StoreError` `.inUseElsewhere` if the store is open, `.unsupported` if it has no file. `.notAStore` or `.damaged`
     ///   if the backup cannot be used. `.full`, `.inputOutput`; `CancellationError`.

@@ -29,7 +29,7 @@ public final class PersistentContainer: Sendable {
     ///
     /// - Parameters:
     ///   - model: The model, created at run time or from a list of types.
-    ///   - store: `.lmdb(url)`, `.sqlite(url)` or `.memory`.
+    ///   - store: `.lmdb(url)`, `.memory`, or `.sqlite(url)` of the module `SQLiteStore`.
     ///   - stack: The arrangement of the contexts.
     ///   - migrationPlan: The migration of files with an older model. Without a plan, a file is migrated by lightweight changes alone
     ///     (S163).

@@ -20,9 +20,9 @@ public struct ModelConfiguration: Sendable, Hashable {
     public let url: URL
     /// The schema; nil for that of the container.
     public var schema: Schema?
-    /// Whether the store lives in memory only, and ends with the container.
+    /// A Boolean value that indicates whether the store is in memory only and ends with the container.
     public let isStoredInMemoryOnly: Bool
-    /// Whether the store may be written. If false, an existing file is opened and never changed, and saves throw.
+    /// A Boolean value that indicates whether the store may be written. If false, an existing file is opened and never changed, and saves throw.
     public let allowsSave: Bool
     /// Ignored.
     public let groupContainer: GroupContainer
@@ -117,7 +117,7 @@ extension ModelConfiguration {
 extension ModelConfiguration: Identifiable, CustomDebugStringConvertible {
     /// The URL of the store.
     public var id: URL { url }
-    /// The name and the place.
+    /// The name and the location.
     public var debugDescription: String { "configuration \(name): \(place)" }
     /// The place of the store, in words.
     var place: String { isStoredInMemoryOnly ? "memory" : url.path() }

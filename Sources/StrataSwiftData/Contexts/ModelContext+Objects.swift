@@ -91,6 +91,6 @@ extension ModelContext {
     /// Discards all unsaved changes.
     public func rollback() { context.rollback() }
 
-    /// Tells observers of the changes made so far.
+    /// Notifies observers of the changes made so far.
     public func processPendingChanges() { context.processPendingChanges() }
 }

@@ -16,13 +16,13 @@ public final class ModelContext {
     /// nil in the context of a migration.
     private let storage: ContainerStorage?
     private weak var knownContainer: ModelContainer?
-    /// Whether the context saves by itself. True for the main context only.
+    /// A Boolean value that indicates whether the context saves by itself. True for the main context only.
     ///
     /// The main context saves shortly after the first change. A context of another thread never saves by itself.
     public var autosaveEnabled: Bool {
         didSet { if autosaveEnabled, !oldValue { continueAutosaving() } }
     }
-    /// A closure that gets the errors of automatic saves, which are logged otherwise.
+    /// A closure that receives the errors of automatic saves. Without it, they are logged.
     public var onAutosaveError: ((any Error) -> Void)?
 
     /// Creates a context of a container, for any one thread at a time.
@@ -74,7 +74,7 @@ public final class ModelContext {
         set { context.transactionAuthor = newValue }
     }
 
-    /// Whether there are unsaved changes.
+    /// A Boolean value that indicates whether there are unsaved changes.
     public var hasChanges: Bool { context.hasChanges }
 
     /// Returns the context that wraps one of Strata's; nil if there is none.

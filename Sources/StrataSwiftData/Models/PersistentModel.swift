@@ -17,10 +17,10 @@ extension PersistentModel {
         return ModelContext.wrapping(context)
     }
 
-    /// Whether the object has unsaved changes.
+    /// A Boolean value that indicates whether the object has unsaved changes.
     public var hasChanges: Bool { objectHasChanges(self) }
 
-    /// Whether the object is deleted, by an unsaved or a saved deletion.
+    /// A Boolean value that indicates whether the object is deleted, by an unsaved or a saved deletion.
     public var isDeleted: Bool { managedObject.isDeleted }
 
     /// Returns whether two references refer to one object. Two contexts have different objects of one record.

@@ -69,6 +69,9 @@ extension Library {
         self.book = draft.object(Book.self, with: book.id)
     }
 
+    // Objects of the main actor must also be released there.
+    isolated deinit {}
+
     /// Returns nil if the sheet can be closed, or the reason why the book cannot be saved.
     func done() async throws -> String? {
         do {

@@ -42,8 +42,7 @@ import Testing
         var text = String(line)
         text.replace(/[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}/, with: "<id>")
         text.replace(/\d{4}-\d\d-\d\dT[0-9:.]+Z/, with: "<time>")
-        // The number shifts the place at which the page cuts the line.
-        text.replace(/process \d+: .*/, with: "process <number>")
+        text.replace(/process \d+/, with: "process <number>")
         text.replace(/\d+(\.\d+)? (B|kB|MB)/, with: "<size>")
         text.replace(/-{3,}/, with: "---")
         text.replace(#/ +/#, with: " ")

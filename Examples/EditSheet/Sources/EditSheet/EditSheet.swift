@@ -20,6 +20,9 @@ import Observation
         }
     }
 
+    // Objects of the main actor must also be released there.
+    isolated deinit {}
+
     /// Moves the edit to the parent. Returns whether the sheet can be closed.
     package func save() async -> Bool {
         do {
