@@ -87,10 +87,12 @@ struct LayerStack {
     func folded() -> Layer { sealed.isEmpty ? top : Layer.folding(sealed + [top], schema: schema) }
 
     /// Returns the kind of an object's unsaved change. Returns nil for an unchanged object, and for one inserted and deleted.
-    func pendingKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
+    ///
+    /// - Parameter counted: Whether the changes that a running save has taken count.
+    func pendingKind(_ entity: Int, _ key: ObjectKey, inFlight counted: Bool = true) -> RowKind? {
         var newest: RowKind?
         var isInsertedHere = false
-        for layer in view.layers.prefix(sealed.count + 1) {
+        for layer in view.layers.prefix(sealed.count + 1 - (counted ? 0 : inFlight)) {
             guard let row = layer.row(entity, key) else { continue }
             newest = newest ?? row.kind
             // The oldest row decides: an object that was deleted and is back is one that exists below.
@@ -153,6 +155,9 @@ struct LayerStack {
     var notInFlight: [Layer] { Array(sealed.dropFirst(inFlight)) + [top] }
 
     var hasTakenLayers: Bool { inFlight > 0 }
+
+    /// Whether there may be changes that no running save has taken.
+    var mayHaveNewerChanges: Bool { sealed.count > inFlight || top.weight != 0 }
 
     /// Marks all sealed layers as taken by a save.
     mutating func beginSave() { inFlight = sealed.count }

@@ -60,8 +60,10 @@ public final class Layer: @unchecked Sendable {
     /// The number of entities in the schema, including entities without changes.
     public var entityCount: Int { entities.count }
 
-    /// Makes the layer immutable, so that threads can share it.
-    public func seal() { isSealed = true }
+    /// Makes the layer immutable, so that threads can share it. A sealed layer, which threads may be reading, is not written.
+    public func seal() {
+        if !isSealed { isSealed = true }
+    }
 
     /// Returns the changes to one entity, or nil if there are none.
     @inline(__always)

@@ -110,7 +110,7 @@ import Testing
 
     private func request(_ layer: Layer, base: StoreState, _ policy: MergePolicy) -> SaveRequest {
         SaveRequest(
-            layers: [layer], base: base, watched: [], policy: policy, durability: .durable, origin: SaveOrigin(), preserved: [],
+            layers: [layer], base: base, policy: policy, durability: .durable, origin: SaveOrigin(), preserved: [],
             rules: RelationshipRules(Music.model))
     }
 
@@ -198,7 +198,7 @@ import Testing
             start.takeBase()
             if theirs != .nothing { try await make(theirs, id, context, .durable) }
             var request = request(Self.layer(.nothing, id.key), base: start, policy.mergePolicy)
-            request.watched = [id]
+            request.checks.watched = [id]
             var check = SaveCheck(request: request, state: writer.state, writer: writer)
             if policy == .error, theirs != .nothing {
                 #expect(throws: SaveError.self, "\(theirs)") { try check.resolvedLayer() }

@@ -7,11 +7,10 @@ struct ChangeTracker {
     var log = ChangeLog()
     /// The updated objects that another context has deleted.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
-    /// Objects that the next save checks for conflicts although they are unchanged.
-    var watched: Set<ObjectID> = []
-    /// The objects with unsaved changes that other saves changed while the store was suspended, with the columns that those changed. The
-    /// next save checks them for conflicts, although the context shows the newest values.
-    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
+    /// The checks of the next save.
+    var checks = ConflictChecks()
+    /// The checks of the running save, which are those of the next one if it fails.
+    private(set) var takenChecks = ConflictChecks()
     /// The addresses of unsaved objects that had a provisional id before their insertion, by its key.
     var provisional: [ObjectKey: ObjectAddress] = [:]
     /// The recorded changes; nil while undo is off.
@@ -24,6 +23,22 @@ struct ChangeTracker {
     var listEnds = ListEnds()
     /// The allocated keys that new objects have not used yet, by entity.
     var keys: [Range<ObjectKey>]
+
+    /// Takes the checks for the running save. Those that are added during it belong to the next one.
+    mutating func takeChecks() -> ConflictChecks {
+        takenChecks.formUnion(checks)
+        checks = ConflictChecks()
+        return takenChecks
+    }
+
+    /// Forgets the checks of a save that succeeded.
+    mutating func dropTakenChecks() { takenChecks = ConflictChecks() }
+
+    /// Returns the checks of a save that failed to the next one.
+    mutating func returnTakenChecks() {
+        checks.formUnion(takenChecks)
+        takenChecks = ConflictChecks()
+    }
 
     /// Takes all unused keys, so that the caller returns them to the allocator.
     mutating func takeKeys() -> [(entity: Int, keys: Range<ObjectKey>)] {

@@ -32,6 +32,7 @@ extension ManagedObjectContext {
         layerStack.top.remove(entity: entity, key: key)
         dropLinks(entity, key)
         dropOrders(entity, key)
+        tracker.checks.unmerged[ObjectAddress(entity: entity, key: key)] = nil
         show(entity, key)
     }
 

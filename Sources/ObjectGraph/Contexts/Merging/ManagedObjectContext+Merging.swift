@@ -12,9 +12,8 @@ extension ManagedObjectContext {
     /// See ``refreshFromParent()``.
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
-        guard isRoot else { return }
-        tracker.changedWhileSuspended = [:]
-        guard changes.generation > layerStack.baseState.state.generation else { return }
+        guard isRoot, changes.generation > layerStack.baseState.state.generation else { return }
+        tracker.checks.unmerged = [:]
         moving { advance(to: setup.writer.newestState()) }
     }
 
@@ -193,14 +192,17 @@ extension ManagedObjectContext {
         refreshAllObjects()
     }
 
-    /// Moves a root context to the newest state and keeps unsaved changes (S024). In a child this does nothing: see
-    /// `refreshFromParent()`.
+    /// Moves a root context to the newest state and keeps unsaved changes (S024).
+    ///
+    /// The main context of `.masterMainWorker` and `.hybrid` counts as a root, because programs do not see its parent. In other children
+    /// this does nothing: see ``refreshFromParent()``.
     public func refreshAllObjects() {
         checkIsolation()
         prepareRequest()
         layerStack.baseState.route?.forget(nil)
-        tracker.changedWhileSuspended = [:]
-        if isRoot { moving { advance(to: setup.writer.newestState()) } }
+        guard isRoot || setup.decidesForParent && layerStack.baseState.route == nil else { return }
+        tracker.checks.unmerged = [:]
+        moving { advance(to: setup.writer.newestState()) }
     }
 
     /// Folds the sealed layers that no save has taken into the top layer, so that they are writable again.
@@ -218,7 +220,7 @@ extension ManagedObjectContext {
         checkIsolation()
         tracker.undo?.removeAllActions()
         tracker.keyed = KeyedChanges()
-        tracker.changedWhileSuspended = [:]
+        tracker.checks.unmerged = [:]
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
@@ -260,7 +262,8 @@ extension ManagedObjectContext {
         tracker.undo?.removeAllActions()
         layerStack.reset()
         tracker.keyed = KeyedChanges()
-        tracker.changedWhileSuspended = [:]
+        tracker.checks.unmerged = [:]
+        tracker.dropTakenChecks()
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
         tracker.log.removeAll()
         tracker.provisional = [:]

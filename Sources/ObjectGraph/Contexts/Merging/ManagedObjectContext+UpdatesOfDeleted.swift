@@ -62,14 +62,16 @@ extension ManagedObjectContext {
     /// again.
     ///
     /// O(pages with deletions), or O(changed objects) if the changes are unknown.
-    private func keepUpdatesOfDeleted(movingTo new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
+    ///
+    /// - Parameter afterSave: Whether `new` contains the layers that a save has taken, so that only the others are unsaved.
+    func keepUpdatesOfDeleted(movingTo new: LayerStack.BaseState, _ changes: [ChangeSet]?, afterSave: Bool = false) {
         let below =
             new.route?.base.map { LayeredView(base: $0) }
             ?? LayeredView(base: new.state.base, layers: new.inherited + new.state.deferred)
         for page in changes.map(changesOfDeleted) ?? allChanges() {
             for slot in SlotIterator(page.updated) {
                 let key = PageAddress.key(page: page.number, slot: slot)
-                guard layerStack.pendingKind(page.entity, key) == .update,
+                guard layerStack.pendingKind(page.entity, key, inFlight: !afterSave) == .update,
                     trapOnStoreError({ try exists(page.entity, key) && !below.exists(page.entity, key) })
                 else { continue }
                 complete(page.entity, key)

@@ -20,8 +20,7 @@ extension ManagedObjectContext {
                 // Observers may have changed objects.
                 if !layerStack.top.isEmpty { pushed = prepared(push) }
             }
-            tracker.watched.formUnion(push.watched)
-            tracker.changedWhileSuspended.formUnion(push.changedWhileSuspended)
+            tracker.checks.formUnion(push.checks)
             tracker.updatesOfDeleted.noteRestored(push.updatesOfDeleted.restored)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
@@ -77,8 +76,9 @@ extension ManagedObjectContext {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
             for (position, waiting) in group.enumerated() {
-                try checkAccepts(waiting.push, after: group[..<position].map(\.push.layer))
-                catchUp(with: waiting.push)
+                let earlier = group[..<position].map(\.push.layer)
+                try checkAccepts(waiting.push, after: earlier)
+                catchUp(with: waiting.push, over: earlier)
             }
             if let route = layerStack.baseState.route {
                 return route.takeThrough(group.map(\.push), durability: durability, in: self) { [self] in finish(group, $0) }
@@ -155,9 +155,8 @@ extension ManagedObjectContext {
                 request.mayUpdateDeleted = true
             }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
-            request.watched.formUnion(pushes.flatMap(\.watched))
             for push in pushes {
-                request.changedWhileSuspended.formUnion(push.changedWhileSuspended)
+                request.checks.formUnion(push.checks)
                 request.restored.formUnion(push.updatesOfDeleted.restored)
                 if push.readsNextState { request.readsNextState = true }
             }
@@ -187,10 +186,9 @@ extension ManagedObjectContext {
             var push = pushes[0]
             push.parentViewRevision = layerStack.baseState.parentViewRevision
             push.parentResetGeneration = layerStack.baseState.parentResetGeneration
-            push.state = stateToReach
+            push.state = layerStack.baseState.state
             push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
-            push.watched.formUnion(tracker.watched)
-            push.changedWhileSuspended.formUnion(tracker.changedWhileSuspended)
+            push.checks.formUnion(tracker.takeChecks())
             push.updatesOfDeleted.noteRestored(tracker.updatesOfDeleted.restored)
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
@@ -200,10 +198,9 @@ extension ManagedObjectContext {
             [push.layer] + layersAbove([push.layer], pushes.map(\.layer)), schema: storedModel.storeSchema)
         push.layer.seal()
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
-        push.watched.formUnion(pushes.flatMap(\.watched))
         for other in pushes {
             if other.readsNextState { push.readsNextState = true }
-            push.changedWhileSuspended.formUnion(other.changedWhileSuspended)
+            push.checks.formUnion(other.checks)
             push.updatesOfDeleted.noteRestored(other.updatesOfDeleted.restored)
         }
         push.origin = pushes[0].origin.orAuthor(transactionAuthor)
@@ -228,6 +225,7 @@ extension ManagedObjectContext {
             return parent
         case .pushed(let push, let above):
             didPush(push, above, adopted: changes)
+            if setup.decidesForParent { followParent(after: above) }
             return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)), added: above.added)
         }
     }
@@ -237,11 +235,6 @@ extension ManagedObjectContext {
             state: layerStack.baseState.state, inherited: layerStack.sealed.reversed() + layerStack.baseState.inherited,
             viewRevision: layerStack.revision, parentLayers: layerStack.sealed.map(\.id),
             showsTheSame: showsTheSame, taken: taken, added: added)
-    }
-
-    /// Moves to the state that a child has read, if that is newer.
-    private func catchUp(with push: ChildChanges) {
-        advance(to: push.state)
     }
 
     /// - Throws: `StoreError` `.closed` if this context is closed: it would drop the changes of objects that it no longer shows.

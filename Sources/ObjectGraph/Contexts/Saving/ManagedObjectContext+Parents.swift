@@ -16,10 +16,8 @@ struct ChildChanges: Sendable {
     var origin: SaveOrigin
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
-    /// The unchanged objects that the save checks for conflicts.
-    var watched: Set<ObjectID> = []
-    /// The changed objects that other saves changed while the store was suspended.
-    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
+    /// The checks of the root's save besides those of the versions of the changed objects.
+    var checks = ConflictChecks()
     /// Whether a context on the way reads the state after the save at once: see ``ContextAddress/readsNextState``.
     var readsNextState = false
 }
@@ -123,7 +121,24 @@ extension ManagedObjectContext {
         guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
         guard let parent = link.host else { throw SaveError.parentGone(context: name) }
         let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedBaseForChild() }
+        tracker.checks.unmerged = [:]
         moveToParent(new, changes: nil)
+    }
+
+    /// Moves a child that merges, or whose parent programs do not see, to the parent's state after a save that passed through both: the root
+    /// may have merged other values (S110).
+    func followParent(after place: ParentState) {
+        guard automaticallyMergesChanges || setup.decidesForParent, !place.showsTheSame, layerStack.baseState.route == nil else {
+            return
+        }
+        let (old, base) = (viewBelow(), layerStack.baseState)
+        var new = SealedBase(baseState: base)
+        new.baseState.state = place.state
+        new.baseState.inherited = place.inherited
+        new.baseState.parentViewRevision = place.viewRevision
+        new.baseState.parentLayers = place.parentLayers
+        moveToParent(new, changes: nil)
+        noteUnmerged(since: old, in: layerStack.notInFlight, saved: base.inherited, by: nil)
     }
 
     /// Moves to a state of the parent, unless this context has a later one: answers and announcements can arrive in any order.
@@ -191,24 +206,17 @@ extension ManagedObjectContext {
         layer.seal()
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
-            parentResetGeneration: layerStack.baseState.parentResetGeneration, state: stateToReach, origin: origin,
-            updatesOfDeleted: tracker.updatesOfDeleted, watched: tracker.watched,
-            changedWhileSuspended: tracker.changedWhileSuspended, readsNextState: place.readsNextState.load(ordering: .relaxed))
+            parentResetGeneration: layerStack.baseState.parentResetGeneration, state: layerStack.baseState.state, origin: origin,
+            updatesOfDeleted: tracker.updatesOfDeleted, checks: tracker.takeChecks(),
+            readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
-    /// The state that the parent must reach before it accepts changes of this context. Usually the parent has reached it already.
-    var stateToReach: StoreState {
-        let state = layerStack.baseState.state
-        // A snapshot acquired at the first read may contain saves of other processes that the parent has not seen.
-        return state.pendingSaves == 0 && state.base.generation > state.committed ? setup.writer.newestState() : state
-    }
-
-    /// Returns the state that this context reads if it is ahead of a state of its parent: because it follows the store, or because it has
-    /// acquired a later snapshot of the same state.
+    /// Returns the state that this context reads if it is ahead of a state of its parent: because it follows the store, was refreshed, or
+    /// has acquired a later snapshot of the same state.
     private func newerState(than parent: StoreState) -> StoreState? {
         let own = layerStack.baseState.state
         if own.sequence == parent.sequence { return own.base.generation > parent.base.generation ? own : nil }
-        return setup.followedRoot != nil && own.sequence > parent.sequence ? own : nil
+        return setup.decidesForParent && own.sequence > parent.sequence ? own : nil
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: ChildChanges) async throws -> ParentState {
@@ -237,13 +245,13 @@ extension ManagedObjectContext {
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
+            if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
             clean(written)
             return written
         }
-        tracker.watched.subtract(push.watched)
-        tracker.changedWhileSuspended = [:]
+        tracker.dropTakenChecks()
         // The merge policy of the root may have dropped or changed some values. One notice for all: a live result that moves to the new
         // view must know every difference from the old one.
         let visible = added.map { ChangeSet.union([adopted, $0]) } ?? adopted

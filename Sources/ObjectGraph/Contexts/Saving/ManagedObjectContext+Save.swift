@@ -60,9 +60,12 @@ extension ManagedObjectContext {
             // The parents may have changes to save even when this context has none.
             let push = makePush()
             let place = try await pushThrough(push, durability)
-            moving { didPush(push, place) }
-            // The root may have merged other values (S110). The save has succeeded, even if the parent was released since.
-            if automaticallyMergesChanges || setup.decidesForParent, !place.showsTheSame { try? await refreshFromParent() }
+            moving {
+                didPush(push, place)
+                followParent(after: place)
+            }
+            // Without layers the new values are the parent's. The save has succeeded, even if the parent was released since.
+            if layerStack.baseState.route != nil, setup.decidesForParent, !place.showsTheSame { try? await refreshFromParent() }
         }
         return result
     }
@@ -74,7 +77,7 @@ extension ManagedObjectContext {
     /// this context has no change of the object. In a child, the object is checked when its root saves.
     public func detectConflicts(for object: ManagedObject) {
         checkIsolation()
-        tracker.watched.insert(object.objectID)
+        tracker.checks.watched.insert(object.objectID)
     }
 
     // MARK: One save at a time
@@ -87,6 +90,7 @@ extension ManagedObjectContext {
     /// Ends the running save and starts the next one that waits.
     func endSave() {
         layerStack.endSave()
+        tracker.returnTakenChecks()
         if !hasUnsavedLayers {
             tracker.provisional = [:]
             tracker.replacements.endSave()
@@ -137,11 +141,11 @@ extension ManagedObjectContext {
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
-            layers: layers, base: layerStack.baseState.state, watched: tracker.watched, policy: mergePolicy,
+            layers: layers, base: layerStack.baseState.state, checks: tracker.takeChecks(), policy: mergePolicy,
             durability: durability,
             origin: origin, preserved: traits.preserved, rules: traits.rules, validation: traits.validation,
             mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
-            changedWhileSuspended: tracker.changedWhileSuspended, readsNextState: place.readsNextState.load(ordering: .relaxed))
+            readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.
@@ -165,24 +169,30 @@ extension ManagedObjectContext {
             moved.state = outcome.state
             moved.isPinned = false
         }
+        let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
+        let below = hasNewer ? viewBelow(layerStack.taken.reversed()) : nil
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true),
             // A merge policy may have dropped changes, which then are in no change set.
             changes: mergePolicy.mayDrop ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) }
         ) {
+            let isLater = outcome.state.sequence > old.sequence
+            // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
+            if isLater, layerStack.mayHaveNewerChanges { keepUpdatesOfDeleted(movingTo: moved, others, afterSave: true) }
             let written = layerStack.removeTaken()
+            tracker.dropTakenChecks()
             layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
-            if outcome.state.sequence > old.sequence {
+            if isLater {
                 phase.settlesBaseLater = true
                 move(to: moved, others)
+                if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
             }
+            if mergePolicy.mayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
             clean(written)
             return written
         }
-        tracker.watched = []
-        tracker.changedWhileSuspended = [:]
         let dropped = dropped(of: written, outcome.changes, others: others)
         let added = added(to: written, adopted, outcome.changes)
         if let added { layerStack.baseState.route?.forget([added]) }

@@ -99,12 +99,15 @@ extension ManagedObjectContext {
         // A context that merges takes its unsaved changes to the newest state. Others check them at their save.
         if automaticallyMergesChanges { return }
         let base = layerStack.baseState.state.view
-        forEachPending { entity, key, kind in
-            guard kind != .insert, let version = try? base.version(entity, key) else { return }
+        func note(_ address: ObjectAddress) {
+            guard let version = try? base.version(address.entity, address.key) else { return }
             if let known = suspended.generation, let generation = version.generation, generation <= known { return }
-            let address = ObjectAddress(entity: entity, key: key)
-            tracker.changedWhileSuspended[address, default: ColumnSet()].formUnion(changedColumns(address, changes))
+            tracker.checks.note(address, changedColumns(address, changes))
         }
+        forEachPending { entity, key, kind in
+            if kind != .insert { note(ObjectAddress(entity: entity, key: key)) }
+        }
+        for id in tracker.checks.watched { note(ObjectAddress(entity: id.entity, key: id.key)) }
     }
 
     /// Returns the columns of an object that saves have changed; all of them if that is unknown.
@@ -129,12 +132,5 @@ extension ManagedObjectContext {
         guard confinement.uses.wasSuspended.exchange(false, ordering: .acquiringAndReleasing) else { return }
         phase.suspended = Suspended(generation: setup.writer.committed(in: layerStack.baseState.state))
         resume()
-    }
-}
-
-extension [ObjectAddress: ColumnSet] {
-    /// Adds objects and their columns.
-    mutating func formUnion(_ other: Self) {
-        for (address, columns) in other { self[address, default: ColumnSet()].formUnion(columns) }
     }
 }

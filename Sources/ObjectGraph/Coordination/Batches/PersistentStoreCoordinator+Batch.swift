@@ -178,7 +178,7 @@ extension PersistentStoreCoordinator {
 
     private func request(_ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer) -> SaveRequest {
         SaveRequest(
-            layers: [], base: writer.state, watched: [], policy: .error, durability: options.durability,
+            layers: [], base: writer.state, policy: .error, durability: options.durability,
             origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved,
             rules: traits.rules, validation: traits.validation, make: make)
     }

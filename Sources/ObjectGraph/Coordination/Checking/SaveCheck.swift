@@ -42,7 +42,7 @@ struct SaveCheck {
     /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
         forgetDerivedValues()
-        if request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.changedWhileSuspended.isEmpty {
+        if request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.checks.unmerged.isEmpty {
             try settleKeys()
             try checkRestored()
             try checkVersions()
@@ -88,7 +88,7 @@ struct SaveCheck {
                     if !movedKeys.isEmpty, movedKeys.contains(key), entity == keyedValues { continue }
                     let theirs = try current.version(entity, key)
                     let isUpdateOfDeleted = theirs == nil && row.kind == .update
-                    let isKnown = request.changedWhileSuspended[.init(entity: entity, key: key)] == nil
+                    let isKnown = request.checks.unmerged[.init(entity: entity, key: key)] == nil
                     guard try isUpdateOfDeleted || !isKnown || hasChanged(entity, key: key, base: base, theirs: theirs) else {
                         continue
                     }
@@ -102,9 +102,10 @@ struct SaveCheck {
     private mutating func checkWatched() throws {
         let base = request.base.view
         let current = state.view
-        for id in request.watched where folded.row(id.entity, id.key) == nil {
+        for id in request.checks.watched where folded.row(id.entity, id.key) == nil {
             let theirs = try current.version(id.entity, id.key)
-            guard try hasChanged(id.entity, key: id.key, base: base, theirs: theirs) else { continue }
+            let isKnown = request.checks.unmerged[.init(entity: id.entity, key: id.key)] == nil
+            guard try !isKnown || hasChanged(id.entity, key: id.key, base: base, theirs: theirs) else { continue }
             let found = try conflict(nil, entity: id.entity, key: id.key, isInStore: theirs != nil)
             if request.isPreview { met.append(found) }
             switch request.policy {
@@ -160,7 +161,7 @@ struct SaveCheck {
         let current = state.view
         let layer = writable()
         let ours = row.copy(layer: layer.id)
-        let unseen = request.changedWhileSuspended[.init(entity: entity, key: key)]
+        let unseen = request.checks.unmerged[.init(entity: entity, key: key)]
         try row.set.forEach { column in
             let isUnseen = unseen?.contains(column) ?? false
             if try isUnseen || base.value(entity, key: key, column: column) != current.value(entity, key: key, column: column) {

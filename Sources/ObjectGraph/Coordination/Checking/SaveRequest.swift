@@ -7,8 +7,8 @@ struct SaveRequest: Sendable {
     var layers: [Layer]
     /// The state that the context read.
     var base: StoreState
-    /// Unchanged objects that the save must also check for conflicts.
-    var watched: Set<ObjectID>
+    /// The checks besides those of the versions of the changed objects.
+    var checks = ConflictChecks()
     var policy: MergePolicy
     var durability: Durability
     var origin: SaveOrigin
@@ -22,9 +22,6 @@ struct SaveRequest: Sendable {
     var mayUpdateDeleted = false
     /// The inserted objects that another context may have inserted too, because both have undone a deletion.
     var restored: Set<ObjectAddress> = []
-    /// The changed objects that other saves changed while the store was suspended, with the columns that those changed. They are in conflict,
-    /// although ``base`` has their newest versions.
-    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
     /// Whether the save is only previewed. Then its check records every conflict.
     var isPreview = false
     /// Whether a context on the main actor reads the state after the save at once: see ``ContextAddress/readsNextState``.
@@ -56,19 +53,16 @@ struct SaveTerms: Sendable {
     var rules: RelationshipRules
     /// The rules of properties in that model; nil if it has none.
     var validation: ValidationRules?
-    /// Unchanged objects that the save must also check for conflicts.
-    var watched: Set<ObjectID> = []
+    /// The checks besides those of the versions of the changed objects.
+    var checks = ConflictChecks()
     /// The inserted objects that another context may have inserted too.
     var restored: Set<ObjectAddress> = []
-    /// The changed objects that other saves changed while the store was suspended.
-    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
 }
 
 extension SaveRequest {
     var terms: SaveTerms {
         SaveTerms(
-            policy: policy, preserved: preserved, rules: rules, validation: validation, watched: watched, restored: restored,
-            changedWhileSuspended: changedWhileSuspended)
+            policy: policy, preserved: preserved, rules: rules, validation: validation, checks: checks, restored: restored)
     }
 
     /// Creates the request that checks an accepted save again.
@@ -76,10 +70,9 @@ extension SaveRequest {
     /// - Parameter base: The state that preceded the save when it was accepted.
     init(checkingAgain save: PendingSave, base: StoreState) {
         self.init(
-            layers: [save.layer], base: base, watched: save.terms.watched, policy: save.terms.policy, durability: .durable,
+            layers: [save.layer], base: base, checks: save.terms.checks, policy: save.terms.policy, durability: .durable,
             origin: save.changes.origin, preserved: save.terms.preserved, rules: save.terms.rules,
-            validation: save.terms.validation, restored: save.terms.restored,
-            changedWhileSuspended: save.terms.changedWhileSuspended)
+            validation: save.terms.validation, restored: save.terms.restored)
     }
 }
 

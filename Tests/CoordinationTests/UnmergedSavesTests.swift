@@ -1,0 +1,367 @@
+import Dispatch
+import Platform
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// An object that other saves changed below the unsaved changes of a context is in conflict with its next save, however the context came to
+/// the newer state, unless it merged.
+@Suite struct UnmergedSavesTests {
+    /// A container with one saved track and a writer whose queue can be blocked.
+    private struct Held {
+        let container: PersistentContainer
+        let track: ObjectID
+        private let bed: TestBed
+        private let gate = DispatchSemaphore(value: 0)
+
+        init(_ kind: StoreKind, _ stack: ContextStack = .siblings) async throws {
+            bed = try TestBed(kind)
+            container = try await bed.container(stack)
+            // Through main, because a root that programs do not see does not merge the saves of others.
+            let worker = await container.makeBackgroundContext()
+            track = await worker.perform { context in
+                let track = context.makeTrack("x")
+                track["isrc"] = .string("A")
+                return track.objectID
+            }
+            try await worker.save(through: .store)
+        }
+
+        func block() { container.coordinator.writer.queue.async { [gate] in gate.wait() } }
+        func release() { gate.signal() }
+
+        /// Returns when this many saves wait for the writer.
+        func queued(_ count: Int) async throws {
+            try await until("\(count) saves wait") { container.coordinator.writer.shared.withLock { $0.waiting.count } == count }
+        }
+
+        /// Another context sets the plays of the track.
+        func setPlays(_ plays: Int64) async throws {
+            try await container.newBatchOperationContext().perform(andSave: .durable) {
+                try $0.existingObject(with: track)["plays"] = .int(plays)
+            }
+        }
+
+        /// The number of saves in the history that update an object.
+        func updates(of id: ObjectID) throws -> Int {
+            let history = try container.coordinator.store.history(after: 0, limit: 100) ?? []
+            return history.count { $0.entities.contains { $0.entity == id.entity && $0.updatedKeys.contains(id.key) } }
+        }
+    }
+
+    private static func increment(_ id: ObjectID, _ context: ManagedObjectContext) throws {
+        let object = try context.existingObject(with: id)
+        guard case .int(let plays) = object["plays"] else { return }
+        object["plays"] = .int(plays + 1)
+    }
+
+    /// Another process sets the plays of a track.
+    private static func update(_ id: ObjectID, plays: Int64, _ store: FaultyStore) throws {
+        let layer = Layer(schema: Music.model.storeSchema)
+        let entity = try #require(Music.model.entity(named: "Track"))
+        let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
+        row[Music.column("Track", "plays")] = .int(plays)
+        layer.put(row, entity: entity.number, key: id.key)
+        try store.saveElsewhere(layer)
+    }
+
+    private static func faulty() async throws -> (FaultyStore, PersistentContainer) {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        return (store, try await PersistentContainer(model: Music.model, store: StoreDescription(name: "faulty") { _ in store }))
+    }
+
+    // MARK: A child's save moves its parent
+
+    @Test(arguments: [Durability.durable, .deferred(within: .seconds(600))])
+    func `S100: a child's save does not hide from its root what another process has saved`(_ durability: Durability) async throws
+    {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let root = coordinator.newBackgroundContext(name: "root")
+        let id = try await root.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        // While the root rests, so that its first read acquires a later snapshot of the same saves.
+        try Self.update(id, plays: 1, store)
+        try await root.perform { context in
+            #expect(try context.existingObject(with: id)["plays"] == .int(1))
+            try Self.increment(id, context)
+        }
+        try Self.update(id, plays: 2, store)
+        let child = await root.newBackgroundChild(name: "child")
+        await child.perform { _ = $0.makeTrack("y") }
+        try await child.save()
+        await #expect(throws: SaveError.self) { try await root.save(durability) }
+    }
+
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], [StoreKind.sqlite])
+    func `S100: saves of another connection are conflicts below the root of main`(
+        _ stack: ContextStack, _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let other = await (try await bed.container(.siblings)).makeBackgroundContext()
+        // Opened before the next save, so that it acquires its snapshot later.
+        let mine = try await bed.container(stack)
+        let track = try await other.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        try Self.increment(track, mine.mainContext)
+        try await other.perform(andSave: .durable) { try Self.increment(track, $0) }
+        if stack == .nested {
+            let worker = mine.newBackgroundContext(name: "worker")
+            await worker.perform { _ = $0.makeTrack("y") }
+            await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
+        }
+        await #expect(throws: SaveError.self) { try await mine.mainContext.save(through: .store) }
+        mine.mainContext.rollback()
+        mine.mainContext.refreshAllObjects()
+        if stack == .masterMainWorker { try await mine.mainContext.refreshFromParent() }
+    }
+
+    // MARK: The end of a save moves the context
+
+    @Test(arguments: StoreKind.allCases)
+    func `S100: an increment made during a save is a conflict with a save before it`(_ kind: StoreKind) async throws {
+        let held = try await Held(kind)
+        let track = held.track
+        let a = await held.container.makeBackgroundContext(name: "a")
+        #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(0))
+        try await held.setPlays(1)
+        held.block()
+        let saving = Task { try await a.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
+        try await held.queued(1)
+        try await a.perform { try Self.increment(track, $0) }
+        held.release()
+        try await saving.value
+        await #expect(throws: SaveError.self) { try await a.save() }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S100: changes made during a save are no conflict with the save itself`(_ kind: StoreKind) async throws {
+        let held = try await Held(kind)
+        let track = held.track
+        let a = await held.container.makeBackgroundContext(name: "a")
+        let b = await held.container.makeBackgroundContext(name: "b")
+        try await a.perform { try Self.increment(track, $0) }
+        try await b.perform(andSave: .durable) { _ = $0.makeTrack("z") }
+        held.block()
+        let saving = Task { try await a.save() }
+        try await held.queued(1)
+        try await a.perform { try Self.increment(track, $0) }
+        held.release()
+        try await saving.value
+        try await a.save()
+        let plays = try await held.container.makeBackgroundContext().perform { try $0.existingObject(with: track)["plays"] }
+        #expect(plays == .int(2))
+    }
+
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], [StoreKind.lmdb, .sqlite])
+    func `S100: main is edited while a save passes through it`(_ stack: ContextStack, _ kind: StoreKind) async throws {
+        let held = try await Held(kind, stack)
+        let container = held.container
+        let track = try container.mainContext.existingObject(with: held.track)
+        #expect(track["plays"] == .int(0))
+        let worker = container.newBackgroundContext(name: "worker")
+        await worker.perform { _ = $0.makeTrack("y") }
+        try await held.setPlays(1)
+        held.block()
+        let saving = Task { try await worker.save(through: .store) }
+        try await held.queued(1)
+        try Self.increment(held.track, container.mainContext)
+        #expect(track["plays"] == .int(1))
+        held.release()
+        try await saving.value
+        await #expect(throws: SaveError.self) { try await container.mainContext.save(through: .store) }
+    }
+
+    @MainActor @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S100: main below a root is edited during its own save`(_ kind: StoreKind) async throws {
+        let held = try await Held(kind, .masterMainWorker)
+        let main = held.container.mainContext
+        #expect(try main.existingObject(with: held.track)["plays"] == .int(0))
+        try await held.setPlays(1)
+        _ = main.makeTrack("y")
+        held.block()
+        let saving = Task { try await main.save(through: .store) }
+        try await held.queued(1)
+        try Self.increment(held.track, main)
+        held.release()
+        try await saving.value
+        await #expect(throws: SaveError.self) { try await main.save(through: .store) }
+    }
+
+    // MARK: Objects that are missing after a save
+
+    enum Outcome: CaseIterable {
+        case refused, writtenAgain, writtenAgainWhole, dropped
+
+        var policy: MergePolicy {
+            switch self {
+            case .refused: .error
+            case .writtenAgain: .objectTrump
+            case .writtenAgainWhole: .overwrite
+            case .dropped: .storeTrump
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, Outcome.allCases)
+    func `S106: an object that a running save inserts is changed here, and deleted by the next save`(
+        _ kind: StoreKind, _ outcome: Outcome
+    ) async throws {
+        let held = try await Held(kind)
+        let a = await held.container.makeBackgroundContext(name: "a")
+        held.block()
+        let saving = Task {
+            try await a.perform(andSave: .durable) { context in
+                context.mergePolicy = outcome.policy
+                return context.makeArtist("new").objectID
+            }
+        }
+        try await held.queued(1)
+        let deleting = Task { try await held.container.coordinator.batchDelete(EntityFetchRequest("Artist")) }
+        try await held.queued(2)
+        await a.perform { context in
+            for object in context.registeredObjects { object["born"] = .int(1970) }
+        }
+        held.release()
+        let id = try await saving.value
+        _ = try await deleting.value
+        if outcome == .refused {
+            await #expect(throws: SaveError.self) { try await a.save() }
+        } else {
+            try await a.save()
+        }
+        let values = await held.container.makeBackgroundContext().perform { context in
+            (try? context.existingObject(with: id)).map { [$0["name"], $0["born"]] }
+        }
+        let isWritten = outcome == .writtenAgain || outcome == .writtenAgainWhole
+        #expect(values == (isWritten ? [.string("new"), .int(1970)] : nil))
+        #expect(try isWritten || held.updates(of: id) == 0)
+    }
+
+    @Test(arguments: StoreKind.allCases, [MergePolicy.storeTrump, .rollback, .objectTrump, .overwrite])
+    func `S108: an update of an insertion that the policy drops is dropped with it`(_ kind: StoreKind, _ policy: MergePolicy)
+        async throws
+    {
+        let held = try await Held(kind)
+        let a = await held.container.makeBackgroundContext(name: "a")
+        held.block()
+        let saving = Task {
+            try await a.perform(andSave: .durable) { context in
+                context.mergePolicy = policy
+                let track = context.makeTrack("new")
+                track["isrc"] = .string("A")  // the isrc of the saved track
+                return track.objectID
+            }
+        }
+        try await held.queued(1)
+        await a.perform { context in for object in context.registeredObjects { object["title"] = .string("newer") } }
+        held.release()
+        let id = try await saving.value
+        #expect(await !a.perform { $0.hasChanges })
+        try await a.save()
+        #expect(try held.updates(of: id) == 0)
+    }
+
+    // MARK: Checks that a save does not forget
+
+    @Test(arguments: StoreKind.allCases)
+    func `S100: an object that is watched during a save is checked by the next one`(_ kind: StoreKind) async throws {
+        let held = try await Held(kind)
+        let track = held.track
+        let a = await held.container.makeBackgroundContext(name: "a")
+        held.block()
+        let saving = Task { try await a.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
+        try await held.queued(1)
+        try await a.perform { context in
+            context.detectConflicts(for: try context.existingObject(with: track))
+            _ = context.makeTrack("z")
+        }
+        held.release()
+        try await saving.value
+        try await held.setPlays(1)
+        await #expect(throws: SaveError.self) { try await a.save() }
+    }
+
+    @Test func `S167: an unchanged object that is watched is checked after a suspension`() async throws {
+        let (store, container) = try await Self.faulty()
+        let context = container.coordinator.newBackgroundContext()
+        let id = try await context.perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        try await context.perform { context in
+            let track = try context.existingObject(with: id)
+            #expect(track["plays"] == .int(0))
+            context.detectConflicts(for: track)
+            context.makeTrack("b")
+        }
+        try await container.suspend()
+        try Self.update(id, plays: 7, store)
+        await container.resume()
+        await #expect(throws: SaveError.self) { try await context.save() }
+        try await container.close()
+    }
+
+    enum Step: CaseIterable { case mergeOfAnOldSave, refreshInAChild, saveOfAChildDuringASave, rollbackDuringASave }
+
+    @Test(arguments: Step.allCases) func `S167: a conflict after a suspension is not forgotten`(_ step: Step) async throws {
+        let (store, container) = try await Self.faulty()
+        let writer = container.coordinator.writer
+        let root = container.coordinator.newBackgroundContext(name: "root")
+        let old = Mutex<ChangeSet?>(nil)
+        await root.perform { context in
+            _ = context.addObserver { notice in if notice.kind == .didSave { old.withLock { $0 = notice.changes } } }
+        }
+        let id = try await root.perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        let isInChild = step == .refreshInAChild || step == .saveOfAChildDuringASave
+        let context = isInChild ? await root.newBackgroundChild(name: "child") : root
+        try await context.perform { try $0.existingObject(with: id)["plays"] = .int(1) }
+        try await container.suspend()
+        try Self.update(id, plays: 7, store)
+        await container.resume()
+        let gate = DispatchSemaphore(value: 0)
+        func holdSave(of context: BackgroundContext) async throws -> Task<Void, any Error> {
+            writer.queue.async { gate.wait() }
+            let saving = Task { try await context.save() }
+            try await until("the save waits") { writer.shared.withLock { $0.waiting.count } == 1 }
+            return saving
+        }
+        switch step {
+        case .mergeOfAnOldSave:
+            let changes = try #require(old.withLock { $0 })
+            await context.perform { $0.mergeChanges(from: changes) }
+        case .refreshInAChild: await context.perform { $0.refreshAllObjects() }
+        case .saveOfAChildDuringASave:
+            await root.perform { _ = $0.makeTrack("b") }
+            let saving = try await holdSave(of: root)
+            try await context.save()
+            gate.signal()
+            try await saving.value
+        case .rollbackDuringASave:
+            let saving = try await holdSave(of: context)
+            await context.perform { $0.rollback() }
+            gate.signal()
+            await #expect(throws: SaveError.self) { try await saving.value }
+        }
+        let saved = step == .saveOfAChildDuringASave ? root : context
+        await #expect(throws: SaveError.self) { try await saved.save(through: .store) }
+        try await container.close()
+    }
+
+    @Test func `S167: an object whose changes are dropped is in no conflict afterwards`() async throws {
+        let (store, container) = try await Self.faulty()
+        let root = container.coordinator.newBackgroundContext(name: "root")
+        let id = try await root.perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        let child = await root.newBackgroundChild(name: "child")
+        try await child.perform { try $0.existingObject(with: id)["plays"] = .int(1) }
+        try await container.suspend()
+        try Self.update(id, plays: 7, store)
+        await container.resume()
+        try await child.perform { context in
+            let track = try context.existingObject(with: id)
+            context.refresh(track, mergeChanges: false)
+            #expect(track["plays"] == .int(7))
+            track["plays"] = .int(8)
+        }
+        try await child.save(through: .store)
+        try await container.close()
+    }
+}
