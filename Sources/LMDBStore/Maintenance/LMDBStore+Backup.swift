@@ -12,8 +12,9 @@ import StoreModel
 #endif
 
 extension LMDBStore {
-    /// Writes LMDB's own copy of one read transaction, without free pages. The copy's trees are checked before it gets its
-    /// name. Writing takes as long as the disk takes. Meanwhile, the copied state is kept alive.
+    /// Writes LMDB's own copy of one read transaction, without free pages. Before the copy gets its name, its trees and the
+    /// checksums of its pages and large values are checked. Writing takes as long as the disk takes. Meanwhile, the copied state
+    /// is kept alive.
     ///
     /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.inputOutput`, `.damaged` if the
     ///   written copy is not sound; `CancellationError`.
@@ -27,19 +28,23 @@ extension LMDBStore {
         let file = try partial.openFile()
         do {
             defer { file.close() }
-            try backup(to: file.descriptor, cancellation: cancellation)
+            try write(to: file.descriptor, cancellation.part(0...0.75))
         }
         let generation = try Self.checkCopy(partial)
-        try cancellation.check()
+        try checkPages(ofCopy: partial, cancellation.part(0.75...1))
         try partial.finish()
         return generation
     }
 
     /// Writes LMDB's own copy of the newest state to a file, pipe or socket. Blocks until the last byte is written.
     ///
-    /// The copied state is kept alive meanwhile. The trees of the copy are not checked.
+    /// The copied state is kept alive meanwhile. The copy is not checked.
     /// - Throws: `StoreError` if the descriptor cannot be written; `CancellationError`.
     public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
+        try write(to: descriptor, cancellation.part(0...1))
+    }
+
+    private func write(to descriptor: Int32, _ progress: WorkPart) throws {
         // Unlike LMDB's copy, this frees a reader slot if necessary, and adopts a map that another process has enlarged.
         let state = try newestSnapshot()
         defer { withExtendedLifetime(state) {} }
@@ -48,17 +53,52 @@ extension LMDBStore {
         let size = try fileBytes()
         try mappingErrors {
             try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
-                try cancellation.check()
+                try progress.step(offset, of: size)
                 stamp.write(into: part, from: offset)
                 try withoutBrokenPipeSignal { try writeCopy(UnsafeRawBufferPointer(part), to: file, of: path) }
-                // The copy has no free pages, so that it may end before this size.
-                cancellation.report(offset + part.count, of: size)
             }
         }
-        cancellation.report(1, of: 1)
+        // The copy has no free pages, so that it may end before the size of the file.
+        try progress.step(1, of: 1)
     }
 
-    /// Checks the trees of a copy that no other caller has open.
+    /// Checks the pages of objects and the large values of a copy that no other caller has open.
+    /// - Throws: `StoreError` `.damaged` with this store's path and the page; `CancellationError`.
+    private func checkPages(ofCopy partial: PartialFile, _ progress: WorkPart) throws {
+        do {
+            let copy = try Self.openUnshared(URL(fileURLWithPath: partial.path, isDirectory: false), like: self)
+            defer { copy.environment.close() }
+            try copy.checkPages(progress)
+        } catch let error as StoreError {
+            let reason = error.message.replacing(partial.path, with: url.path)
+            throw StoreError(error.code, "\(partial.target) was not made: \(reason)", cause: error)
+        } catch let error as LMDBError {
+            throw StoreError(error, path: partial.target)
+        }
+    }
+
+    /// Checks each page of objects and each large value of the newest state against its checksum. Reads them once.
+    /// - Throws: `StoreError` `.damaged` with the first page; `CancellationError`.
+    private func checkPages(_ progress: WorkPart) throws {
+        let state = try newestSnapshot()
+        let total = try mappingErrors { try tables.pages.reduce(0) { try $0 + state.transaction.statistics($1).entries } }
+        var checked = 0
+        for entity in schema.entities.indices {
+            var large = LargeValueCheck(state, entity)
+            try state.forEachPage(entity) { number, bytes in
+                checked += 1
+                try progress.step(checked, of: total)
+                try withPage(bytes, entity: entity, number: number, for: .verifying, check: .full, in: state) {
+                    try large.add($0, number)
+                }
+                return large.problems.isEmpty ? .next : .stop
+            }
+            if let problem = large.problems.first { throw StoreError.damaged(self, problem) }
+        }
+        try progress.step(1, of: 1)
+    }
+
+    /// Checks the trees of a copy that no other caller has open, but not the pages of objects.
     /// - Returns: The copy's newest save.
     static func checkCopy(_ partial: PartialFile) throws -> Generation {
         do {

@@ -41,6 +41,24 @@ extension LMDBStore {
         }
     }
 
+    /// Opens a copy of a store that no other process and no other caller has open: without a lock file, and without the registry of open
+    /// files. The caller closes the environment.
+    static func openUnshared(_ url: URL, like store: LMDBStore) throws -> LMDBStore {
+        var options = store.options
+        options.isReadOnly = true
+        options.mapSize = 1 << 20
+        let settings = OpenedEnvironment.settings(
+            options, maximumDatabases: Tables.count(store.schema) + 128, access: .readOnlyWithoutLock)
+        let environment = try Environment(path: url.path, options: settings)
+        do {
+            return LMDBStore(
+                try openTablesReadOnly(url, schema: store.schema, options: options, environment: environment))
+        } catch {
+            environment.close()
+            throw error
+        }
+    }
+
     /// Opens the environment with a slot in the reader table if the lock file exists or can be created. Otherwise, requires
     /// that no process has the file open.
     static func readOnlyEnvironment(

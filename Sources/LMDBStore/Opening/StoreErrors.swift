@@ -24,12 +24,13 @@ extension StoreError {
     static func damagedPage(_ store: LMDBStore, entity: Int, number: UInt64, error: PageError) -> StoreError {
         StoreError(
             .damaged,
-            "\(store.url.path): page \(number) of \(store.schema.entities[entity].name): \(error). Restore a copy, or export what is left",
+            "\(store.url.path): page \(number) of \(store.schema.entities[entity].name): \(error). Restore a backup, or copy what is whole with `strata repair`",
             cause: error)
     }
 
     static func damaged(_ store: LMDBStore, _ what: String, cause: (any Error)? = nil) -> StoreError {
-        StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left", cause: cause)
+        StoreError(
+            .damaged, "\(store.url.path): \(what). Restore a backup, or copy what is whole with `strata repair`", cause: cause)
     }
 
     /// The error for an LMDB file of another program.

@@ -111,7 +111,7 @@ struct OutputOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Check every page of an LMDB file when it is opened (everything), or only what opening reads (roots). A damaged page that is not checked can stop the program.",
+            "Check all pages of the trees of an LMDB file when it is opened (everything), or only what opening reads (roots). A damaged page that is not checked can stop the program.",
             valueName: "check"))
     var openingCheck = Opening.Check.everything
 }

@@ -39,7 +39,8 @@ final class DamageReport {
     fileprivate func noteValue(_ name: String) { lostValues[name, default: 0] += 1 }
 }
 
-/// Reading that leaves out what is damaged. nil passes every error on.
+/// Reading that leaves out what is damaged. nil passes every error on. Pages are checked in both cases: a copy of a damaged value would
+/// have a right checksum.
 extension DamageReport? {
     /// Runs a read. After an error of damage, notes it and returns nil.
     private func salvaging<R>(_ read: () throws -> R, _ note: (DamageReport) -> Void) throws -> R? {
@@ -54,8 +55,7 @@ extension DamageReport? {
     }
 
     func page(_ number: UInt64, of entity: SalvagedTable, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
-        guard self != nil else { return try snapshot.page(entity.number, number) }
-        return try salvaging({ try snapshot.checkedPage(entity.number, number) }) { $0.notePage(entity.name) } ?? nil
+        try salvaging({ try snapshot.checkedPage(entity.number, number) }) { $0.notePage(entity.name) } ?? nil
     }
 
     /// Returns the slots of a page whose objects can be read: those whose required values are whole.

@@ -125,7 +125,8 @@ final class StoreSource: ObjectSource {
                         positions[entity].pages[page], of: SalvagedTable(model.entities[entity]), in: snapshot)
                 else {
                     throw ToolError.failed(
-                        "\(store.name) is damaged: a page of \(model.entities[entity].name) is missing. Restore a copy")
+                        "\(store.name) is damaged: a page of \(model.entities[entity].name) is missing. Restore a backup, or copy what is whole with `strata repair`"
+                    )
                 }
                 open = (found, SlotIterator(positions[entity].presences[page]))
                 page += 1

@@ -9,6 +9,8 @@ struct StoredRecords {
     private let entity: Int
     private let keys: [ObjectKey]
     private var position = 0
+    /// The page of the last record.
+    private var open: (number: UInt64, page: any StorePage)?
     /// The collections that were returned, by name.
     private(set) var collections: [String: StoredCollection] = [:]
 
@@ -46,8 +48,9 @@ struct StoredRecords {
         while position < keys.count {
             let key = keys[position]
             position += 1
-            guard case .data(let bytes)? = try snapshot.value(entity, key: key, column: 0),
-                case .data(let value)? = try snapshot.value(entity, key: key, column: 1),
+            let (page, slot) = (try page(of: key), PageAddress.slot(of: key))
+            guard case .data(let bytes)? = try page?.presentValue(slot, 0),
+                case .data(let value)? = try page?.presentValue(slot, 1),
                 let record = StoredCollection.Record(key: bytes, value: value)
             else {
                 guard let damage else { throw Self.failure("a record of the keyed collections cannot be read") }
@@ -67,8 +70,17 @@ struct StoredRecords {
         return nil
     }
 
+    /// Returns the page of a record, whose checksum is checked.
+    private mutating func page(of key: ObjectKey) throws -> (any StorePage)? {
+        let number = PageAddress.page(of: key)
+        if let open, open.number == number { return open.page }
+        let page = try snapshot.checkedPage(entity, number)
+        open = page.map { (number, $0) }
+        return page
+    }
+
     private static func failure(_ reason: String) -> ToolError {
-        .failed("the store is damaged: \(reason). Restore a copy, or use `strata repair`")
+        .failed("the store is damaged: \(reason). Restore a backup, or copy what is whole with `strata repair`")
     }
 }
 

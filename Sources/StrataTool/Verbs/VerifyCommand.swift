@@ -36,7 +36,9 @@ struct VerifyCommand: StoreVerb {
             if found.isEmpty { try Console.print("\(file) is sound") }
         }
         guard found.isEmpty else {
-            throw ToolError.failed("\(file) has \(found.count == 1 ? "a fault" : "\(found.count) faults"). Restore a copy")
+            throw ToolError.failed(
+                "\(file) has \(found.count == 1 ? "a fault" : "\(found.count) faults"). Restore a backup, or copy what is whole with "
+                    + "`strata repair`")
         }
     }
 }

@@ -41,6 +41,36 @@ import Testing
         #expect(try store.snapshot().generation == 1)
     }
 
+    @Test(arguments: [false, true])
+    func `a backup of a damaged page or large value is refused, and leaves no file`(_ isLarge: Bool) throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(64)
+        try store.save { layer, _ in
+            let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
+            row[1] = .string(String(repeating: "title ", count: 2000))
+            layer.put(row, entity: Samples.track, key: keys[5])
+        }
+        let target = scratch.folder.appendingPathComponent("copy")
+        #expect(try store.backup(to: target, existing: .refuse) == 2)
+        try store.tamper { transaction in
+            let table = isLarge ? store.tables.large[Samples.track] : store.tables.pages[Samples.track]
+            let entry = try #require(try transaction.withCursor(table) { try $0.move(.first) })
+            var bytes = Array(entry.value)
+            bytes[bytes.count - 1] ^= 0x40
+            try bytes.withUnsafeBytes { try transaction.put(table, key: entry.number, value: $0) }
+        }
+        let before = try Data(contentsOf: target)
+        let error = #expect(throws: StoreError.self) { try store.backup(to: target, existing: .replace) }
+        #expect(error?.code == .damaged)
+        for text in [target.path, store.url.path, "Track", "strata repair"] {
+            #expect(error?.message.contains(text) == true, "\(text): \(error?.message ?? "")")
+        }
+        #expect(try Data(contentsOf: target) == before)
+        let names = try FileManager.default.contentsOfDirectory(atPath: scratch.folder.path)
+        #expect(!names.contains { $0.contains("partial") }, "\(names)")
+    }
+
     @Test func missingAndStrayIndexEntriesAreFound() throws {
         let scratch = try Scratch()
         let store = try scratch.store()

@@ -14,15 +14,15 @@ extension PersistentStoreCoordinator {
     /// and its objects have the same ids.
     ///
     /// Runs on a background queue. Reads and saves continue. The copied state is listed as "a backup" in ``snapshots()``.
-    /// The copy gets its name only when it is complete, on disk and checked. If the process dies earlier, no file has that name.
+    /// The copy gets its name only when it is complete, on disk and checked, with the checksums of a store on LMDB. If the process dies earlier, no file has that name.
     ///
     /// - Parameters:
     ///   - url: The file to write.
     ///   - existing: What to do if the file exists.
-    ///   - progress: A closure called with the part of the copy that is written, from 0 to 1, on a background thread.
+    ///   - progress: A closure called with the part of the work that is done, from 0 to 1, on a background thread.
     /// - Returns: The position in the history up to which the copy contains the saves.
     /// - Throws: `StoreError`: `.unsupported` for stores without a file, `.cannotOpen` if the file exists and must not be
-    ///   replaced, `.inputOutput`. `CancellationError` soon after the task is cancelled; then no file is left.
+    ///   replaced, `.inputOutput`, `.damaged` if a page or value is damaged. `CancellationError` soon after the task is cancelled; then no file is left.
     @discardableResult
     public func backup(
         to url: URL, existing: ExistingFile = .refuse, progress: @escaping @Sendable (Double) -> Void = { _ in }
