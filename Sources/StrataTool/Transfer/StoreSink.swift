@@ -33,7 +33,9 @@ struct StoreSink {
             let summary: TransferSummary
             do {
                 var filling = StoreFilling(container)
-                summary = try await filling.run(source, batch: Self.batch)
+                do { summary = try await filling.run(source, batch: Self.batch) } catch let error as SaveError {
+                    throw filling.refusal(error, of: file)
+                }
             } catch {
                 try? await container.close()
                 throw error
@@ -71,6 +73,11 @@ private struct StoreFilling {
 
         subscript(id: UInt64) -> ObjectKey? {
             id > 0 && id <= UInt64(sequential.count) ? sequential[Int(id) - 1] : others[id]
+        }
+
+        /// Returns the id of an object of the source, by its key. O(objects).
+        func id(of key: ObjectKey) -> UInt64? {
+            sequential.firstIndex(of: key).map { UInt64($0) + 1 } ?? others.first { $0.value == key }?.key
         }
 
         mutating func insert(_ id: UInt64, _ key: ObjectKey) {
@@ -151,7 +158,7 @@ private struct StoreFilling {
         try checkIDs(batch)
         let rows = batch.map(row)
         let model = model
-        let made = try await context.perform(andSave: .deferred) { context in
+        let made = await context.perform { context in
             rows.map { context.insert(model.entities[$0.entity], values: $0.values).objectID.key }
         }
         for (place, object) in batch.enumerated() {
@@ -161,6 +168,33 @@ private struct StoreFilling {
                 pending.append(Pending(entity: object.entity, source: object.id, target: target, id: id))
             }
         }
+        // The keys are known by then, so that an error can name the objects.
+        try await context.save(.deferred)
+    }
+
+    /// Returns the error of a save with the file and the ids of its objects, instead of the keys of a store that is thrown away.
+    func refusal(_ error: SaveError, of file: String) -> any Error {
+        guard case .uniqueConstraint(let name, let properties, let values, let objects) = error,
+            let entity = model.entity(named: name)
+        else { return error }
+        let names = objects.map { object in
+            "\(model.entities[object.entity].name) \(keys[object.entity].id(of: object.key).map { "\($0)" } ?? "?")"
+        }
+        let texts = zip(properties, values).map { property, value in
+            guard let column = entity.column(named: property) else { return property }
+            return "\(property): \(shown(value, entity.columns[column]))"
+        }
+        return ToolError.wrongInput(
+            "\(file): \(names.joined(separator: " and ")) have the same \(texts.joined(separator: ", ")), which must be unique. "
+                + "Give each its own")
+    }
+
+    /// Returns the text of a value. A reference is the id of its object.
+    private func shown(_ value: Value, _ column: ColumnSchema) -> String {
+        guard let key = value.referenceKey, let destination = column.destination else {
+            return ValueText.shown(value, column.type)
+        }
+        return "\(model.entities[destination].name) \(keys[destination].id(of: key).map { "\($0)" } ?? "?")"
     }
 
     private func checkIDs(_ batch: [TransferObject]) throws {
