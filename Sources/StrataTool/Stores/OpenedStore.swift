@@ -1,4 +1,5 @@
 import Datasets
+import Dispatch
 import Foundation
 import LMDBStore
 import ObjectGraph
@@ -58,13 +59,22 @@ enum FileKind: String {
         let bar = ProgressBar("checking \(path)")
         if self == .lmdb, !isChecked { bar.showBusy() }
         defer { bar.finish() }
-        do {
-            return try await Model(storedIn: description(path, .reading, check: isChecked ? .roots : .everything))
-        } catch let error as StoreError where error.code == .cannotOpen && !error.message.contains(path) {
+        guard let schema = try await storedSchema(path, check: isChecked ? .roots : .everything) else {
             throw ToolError.wrongInput(
                 self == .sqlite
                     ? "\(path): an SQLite database, but not a store. Import it with `strata import`"
                     : "\(path): not a store that can be read: it is empty, or was written by a newer version. Check the path")
+        }
+        return try Model(stored: schema)
+    }
+
+    /// Returns the schema of a store, or nil if the file has none that this version can read.
+    /// - Throws: `StoreError` if the file cannot be opened.
+    func storedSchema(_ path: String, check: LMDBStore.Options.OpeningCheck) async throws -> StoreSchema? {
+        let read = description(path, .reading, check: check).storedSchema
+        return try await withCheckedThrowingContinuation { continuation in
+            // Reading blocks.
+            DispatchQueue.global().async { continuation.resume(with: Result { try read?() }) }
         }
     }
 }

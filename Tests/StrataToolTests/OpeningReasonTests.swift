@@ -1,0 +1,37 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// The reason why a file cannot be opened is the same, whatever the path that leads to the file.
+@Suite struct OpeningReasonTests {
+    /// Catches: reasons of the library, which name the resolved path, that count as reasons about another file.
+    @Test(arguments: fileKinds)
+    func `a store with two names is refused for that reason, by every path`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        let manager = FileManager.default
+        let shop = folder.path("shop")
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        try manager.linkItem(atPath: shop, toPath: folder.path("second"))
+        try manager.createSymbolicLink(atPath: folder.path("link"), withDestinationPath: shop)
+        let name = folder.url.lastPathComponent
+        for path in [shop, folder.path("./shop"), folder.path("../\(name)/shop"), folder.path("link")] {
+            for arguments in [["info", path], ["query", path, "Song"], ["repair", path, folder.path("new")]] {
+                let run = await ToolRun(arguments)
+                #expect(run.isRefused(naming: "2 names (hard links)"), "\(arguments): \(run)")
+            }
+        }
+    }
+
+    @Test func `a file that has no model of a store is refused for that reason`() async throws {
+        let folder = try ToolFolder()
+        try makeDatabase(folder.path("other.sqlite"), "CREATE TABLE a (b);")
+        try Data().write(to: folder.url.appending(path: "empty"))
+        for path in [folder.path("other.sqlite"), folder.path("./other.sqlite")] {
+            #expect(await ToolRun("info", path).isRefused(naming: path, "strata import"))
+        }
+        #expect(await ToolRun("info", folder.path("empty")).isRefused(naming: "empty"))
+    }
+}
