@@ -61,6 +61,7 @@ struct CSVFile {
         longest = columns.map { _ in 0 }
         rowCount = 0
         while let record = try parser.next() {
+            try Task.checkCancellation()
             guard record.fields.count == columns.count else {
                 throw DatasetError(
                     "\(file):\(record.line): column \(min(record.fields.count, columns.count) + 1): "

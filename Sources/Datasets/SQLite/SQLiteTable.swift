@@ -127,6 +127,7 @@ extension SQLiteTable {
         let list = columns.map { quoted($0.name) }.joined(separator: ", ")
         let end = order.map { " ORDER BY \($0)" } ?? ""
         try database.forEachRow("SELECT \(list) FROM \(quoted(name))\(end)") { row in
+            try Task.checkCancellation()
             for column in columns.indices {
                 let value = row.value(column)
                 if case .data = value, row.isText(column) { badTexts[column] += 1 }

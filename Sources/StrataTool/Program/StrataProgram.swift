@@ -1,5 +1,6 @@
 import ArgumentParser
 import Datasets
+import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -13,14 +14,20 @@ public enum StrataProgram {
     ///   - arguments: The verb and its arguments.
     ///   - console: The input and output.
     public static func run(_ arguments: [String], console: Console) async -> Int32 {
-        await Console.$current.withValue(console) { () async -> Int32 in
-            do {
-                try checkVerb(arguments.first)
-                try await run(StrataCommand.parseAsRoot(arguments))
-                return 0
-            } catch {
-                return end(error)
-            }
+        await Console.$current.withValue(console) {
+            guard let verb = arguments.first, StrataCommand.creatingVerbs.contains(verb) else { return await run(arguments) }
+            // A verb that is cancelled removes its temporary files.
+            return await Interruption.run(until: [SIGINT, SIGTERM]) { await run(arguments) }
+        }
+    }
+
+    private static func run(_ arguments: [String]) async -> Int32 {
+        do {
+            try checkVerb(arguments.first)
+            try await run(StrataCommand.parseAsRoot(arguments))
+            return 0
+        } catch {
+            return end(error)
         }
     }
 
@@ -94,6 +101,9 @@ struct StrataCommand: AsyncParsableCommand {
 
     /// The names of the verbs.
     static var verbs: [String] { configuration.subcommands.map { $0._commandName } }
+
+    /// The verbs that create files.
+    static let creatingVerbs: Set = ["export", "import", "repair", "compact", "backup", "migrate"]
 }
 
 /// The option of the verbs that create a file.

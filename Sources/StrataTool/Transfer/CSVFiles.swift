@@ -79,6 +79,7 @@ enum CSVFiles {
         var summary = TransferSummary(objects: entities.map { _ in 0 })
         let total = source.objectCount ?? 0
         while let object = try source.next() {
+            try Task.checkCancellation()
             let columns = source.model.entities[object.entity].columns
             let cells = zip(object.values, columns).map { ValueText.text($0, $1.type) }
             try entities[object.entity].write(line(["\(object.id)"] + cells))
@@ -98,6 +99,7 @@ enum CSVFiles {
         try writer.write(line(collectionColumns))
         var known: [String: StoredCollection] = [:]
         while let record = try source.nextRecord() {
+            try Task.checkCancellation()
             summary.count(record)
             switch record {
             case .collection(let collection):

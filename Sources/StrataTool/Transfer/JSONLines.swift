@@ -43,6 +43,7 @@ enum JSONLines {
         var summary = TransferSummary(objects: model.entities.map { _ in 0 })
         var written = 0
         while let object = try source.next() {
+            try Task.checkCancellation()
             try writer.write(line(object, model) + "\n")
             summary.objects[object.entity] += 1
             summary.pairs += object.links.reduce(0) { $0 + $1.destinations.count }
@@ -52,6 +53,7 @@ enum JSONLines {
         let names = TransferIDs.names(in: model)
         var collections: [String: StoredCollection] = [:]
         while let record = try source.nextRecord() {
+            try Task.checkCancellation()
             summary.count(record)
             switch record {
             case .collection(let collection):

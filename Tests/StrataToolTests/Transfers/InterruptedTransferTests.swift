@@ -1,0 +1,57 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import StrataTool
+import TestSupport
+import Testing
+
+/// A verb that is interrupted while it writes a file leaves nothing behind.
+@Suite struct InterruptedTransferTests {
+    private static let runs = [
+        ["export", "new.jsonl"], ["export", "new-csv"], ["export", "new.sqlite"], ["import", "new"], ["repair", "new"],
+    ]
+
+    /// The task of the verb is cancelled, as an interrupt cancels it, when the bar of the copied objects is first shown.
+    @Test(arguments: runs) func `a verb whose task is cancelled while it copies objects leaves no file`(_ run: [String])
+        async throws
+    {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let before = try FileManager.default.contentsOfDirectory(atPath: folder.path("")).sorted()
+        let console = Console(
+            write: { _ in }, complain: { #expect($0 == "strata: cancelled") },
+            showProgress: { text in
+                guard text.contains("objects") else { return }
+                withUnsafeCurrentTask { $0?.cancel() }
+            })
+        let status = await StrataProgram.run([run[0], folder.path("shop"), folder.path(run[1])], console: console)
+        #expect(status == 1)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("")).sorted() == before)
+    }
+
+    /// The temporary file exists before the first of the objects is read, and there are far more of them than the program can copy before the
+    /// signal comes.
+    @Test func `a signal ends an import, which removes its temporary files first`() async throws {
+        let folder = try ToolFolder()
+        let model = try Model([
+            EntityDescription(name: "Leaf", properties: [.attribute(.init(name: "title", type: .string))])
+        ])
+        try await folder.fill("leaves", .lmdb, model) { _ in }
+        #expect(await ToolRun("export", folder.path("leaves"), folder.path("input")).status == 0)
+        try FileManager.default.removeItem(atPath: folder.path("input/Leaf.csv"))
+        let script = """
+            cd "$1"
+            (echo '$id,title'; seq -f '%.0f,leaf' 1 1000000) > input/Leaf.csv
+            "$2" import input new & import=$!
+            until ls -A | grep -q '^\\.new\\.partial'; do kill -0 $import || break; sleep 0.02; done
+            kill -TERM $import
+            wait $import
+            """
+        let arguments = ["-c", script, "import", folder.path(""), try ChildProgram.built("strata")]
+        let result = try await Task.detached { try ChildProgram.run("/bin/bash", arguments) }.value
+        #expect(result.status == 1 && result.output == "strata: cancelled\n", "\(result)")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path(""))
+        #expect(!names.contains { $0.contains("new") }, "\(names)")
+    }
+}
