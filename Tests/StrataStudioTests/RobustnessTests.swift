@@ -1,4 +1,5 @@
 import Foundation
+import NIOHTTP1
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -139,6 +140,34 @@ import Testing
             return String(decoding: first, as: UTF8.self).hasPrefix("HTTP/1.1 200")
         }
         #expect(try await run.stop() == 0)
+    }
+
+    /// Catches: a filter that counts as none, so that the page shows all objects.
+    @Test func `an address with a value that is not UTF-8 cannot be read`() {
+        for filter in ["%ff%fe", "a%ff"] {
+            let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/api/table?entity=Track&filter=\(filter)")
+            #expect(StudioRequest(head, body: Data()) == nil, "\(filter)")
+        }
+        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/api/table?entity=Track&filter=%C3%A9")
+        #expect(StudioRequest(head, body: Data())?.query["filter"] == "é")
+    }
+
+    /// Catches: changes of an older preview, which a save would write as those of the newest one.
+    @Test func `an older preview of an edit that ends late changes nothing`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await PersistentContainer(model: Music.model, store: bed.description)
+        let parent = await container.newBackgroundContext()
+        let edit = Edit(
+            entity: try #require(container.model.entity(named: "Track")), id: nil, parent: parent,
+            child: await parent.newBackgroundChild())
+        let (first, second) = (try edit.beginPreview(), try edit.beginPreview())
+        #expect(throws: PageError.self) { try edit.checkIsNewest(first) }
+        try edit.checkIsNewest(second)
+        edit.endPreview(first, isReady: true)
+        #expect(!edit.beginSave())
+        edit.endPreview(second, isReady: true)
+        #expect(edit.beginSave())
+        try await container.close()
     }
 
     @Test func `kept values are released after their idle time, and the least recently used first`() {

@@ -34,4 +34,29 @@ import Testing
         }
         #expect(await ToolRun("info", folder.path("empty")).isRefused(naming: "empty"))
     }
+
+    @Test func `symbolic links in a circle are named as the reason`() async throws {
+        let folder = try ToolFolder()
+        let manager = FileManager.default
+        try manager.createSymbolicLink(atPath: folder.path("a"), withDestinationPath: folder.path("b"))
+        try manager.createSymbolicLink(atPath: folder.path("b"), withDestinationPath: folder.path("a"))
+        let run = await ToolRun("info", folder.path("a"))
+        #expect(run.isRefused(naming: folder.path("a"), "circle"), "\(run)")
+        let missing = await ToolRun("info", folder.path("c"))
+        #expect(missing.isRefused(naming: folder.path("c"), "no such file"), "\(missing)")
+    }
+}
+
+/// The superuser may enter every folder. The test therefore runs as another user, in a process of its own.
+@Suite(.enabled(if: geteuid() == 0, "only the superuser can become another user")) struct ForbiddenFolderTests {
+    @Test func `a folder that may not be entered is named as the reason`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path(""))
+        await #expect(processExitsWith: .success) { [path = folder.path("shop") as String] in
+            try #require(setgid(65_534) == 0 && setuid(65_534) == 0)
+            let run = await ToolRun("info", path)
+            try #require(run.isRefused(naming: path, "may not enter one of its folders"), "\(run)")
+        }
+    }
 }

@@ -133,4 +133,68 @@ import Testing
         }
         #expect(await !ToolRun("diff", old, shop).lines.contains { $0.hasPrefix("+ Song 99") })
     }
+
+    @Test func `a range that begins or ends with nil is refused, like an order that is compared with nil`() async throws {
+        let folder = try await Self.shop()
+        for condition in [
+            "seconds between nil and 5", "seconds between 5 and nil", "text not between nil and nil", "seconds < nil",
+        ] {
+            let run = await ToolRun("query", folder.path("shop"), "Song", condition)
+            #expect(run.isRefused(naming: "nil can only be compared with"), "\(condition): \(run)")
+        }
+    }
+
+    @Test func `a negative number is refused by the option that it is given to`() async throws {
+        let folder = try await Self.shop()
+        let shop = folder.path("shop")
+        let cases = [
+            ["query", shop, "Song", "--limit", "-1"], ["query", shop, "Song", "--offset", "-1"],
+            ["watch", shop, "Song", "--times", "-1"], ["history", shop, "--limit", "-1"], ["history", shop, "--after", "-1"],
+            ["diff", shop, "--from", "-1"], ["diff", shop, "--from", "1", "--to", "-1"], ["studio", shop, "--port", "-1"],
+        ]
+        for arguments in cases {
+            let run = await ToolRun(arguments)
+            let option = arguments[arguments.count - 2]
+            #expect(run.isRefused(naming: option) && !run.errors.contains("Missing value"), "\(arguments): \(run)")
+        }
+    }
+
+    @Test func `a negative key is a key and no option`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model) { context in
+            Shop.fill(context)
+            try context.collection("depths", of: String.self, key: Int.self)[-12] = "deep"
+        }
+        let shop = folder.path("shop")
+        let found = await ToolRun("get", shop, "depths", "-12")
+        #expect(found.status == 0 && found.output == "deep\n", "\(found)")
+        #expect(await ToolRun("get", shop, "depths", "-12", "--json").output.contains("deep"))
+        #expect(await ToolRun("get", shop, "depths", "--json", "--", "-12").output.contains("deep"))
+        let run = await ToolRun("get", shop, "Song", "-1")
+        #expect(run.isRefused(naming: "Song -1: no object"), "\(run)")
+        let unknown = await ToolRun("get", shop, "Song", "1", "--jsno")
+        #expect(unknown.isRefused(naming: "Unknown option '--jsno'"), "\(unknown)")
+    }
+
+    /// Catches: reading `/dev/zero` for ever, or a pipe that no program writes to.
+    @Test func `a device or pipe is refused as an input`() async throws {
+        let folder = try ToolFolder()
+        try #require(mkfifo(folder.path("pipe"), 0o600) == 0)
+        for path in ["/dev/null", "/dev/zero", folder.path("pipe")] {
+            let run = await ToolRun("import", path, folder.path("new"))
+            #expect(run.isRefused(naming: path, "not a regular file"), "\(run)")
+        }
+    }
+
+    @Test func `a CSV file that is not the excluded one is refused, as in a folder`() async throws {
+        let folder = try ToolFolder()
+        let file = folder.path("bands.csv")
+        try "name\nBlur\n".write(toFile: file, atomically: true, encoding: .utf8)
+        for (name, reason) in [("nope", "has no table nope"), ("Bands", "leave out --exclude")] {
+            let run = await ToolRun("import", file, folder.path("new"), "--exclude", name)
+            #expect(run.isRefused(naming: file, reason), "\(run)")
+        }
+        let all = await ToolRun("import", folder.path(""), folder.path("new"), "--exclude", "bands")
+        #expect(all.isRefused(naming: "leave out --exclude"), "\(all)")
+    }
 }

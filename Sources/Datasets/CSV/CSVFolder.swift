@@ -24,18 +24,27 @@ public enum CSVFolder {
         var isFolder = false
         _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
         let name = path.split(separator: "/").last.map(String.init) ?? path
-        guard isFolder else { return try dataset([CSVFile(path: path, options: options)], name: name, options: options) }
+        guard isFolder else {
+            let table = CSVFile.hasEnding(name) ? String(name.dropLast(4)) : name
+            guard try options.included([table], of: path).contains(table) else { throw allExcluded(path) }
+            return try dataset([CSVFile(path: path, options: options)], name: name, options: options)
+        }
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
             throw DatasetError("\(path): cannot be read; check that the folder exists and may be read")
         }
         let files = names.filter(CSVFile.hasEnding).sorted()
         let included = try options.included(files.map { String($0.dropLast(4)) }, of: path)
+        if included.isEmpty, !files.isEmpty { throw allExcluded(path) }
         let read = try files.filter { included.contains(String($0.dropLast(4))) }.map {
             try CSVFile(path: path + "/" + $0, options: options)
         }
         guard !read.isEmpty else { throw DatasetError("\(path): no file that ends in .csv or .tsv") }
         return try dataset(read, name: name, options: options)
+    }
+
+    private static func allExcluded(_ path: String) -> DatasetError {
+        DatasetError("\(path): has no other table than those that are excluded; leave out --exclude")
     }
 
     static func dataset(_ files: [CSVFile], name: String, options: DatasetOptions = DatasetOptions()) throws -> Dataset {

@@ -47,6 +47,13 @@ final class Edit: Sendable {
         }
     }
 
+    /// Throws if a newer preview has begun. Its changes are in the child, or will be.
+    func checkIsNewest(_ number: Int) throws {
+        guard state.withLock({ $0.previews == number }) else {
+            throw PageError(.conflict, "a newer preview of this edit has begun. Wait for that one")
+        }
+    }
+
     func endPreview(_ number: Int, isReady: Bool) {
         state.withLock { if $0.previews == number { $0.isReady = isReady } }
     }

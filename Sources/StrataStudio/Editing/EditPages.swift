@@ -51,7 +51,10 @@ struct EditPages: Sendable {
 
     private func edit(_ name: String) throws -> Edit {
         guard let edit = kept[name] else {
-            throw PageError(.gone, "this edit was released, because it was not used for a while. Edit the object again")
+            throw PageError(
+                .gone,
+                "this edit was released, because it was not used for a while, or too many others were opened. Edit the object again"
+            )
         }
         return edit
     }
@@ -93,7 +96,9 @@ struct EditPages: Sendable {
             try EditedList($0.key, texts: $0.value, entity: edit.entity, store: store)
         }
         let changes = try await edit.child.perform { context in
-            try edit.apply(values, lists: lists, isDeletion: request.isDeletion ?? false, store: store, in: context)
+            // Of two previews at one time, the older one may come to the child later.
+            try edit.checkIsNewest(number)
+            return try edit.apply(values, lists: lists, isDeletion: request.isDeletion ?? false, store: store, in: context)
         }
         let found = await edit.child.previewSave()
         let isReady = found.failure == nil && !found.changes.isEmpty

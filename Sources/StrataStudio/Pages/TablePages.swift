@@ -105,7 +105,10 @@ struct TablePages: Sendable {
             return (kept.add(snapshot), snapshot)
         }
         guard let snapshot = kept[name] else {
-            throw PageError(.gone, "the state of this table was released, because it was not used for a while. Refresh the table")
+            throw PageError(
+                .gone,
+                "the state of this table was released, because it was not used for a while, or too many others were opened. Refresh the table"
+            )
         }
         return (name, snapshot)
     }

@@ -17,7 +17,11 @@ struct StudioRequest: Sendable {
         path = parts.path
         headers = head.headers
         self.body = body
-        for item in parts.queryItems ?? [] { query[item.name] = item.value ?? "" }
+        for item in parts.queryItems ?? [] {
+            // A value that is not UTF-8 would count as none, and so as no condition.
+            guard let value = item.value else { return nil }
+            query[item.name] = value
+        }
     }
 
     /// Returns the value of a cookie.

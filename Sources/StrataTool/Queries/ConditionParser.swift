@@ -164,9 +164,11 @@ struct ConditionParser {
         switch comparison {
         case .equal: return .isNil(name)
         case .notEqual: return .not(.isNil(name))
-        default: throw Self.failure("nil can only be compared with = and !=", at: position)
+        default: throw orderOfNil
         }
     }
+
+    private var orderOfNil: ToolError { Self.failure("nil can only be compared with = and !=", at: position) }
 
     private mutating func membership(_ name: String, _ column: ColumnSchema) throws -> Condition {
         if takeWord("in") {
@@ -181,7 +183,9 @@ struct ConditionParser {
         if takeWord("between") {
             let lower = try value(column)
             guard takeWord("and") || takeSign(",") else { throw unexpected("and") }
-            return .between(name, lower, and: try value(column))
+            let upper = try value(column)
+            if lower.isNull || upper.isNull { throw orderOfNil }
+            return .between(name, lower, and: upper)
         }
         let matches: [(String, StorePredicate.StringMatch)] = [
             ("contains", .contains), ("beginswith", .hasPrefix), ("endswith", .hasSuffix), ("like", .equals),

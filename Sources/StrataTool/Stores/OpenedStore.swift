@@ -18,11 +18,7 @@ enum FileKind: String {
 
     /// - Throws: ``ToolError`` if the file cannot be read.
     init(ofFile path: String) throws {
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-            throw ToolError.wrongInput("\(path): no such file. Check the path")
-        }
-        if isFolder.boolValue { throw ToolError.wrongInput("\(path): is a folder. Name a file") }
+        try Self.checkIsRegular(path)
         guard let handle = FileHandle(forReadingAtPath: path) else {
             throw ToolError.wrongInput("\(path): cannot be read. Check its permissions")
         }
@@ -33,6 +29,23 @@ enum FileKind: String {
         } else {
             // LMDB's magic number is after the header of the first page.
             self = start.count >= 20 && Array(start[16..<20]) == [0xDE, 0xC0, 0xEF, 0xBE] ? .lmdb : .other
+        }
+    }
+
+    /// Throws if a path leads to no regular file. Reading a device or a pipe might never end.
+    private static func checkIsRegular(_ path: String) throws {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            switch errno {
+            case EACCES: throw ToolError.wrongInput("\(path): this user may not enter one of its folders. Grant that permission")
+            case ELOOP: throw ToolError.wrongInput("\(path): its symbolic links lead in a circle. Remove them")
+            default: throw ToolError.wrongInput("\(path): no such file. Check the path")
+            }
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return
+        case S_IFDIR: throw ToolError.wrongInput("\(path): is a folder. Name a file")
+        default: throw ToolError.wrongInput("\(path): is a device or a pipe, and not a regular file. Name a file")
         }
     }
 

@@ -21,10 +21,12 @@ struct DiffCommand: StoreVerb {
     @Argument(help: "The other store.", completion: .file())
     var other: String?
 
-    @Option(help: ArgumentHelp("Compare the state after this save of the store.", valueName: "save"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Compare the state after this save of the store.", valueName: "save"))
     var from: UInt64?
 
-    @Option(help: ArgumentHelp("… with the state after this save; the newest one if it is left out.", valueName: "save"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("… with the state after this save; the newest one if it is left out.", valueName: "save"))
     var to: UInt64?
 
     @OptionGroup var output: OutputOptions

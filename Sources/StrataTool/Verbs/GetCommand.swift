@@ -16,13 +16,25 @@ struct GetCommand: StoreVerb {
     @Argument(help: "The store.", completion: .file())
     var file: String
 
+    // A negative number is a key. All other words that begin like options are refused.
     @Argument(
+        parsing: .allUnrecognized,
         help:
             "The entity and the key, as in `Track 12`, an id, as in strata://…/3/12, or a keyed collection, as in `drafts spring`."
     )
     var object: [String]
 
     @OptionGroup var output: OutputOptions
+
+    mutating func validate() throws {
+        // All words after two dashes are parts of the key.
+        let end = object.firstIndex(of: "--") ?? object.count
+        if let option = object[..<end].first(where: { $0.hasPrefix("-") && Double($0) == nil }) {
+            throw ValidationError("Unknown option '\(option)'")
+        }
+        if end < object.count { object.remove(at: end) }
+        guard !object.isEmpty else { throw ValidationError("Missing expected argument '<object> ...'") }
+    }
 
     /// The number of objects of a to-many relationship that are shown as text.
     private static let shown = 20

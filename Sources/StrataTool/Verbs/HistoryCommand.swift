@@ -12,10 +12,10 @@ struct HistoryCommand: StoreVerb {
     @Argument(help: "The store.", completion: .file())
     var file: String
 
-    @Option(help: "Begin after the save with this number.")
+    @Option(parsing: .unconditional, help: "Begin after the save with this number.")
     var after: UInt64?
 
-    @Option(help: "Show at most this number of saves, the newest ones.")
+    @Option(parsing: .unconditional, help: "Show at most this number of saves, the newest ones.")
     var limit: Int?
 
     @Option(help: "Show the saves of this author only. Repeat it for several.")

@@ -84,10 +84,10 @@ struct QueryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Show these properties instead of all; a path such as album.title is allowed.", valueName: "a,b"))
     var columns: String?
 
-    @Option(help: "Show at most this number of rows.")
+    @Option(parsing: .unconditional, help: "Show at most this number of rows.")
     var limit: Int?
 
-    @Option(help: "Skip this number of rows.")
+    @Option(parsing: .unconditional, help: "Skip this number of rows.")
     var offset = 0
 
     @Option(

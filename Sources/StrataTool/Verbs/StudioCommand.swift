@@ -21,7 +21,7 @@ struct StudioCommand: StoreVerb {
     @Flag(help: "Allow the page to change objects.")
     var write = false
 
-    @Option(help: "Listen on this port; any free one without it.")
+    @Option(parsing: .unconditional, help: "Listen on this port; any free one without it.")
     var port = 0
 
     @OptionGroup var output: OutputOptions

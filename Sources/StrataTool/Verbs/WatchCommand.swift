@@ -11,7 +11,7 @@ struct WatchCommand: StoreVerb {
 
     @OptionGroup var query: QueryOptions
 
-    @Option(help: "End after this number of results.")
+    @Option(parsing: .unconditional, help: "End after this number of results.")
     var times: Int?
 
     @OptionGroup var output: OutputOptions
