@@ -248,8 +248,8 @@ public final class LMDBStore: ObjectStore {
         }
     }
 
-    /// Watches a file beside the data file, whose name ends in `-signal`. No process reads the data file to detect a save. A
-    /// store that is opened read-only watches the data file if there is no signal file.
+    /// Watches a file beside the data file, whose name ends in `-signal`. No process reads the data file to detect a save. If
+    /// there is no such file, a store that is opened read-only waits until a writer creates it.
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
         try signal.watch(isReadOnly: isReadOnly, body)
     }

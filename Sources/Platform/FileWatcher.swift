@@ -1,135 +1,169 @@
 import Dispatch
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// A watch that calls a closure after each write to a file, or after each change of its attributes. It uses inotify on Linux
 /// and kqueue elsewhere. No thread waits; the kernel wakes a queue.
 ///
-/// On Linux, a file that is removed or replaced is recreated if necessary and watched from then on. The change is reported
-/// once, because writes may have been missed.
-///
-/// `@unchecked Sendable` is right because Dispatch's sources may be used from any thread, and the one on Apple's systems is only set up and
-/// cancelled; the file on Linux is under a lock.
-package final class FileWatcher: @unchecked Sendable {
+/// A file that is removed or replaced is recreated if necessary and watched from then on. While there is no file, its folder is
+/// watched, and the file as soon as it is created. Each of these changes is reported once, because writes may have been missed.
+package final class FileWatcher: Sendable {
     package enum Event: Sendable { case writes, attributes }
 
-    #if canImport(Darwin)
-        private let source: any DispatchSourceProtocol
-    #else
-        private let file: WatchedFile
-    #endif
+    private let file: WatchedFile
 
     /// Creates a watch, which ends with its last reference.
     /// - Parameters:
-    ///   - path: The path of the file.
+    ///   - path: The path of the file, which need not exist.
     ///   - event: The kind of change to report.
     ///   - restore: A closure that recreates the file after it was removed.
     ///   - body: The closure to call, on a background queue.
-    /// - Throws: An error of the system, also if it has no watch left.
+    /// - Throws: An error of the system, also if it has no watch left, or if neither the file nor its folder may be read.
     package init(
         path: String, for event: Event, restore: @escaping @Sendable () throws -> Void, _ body: @escaping @Sendable () -> Void
     ) throws(SystemError) {
-        #if canImport(Darwin)
-            let descriptor = try check(.watch, at: path) { open(path, O_EVTONLY | O_CLOEXEC) }
-            source = DispatchSource.makeFileSystemObjectSource(
-                fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib,
-                queue: DispatchQueue(label: "strata.signals"))
-            source.setEventHandler { body() }
-            source.setCancelHandler { close(descriptor) }
-            source.activate()
-        #else
-            file = WatchedFile(path, for: event, with: try Inotify.shared(for: path), restore: restore, body)
-            try file.begin()
-        #endif
+        file = WatchedFile(path, for: event, with: try FileEvents.shared(for: path), restore: restore, body)
+        _ = try file.begin()
     }
 
-    deinit {
-        #if canImport(Darwin)
-            source.cancel()
-        #else
-            file.end()
-        #endif
-    }
+    deinit { file.end() }
 }
 
-#if !canImport(Darwin)
-    /// The file of one watch. It handles its events on a queue, one after another.
-    private final class WatchedFile: Inotify.Listener {
-        private struct State {
-            /// The number of the watch; -1 if there is none.
-            var watch: Int32 = -1
-            var identity: FileIdentity?
-            /// The kinds of events that the queue has not handled yet.
-            var pending: UInt32 = 0
-            var hasEnded = false
-        }
+/// The changes of a watched file or folder that the kernel reports.
+struct FileChanges: OptionSet, Sendable {
+    let rawValue: UInt8
 
-        private let path: String
-        private let wanted: UInt32
-        private let inotify: Inotify
-        private let restore: @Sendable () throws -> Void
-        private let body: @Sendable () -> Void
-        private let queue = DispatchQueue(label: "strata.signal")
-        private let state = Mutex(State())
+    static let content = FileChanges(rawValue: 1 << 0)
+    /// The attributes, to which the number of names belongs.
+    static let attributes = FileChanges(rawValue: 1 << 1)
+    static let moved = FileChanges(rawValue: 1 << 2)
+    /// The file is gone, and the kernel has ended the watch.
+    static let gone = FileChanges(rawValue: 1 << 3)
+    /// A folder has a new entry.
+    static let entries = FileChanges(rawValue: 1 << 4)
 
-        init(
-            _ path: String, for event: FileWatcher.Event, with inotify: Inotify, restore: @escaping @Sendable () throws -> Void,
-            _ body: @escaping @Sendable () -> Void
-        ) {
-            self.path = path
-            wanted = UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB)
-            self.inotify = inotify
-            self.restore = restore
-            self.body = body
-        }
+    static let all: FileChanges = [.content, .attributes, .moved, .gone, .entries]
+}
 
-        /// Watches the file that currently has the name.
-        func begin() throws(SystemError) {
-            try state.withLock { state throws(SystemError) in
-                guard !state.hasEnded else { return }
-                if state.watch >= 0 { inotify.end(state.watch, self) }
-                (state.watch, state.identity) = (-1, nil)
-                state.watch = try inotify.watch(path, self)
-                state.identity = named
+/// The kind of what is watched: a file for its changes, or a folder for its new entries.
+enum WatchedKind: Sendable { case file, folder }
+
+/// The receiver of the changes of a file.
+protocol FileListener: AnyObject, Sendable {
+    /// Receives pending changes, on a queue on which it must not wait.
+    func receive(_ changes: FileChanges)
+}
+
+/// The file of one watch. It handles its events on a queue, one after another.
+private final class WatchedFile: FileListener {
+    private struct State {
+        /// The watch of the file, or of its folder while there is no file; nil if neither can be watched.
+        var watch: FileEvents.Watch?
+        /// Whether the watch is that of the file.
+        var isFound = false
+        var identity: FileIdentity?
+        /// The changes that the queue has not handled yet.
+        var pending: FileChanges = []
+        var hasEnded = false
+    }
+
+    private let path: String
+    private let wanted: FileChanges
+    private let events: FileEvents
+    private let restore: @Sendable () throws -> Void
+    private let body: @Sendable () -> Void
+    private let queue = DispatchQueue(label: "strata.signal")
+    private let state = Mutex(State())
+
+    init(
+        _ path: String, for event: FileWatcher.Event, with events: FileEvents, restore: @escaping @Sendable () throws -> Void,
+        _ body: @escaping @Sendable () -> Void
+    ) {
+        self.path = path
+        wanted = event == .writes ? .content : .attributes
+        self.events = events
+        self.restore = restore
+        self.body = body
+    }
+
+    /// Watches the file that currently has the name, or its folder while there is no file.
+    /// - Returns: Whether the file is watched.
+    func begin() throws(SystemError) -> Bool {
+        try state.withLock { state throws(SystemError) in
+            guard !state.hasEnded else { return false }
+            endWatch(&state)
+            do throws(SystemError) {
+                try watchFile(&state)
+            } catch {
+                guard error == .notFound else { throw error }
+                let waiting = try events.watch(folder, as: .folder, for: self)
+                state.watch = waiting
+                // The file may have been created before the watch of its folder began.
+                do throws(SystemError) { try watchFile(&state) } catch {
+                    if error == .notFound { return false }
+                    endWatch(&state)
+                    throw error
+                }
+                events.end(waiting, self)
             }
-        }
-
-        func end() {
-            state.withLock { state in
-                state.hasEnded = true
-                if state.watch >= 0 { inotify.end(state.watch, self) }
-                state.watch = -1
-            }
-        }
-
-        func receive(_ events: UInt32) {
-            let isFirst = state.withLock { state in
-                defer { state.pending |= events }
-                return state.pending == 0
-            }
-            if isFirst { queue.async { self.handle() } }
-        }
-
-        private var named: FileIdentity? { try? FileStatus(path).identity }
-
-        private func handle() {
-            let (events, identity) = state.withLock { state in
-                defer { state.pending = 0 }
-                return (state.hasEnded ? 0 : state.pending, state.identity)
-            }
-            let isChanged = events & UInt32(IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) != 0
-            let isLost = isChanged && (identity == nil || named != identity)
-            if isLost {
-                try? restore()
-                try? begin()
-            }
-            if isLost || events & wanted != 0 { body() }
+            return true
         }
     }
-#endif
+
+    private func watchFile(_ state: inout State) throws(SystemError) {
+        // Before the watch. If the file is replaced in between, the next event shows that the identity differs.
+        let identity = named
+        state.watch = try events.watch(path, as: .file, for: self)
+        (state.isFound, state.identity) = (true, identity)
+    }
+
+    private func endWatch(_ state: inout State) {
+        if let watch = state.watch { events.end(watch, self) }
+        (state.watch, state.isFound, state.identity) = (nil, false, nil)
+    }
+
+    func end() {
+        state.withLock { state in
+            state.hasEnded = true
+            endWatch(&state)
+        }
+    }
+
+    func receive(_ changes: FileChanges) {
+        let isFirst = state.withLock { state in
+            defer { state.pending.formUnion(changes) }
+            return state.pending.isEmpty
+        }
+        if isFirst { queue.async { self.handle() } }
+    }
+
+    private var named: FileIdentity? { try? FileStatus(path).identity }
+
+    private var folder: String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private func handle() {
+        let (changes, wasFound, identity, hasEnded) = state.withLock { state in
+            defer { state.pending = [] }
+            return (state.pending, state.isFound, state.identity, state.hasEnded)
+        }
+        guard !hasEnded else { return }
+        var isDue = changes.contains(wanted)
+        if !wasFound || isLost(changes, identity) {
+            // If there was no file and still is none, only its folder has changed.
+            if findAgain() || wasFound { isDue = true }
+        }
+        if isDue { body() }
+    }
+
+    /// Returns whether a watched file no longer has the name.
+    private func isLost(_ changes: FileChanges, _ identity: FileIdentity?) -> Bool {
+        !changes.isDisjoint(with: [.attributes, .moved, .gone]) && (identity == nil || named != identity)
+    }
+
+    /// Recreates the file if necessary, and watches it or its folder. Returns whether the file is watched.
+    private func findAgain() -> Bool {
+        try? restore()
+        return (try? begin()) ?? false
+    }
+}

@@ -16,18 +16,15 @@
             weak var instance: Inotify?
         }
 
-        /// A file that is watched.
-        protocol Listener: AnyObject, Sendable {
-            /// Receives the kinds of pending events, on a queue on which it must not wait.
-            func receive(_ events: UInt32)
-        }
+        /// The number of a watch. Two names of one file have the same watch.
+        typealias Watch = Int32
 
         private static let current = Mutex(Current())
 
         private let descriptor: Int32
         private let source: any DispatchSourceRead
-        /// The listeners of each watch. Two names of one file have the same watch.
-        private let listeners = Mutex<[Int32: [any Listener]]>([:])
+        /// The listeners of each watch.
+        private let listeners = Mutex<[Watch: [any FileListener]]>([:])
 
         /// Returns the instance of the process.
         /// - Parameter path: The file to be watched, for an error.
@@ -52,19 +49,22 @@
 
         deinit { source.cancel() }
 
-        /// Begins to watch the file that currently has the path, without following a symbolic link. Returns the number of the watch.
-        func watch(_ path: String, _ listener: any Listener) throws(SystemError) -> Int32 {
-            // All watches have the same events, because another watch of the same file replaces them.
-            let events = IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW
+        /// The events of files, and of folders. All watches have the same events, because another watch of the same file replaces them.
+        private static let fileEvents = UInt32(IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW)
+        private static let folderEvents = UInt32(IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF | IN_ONLYDIR)
+
+        /// Begins to watch the file or folder that currently has the path. Does not follow a symbolic link to a file.
+        func watch(_ path: String, as kind: WatchedKind, for listener: any FileListener) throws(SystemError) -> Watch {
+            let events = kind == .folder ? Self.folderEvents : Self.fileEvents
             return try listeners.withLock { listeners throws(SystemError) in
-                let watch = try check(.watch, at: path) { inotify_add_watch(descriptor, path, UInt32(events)) }
+                let watch = try check(.watch, at: path) { inotify_add_watch(descriptor, path, events) }
                 listeners[watch, default: []].append(listener)
                 return watch
             }
         }
 
         /// Ends a listener's watch.
-        func end(_ watch: Int32, _ listener: any Listener) {
+        func end(_ watch: Watch, _ listener: any FileListener) {
             listeners.withLock { listeners in
                 guard var rest = listeners[watch] else { return }
                 rest.removeAll { $0 === listener }
@@ -78,10 +78,10 @@
             let (events, isOverflowing) = drain()
             let found = listeners.withLock { listeners in
                 // If events were lost, each file may have changed.
-                let changed = isOverflowing ? listeners.mapValues { _ in UInt32(IN_MODIFY | IN_ATTRIB) } : events
-                return changed.flatMap { watch, events in (listeners[watch] ?? []).map { ($0, events) } }
+                let changed = isOverflowing ? listeners.mapValues { _ in FileChanges.all } : events.mapValues(FileChanges.init)
+                return changed.flatMap { watch, changes in (listeners[watch] ?? []).map { ($0, changes) } }
             }
-            for (listener, events) in found { listener.receive(events) }
+            for (listener, changes) in found { listener.receive(changes) }
         }
 
         /// Returns the kinds of all pending events per watch, and whether some were lost. Repeated events are combined.
@@ -103,6 +103,19 @@
                 }
             }
             return (events, isOverflowing)
+        }
+    }
+
+    typealias FileEvents = Inotify
+
+    extension FileChanges {
+        /// Converts the kinds of events of inotify.
+        fileprivate init(_ events: UInt32) {
+            let meanings: [(kinds: Int32, change: FileChanges)] = [
+                (IN_MODIFY, .content), (IN_ATTRIB, .attributes), (IN_MOVE_SELF, .moved),
+                (IN_DELETE_SELF | IN_UNMOUNT | IN_IGNORED, .gone), (IN_CREATE | IN_MOVED_TO, .entries),
+            ]
+            self.init(meanings.filter { events & UInt32($0.kinds) != 0 }.map(\.change))
         }
     }
 #endif

@@ -88,7 +88,7 @@ public final class SQLiteStore: ObjectStore {
     }
 
     /// Watches a file beside the data file, whose name ends in `-signal`. If there is no such file, a store that is opened
-    /// read-only watches the data file itself.
+    /// read-only waits until a writer creates it. The data file itself does not show saves, which are in the log.
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
         try signal.watch(isReadOnly: isReadOnly, body)
     }

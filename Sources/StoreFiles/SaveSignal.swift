@@ -30,7 +30,8 @@ public final class SaveSignal: Sendable {
 
     /// Calls `body` on a background queue after each signal, including those of this process, until the watch is released.
     /// - Parameters:
-    ///   - isReadOnly: Whether to create no file, and to watch the store's own file if no signal file can be read.
+    ///   - isReadOnly: Whether to create no file. Then a missing file is watched as soon as another process creates it. If this user may
+    ///     read neither it nor its folder, the store's own file is watched.
     ///   - body: The closure to call.
     /// - Throws: `StoreError` `.inputOutput` if the file cannot be created or watched.
     public func watch(isReadOnly: Bool = false, _ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
@@ -38,8 +39,9 @@ public final class SaveSignal: Sendable {
             _ = try opened()
             return try FileWatch(path: path, restore: { [weak self] in _ = try self?.opened() }, body)
         }
-        // A read-only watch does not recreate the file. The next signal of a writer does.
-        return try FileWatch(path: FileSystem.allows(path, .read) ? path : file, restore: {}, body)
+        // A read-only watch does not create the file. The next signal of a writer does.
+        if let watch = try? FileWatch(path: path, restore: {}, body) { return watch }
+        return try FileWatch(path: file, restore: {}, body)
     }
 
     /// Returns the file that currently has the signal's name. Writes to a removed or replaced file wake no process.
@@ -60,7 +62,7 @@ package final class FileWatch: StoreWatch {
 
     /// Creates a watch.
     /// - Parameters:
-    ///   - path: The path of the file.
+    ///   - path: The path of the file, which need not exist.
     ///   - event: The kind of change to report.
     ///   - restore: A closure that recreates the file after it was removed.
     ///   - body: The closure to call, on a background queue.

@@ -63,5 +63,67 @@
             #expect(second.value == ended)
             withExtendedLifetime(stays) {}
         }
+
+        /// Calls `body` until a watch reports something after it.
+        private static func heard(_ what: String, by counter: Counter, after body: () throws -> Void) async throws {
+            try await until(what) {
+                let before = counter.value
+                try body()
+                for _ in 0..<50 where counter.value == before { try await Task.sleep(for: .milliseconds(2)) }
+                return counter.value > before
+            }
+        }
+
+        /// The numbers of the files that this process watches, as the kernel lists them.
+        private static func watchedFiles() throws -> Set<UInt64> {
+            var numbers: Set<UInt64> = []
+            for descriptor in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo") {
+                // Other tests close descriptors meanwhile.
+                let text = (try? String(contentsOfFile: "/proc/self/fdinfo/\(descriptor)", encoding: .utf8)) ?? ""
+                numbers.formUnion(text.matches(of: /inotify wd:\S+ ino:([0-9a-f]+)/).compactMap { UInt64($0.1, radix: 16) })
+            }
+            return numbers
+        }
+
+        enum Creation: CaseIterable { case created, movedIntoPlace }
+
+        /// Catches: a watch that begins before the file exists and is never moved to the file, or that keeps the watch of the folder.
+        @Test(arguments: Creation.allCases)
+        func `S161: a watch of a missing file reports its creation and its writes`(_ creation: Creation) async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let (file, other) = (folder.url.appendingPathComponent("file"), folder.url.appendingPathComponent("other"))
+            let counter = Counter()
+            let watcher = try Self.watch(file, counter)
+            let number = try FileStatus(folder.url.path).identity.inode
+            #expect(try Self.watchedFiles().contains(number))
+            // Another file of the folder is not reported.
+            try Data([0]).write(to: other)
+            try Self.append(other)
+            #expect(counter.value == 0)
+            switch creation {
+            case .created: try Data([0]).write(to: file)
+            case .movedIntoPlace: try FileManager.default.moveItem(at: other, to: file)
+            }
+            try await until("the creation is reported") { counter.value > 0 }
+            try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
+            #expect(try !Self.watchedFiles().contains(number))
+            withExtendedLifetime(watcher) {}
+        }
+
+        /// Catches: a file that is created after the look for it and before the watch of its folder.
+        @Test func `S161: a file that is created while its watch begins is watched`() async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let file = folder.url.appendingPathComponent("file")
+            let counter = Counter()
+            let watcher = try SystemFaults.withInjector({ [path = file.path] call, asked in
+                guard call == .watch, asked == path, !FileManager.default.fileExists(atPath: path) else { return nil }
+                _ = FileManager.default.createFile(atPath: path, contents: Data([0]))
+                return SystemError.notFound.number
+            }) { try Self.watch(file, counter) }
+            try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
+            withExtendedLifetime(watcher) {}
+        }
     }
 #endif

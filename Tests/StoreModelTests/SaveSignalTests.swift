@@ -47,4 +47,30 @@ import Testing
         }
         withExtendedLifetime(watch) {}
     }
+
+    /// Catches: a read-only watch that begins before the first writer, or that is lost while the file is missing.
+    @Test func `S161: a read-only watch hears saves although it creates no file`() async throws {
+        let temporary = try TemporaryFolder()
+        let folder = temporary.url
+        defer { withExtendedLifetime(temporary) {} }
+        let file = folder.appendingPathComponent("store").path
+        let signal = file + "-signal"
+        try Data([0]).write(to: URL(fileURLWithPath: file))
+        let (sender, receiver) = (SaveSignal(besideFile: file), SaveSignal(besideFile: file))
+        let heard = Mutex(0)
+        let watch = try receiver.watch(isReadOnly: true) { heard.withLock { $0 += 1 } }
+        #expect(!FileManager.default.fileExists(atPath: signal))
+        for round in 0..<3 {
+            for generation in 1...3 as ClosedRange<Generation> {
+                let before = heard.withLock { $0 }
+                sender.send(generation)
+                try await until("save \(generation) of round \(round) is heard") { heard.withLock { $0 } > before }
+            }
+            let before = heard.withLock { $0 }
+            try FileManager.default.removeItem(atPath: signal)
+            try await until("the removal is noticed") { heard.withLock { $0 } > before }
+            #expect(!FileManager.default.fileExists(atPath: signal))
+        }
+        withExtendedLifetime(watch) {}
+    }
 }

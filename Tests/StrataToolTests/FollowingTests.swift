@@ -76,11 +76,34 @@ import Testing
         #expect(saves == Array((saves[0])..<(saves[0] + 8)), "\(saves)")
     }
 
+    /// Catches: on SQLite, a watch of the data file, which saves do not change; and a watch that is lost while the signal file is missing.
+    @Test(arguments: fileKinds)
+    func `S161: a verb that follows saves shows each of them without a signal file at its start`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let (store, signal) = (folder.path("shop"), folder.path("shop-signal"))
+        // As after an import or a backup.
+        try FileManager.default.removeItem(atPath: signal)
+        let tool = try ChildProgram.built("strata")
+        let watch = try ToolProcess(tool, ["watch", store, "List", "--columns", "name", "--json"])
+        let history = try ToolProcess(tool, ["history", store, "--follow", "--limit", "1"])
+        #expect(try await watch.line() == #"[{"name":"even"}]"#)
+        #expect(try await history.line().hasPrefix("1 "))
+        let container = try await folder.container("shop", kind, Shop.model)
+        for save in 2...5 {
+            try await container.write { $0.insert("List")["name"] = .string("list \(save)") }
+            #expect(try await watch.line().contains("list \(save)"))
+            #expect(try await history.line().hasPrefix("\(save) "))
+            try FileManager.default.removeItem(atPath: signal)
+        }
+        try await container.close()
+    }
+
     @Test(arguments: fileKinds)
     func `each line of the shell reads what another process has saved since the line before`(_ kind: StoreKind) async throws {
         let folder = try ToolFolder()
         try await folder.fill("shop", kind, Shop.model, Shop.fill)
-        let shell = try ShellProcess(try ChildProgram.built("strata"), folder.path("shop"))
+        let shell = try ToolProcess(try ChildProgram.built("strata"), ["shell", folder.path("shop")])
         #expect(try await shell.answer("query List --count") == "1")
         let container = try await folder.container("shop", kind, Shop.model)
         for number in 2...5 {
@@ -107,7 +130,7 @@ import Testing
     func `an interrupt ends a verb that follows saves, and the shell goes on`(_ kind: StoreKind) async throws {
         let folder = try ToolFolder()
         try await folder.fill("shop", kind, Shop.model, Shop.fill)
-        let shell = try ShellProcess(try ChildProgram.built("strata"), folder.path("shop"))
+        let shell = try ToolProcess(try ChildProgram.built("strata"), ["shell", folder.path("shop")])
         for (verb, first) in [
             ("watch List --columns name --json", #"[{"name":"even"}]"#), ("history --follow", "1 "),
             ("history --limit 1 --follow", "1 "),
@@ -120,17 +143,17 @@ import Testing
     }
 }
 
-/// A shell in another process, which is given one line at a time.
-private final class ShellProcess: Sendable {
+/// The tool in another process, whose output is read one line at a time.
+private final class ToolProcess: Sendable {
     /// Reads and writes, which block.
     private let queue = DispatchQueue(label: "shell")
     private let process = Process()
     private let (input, output) = (Pipe(), Pipe())
     private let hasEnded = DispatchSemaphore(value: 0)
 
-    init(_ tool: String, _ store: String) throws {
+    init(_ tool: String, _ arguments: [String]) throws {
         process.executableURL = URL(fileURLWithPath: tool)
-        process.arguments = ["shell", store]
+        process.arguments = arguments
         process.standardInput = input
         process.standardOutput = output
         process.terminationHandler = { [hasEnded] _ in hasEnded.signal() }
@@ -139,18 +162,32 @@ private final class ShellProcess: Sendable {
 
     deinit { if process.isRunning { process.terminate() } }
 
-    /// Returns the line that the shell prints for a line; an empty one if the shell has ended.
+    /// Returns the line that a shell prints for a line; an empty one if the shell has ended.
     func answer(_ line: String) async throws -> String {
         try await onQueue { [self] in
             // Writing to a pipe without a reader would end the tests.
             guard process.isRunning else { return "" }
             try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
-            var text = Data()
-            while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data("\n".utf8) {
-                text += byte
-            }
-            return String(decoding: text, as: UTF8.self)
+            return try read()
         }
+    }
+
+    /// Returns the next line that the tool prints by itself. A tool that never prints it is ended, and the line is empty.
+    func line() async throws -> String {
+        let ending = Task { [process] in
+            try await Task.sleep(for: .seconds(300))
+            process.terminate()
+        }
+        defer { ending.cancel() }
+        return try await onQueue { [self] in try read() }
+    }
+
+    private func read() throws -> String {
+        var text = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data("\n".utf8) {
+            text += byte
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Sends the signal of control with C.
