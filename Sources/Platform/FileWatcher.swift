@@ -73,6 +73,9 @@ private final class WatchedFile: FileListener {
     private let queue = DispatchQueue(label: "strata.signal")
     private let state = Mutex(State())
 
+    /// The seconds until the next attempt while neither the file nor its folder can be watched.
+    private static let pause = 1
+
     init(
         _ path: String, for event: FileWatcher.Event, with events: FileEvents, restore: @escaping @Sendable () throws -> Void,
         _ body: @escaping @Sendable () -> Void
@@ -156,14 +159,19 @@ private final class WatchedFile: FileListener {
         if isDue { body() }
     }
 
-    /// Returns whether a watched file no longer has the name.
+    /// Returns whether a watched file no longer has the name. Another file may have its identity by now, so that the kernel's word comes
+    /// first.
     private func isLost(_ changes: FileChanges, _ identity: FileIdentity?) -> Bool {
-        !changes.isDisjoint(with: [.attributes, .moved, .gone]) && (identity == nil || named != identity)
+        if changes.contains(.gone) { return true }
+        return !changes.isDisjoint(with: [.attributes, .moved]) && (identity == nil || named != identity)
     }
 
     /// Recreates the file if necessary, and watches it or its folder. Returns whether the file is watched.
     private func findAgain() -> Bool {
         try? restore()
-        return (try? begin()) ?? false
+        do throws(SystemError) { return try begin() } catch {
+            queue.asyncAfter(deadline: .now() + .seconds(Self.pause)) { [weak self] in self?.handle() }
+            return false
+        }
     }
 }

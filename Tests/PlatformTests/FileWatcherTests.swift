@@ -125,5 +125,47 @@
             try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
             withExtendedLifetime(watcher) {}
         }
+
+        enum Pause: CaseIterable { case none, untilReported }
+
+        /// Catches: a watch that ends with the file, if another process creates it again later, or at once and with the same number.
+        @Test(arguments: Pause.allCases)
+        func `S161: a removed file that is created again is watched again`(_ pause: Pause) async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let file = folder.url.appendingPathComponent("file")
+            try Data([0]).write(to: file)
+            let counter = Counter()
+            let watcher = try Self.watch(file, counter)
+            for _ in 0..<20 {
+                let before = counter.value
+                try FileManager.default.removeItem(at: file)
+                if pause == .untilReported { try await until("the removal is reported") { counter.value > before } }
+                _ = FileManager.default.createFile(atPath: file.path, contents: Data([0]))
+                try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
+            }
+            withExtendedLifetime(watcher) {}
+        }
+
+        /// Catches: a watch that gives up if the system refuses it once.
+        @Test func `S161: a watch that the system refuses for a while begins later`() async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let file = folder.url.appendingPathComponent("file")
+            try Data([0]).write(to: file)
+            let (counter, refusals) = (Counter(), Counter())
+            let watcher = try Self.watch(file, counter)
+            let refuse: SystemFaults.Injector = { [path = file.path] call, asked in
+                guard call == .watch, asked == path else { return nil }
+                refusals.count.withLock { $0 += 1 }
+                return SystemError.noRoom.number
+            }
+            try SystemFaults.withInjector(refuse) {
+                try Data([1]).write(to: file, options: .atomic)
+                for _ in 0..<60_000 where refusals.value == 0 { usleep(1000) }
+            }
+            try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
+            withExtendedLifetime(watcher) {}
+        }
     }
 #endif
