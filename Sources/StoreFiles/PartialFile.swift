@@ -17,20 +17,43 @@ public struct PartialFile: Sendable {
     /// The temporary path to write to.
     public let path: String
     private let existing: ExistingFile
+    private let purpose: Purpose
+
+    private enum Purpose {
+        case newFile
+        /// A new version of a store, whose log the caller writes back.
+        case newVersion
+    }
 
     /// Creates the empty file under its temporary name.
     /// - Parameters:
     ///   - url: The name that the file gets when it is complete.
     ///   - existing: Whether a file of that name is replaced.
     ///   - source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
-    /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced, `.inputOutput`.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced,
+    ///   if the name is that of another store's log or lock file or if there is a filled log beside it. `.inputOutput`.
     public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
         // A link of that name counts as an existing file. A replacement replaces the file that the link leads to.
         try Self.checkFree(url.path, existing)
-        let url = try StoreFile.resolved(url)
-        target = url.path
+        let target = try StoreFile.resolved(url).path
+        try Self.checkCompanions(of: target)
+        try self.init(target, existing: existing, purpose: .newFile, like: source)
+    }
+
+    /// Creates the empty file for a new version of a store. The caller has the store to itself when it names the file, and has written
+    /// back its log.
+    /// - Parameters:
+    ///   - url: The resolved path of the store.
+    ///   - source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
+    package init(forNewVersionOf url: URL, like source: String? = nil) throws {
+        try self.init(url.path, existing: .replace, purpose: .newVersion, like: source)
+    }
+
+    private init(_ target: String, existing: ExistingFile, purpose: Purpose, like source: String?) throws {
+        self.target = target
         self.existing = existing
-        let prefix = Self.prefix(url)
+        self.purpose = purpose
+        let prefix = Self.prefix(URL(fileURLWithPath: target, isDirectory: false))
         path = "\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
         Self.removeLeftovers(of: target)
         let access = source.flatMap { FileAccess(of: $0) }
@@ -57,6 +80,27 @@ public struct PartialFile: Sendable {
         StoreError(.cannotOpen, "\(target) already exists. Choose another name, or remove or replace the file")
     }
 
+    /// Refuses the name of a file that belongs to another store, and a name with a log beside it.
+    ///
+    /// A log or lock file that is overwritten costs the other store its latest saves, or its locks. SQLite applies a log to any file
+    /// beside it. Readers leave an empty log, which has no effect.
+    ///
+    /// The other file is not read to tell whether it is a store: closing it would release the locks on it that this process has.
+    private static func checkCompanions(of target: String) throws {
+        for suffix in ["-wal", "-shm", "-journal", "-lock", "-signal"] where target.hasSuffix(suffix) {
+            let other = String(target.dropLast(suffix.count))
+            guard (try? FileStatus(other))?.isRegularFile == true else { continue }
+            throw StoreError(
+                .cannotOpen, "cannot write \(target): that is the name of a log or lock file of \(other). Choose another name")
+        }
+        for suffix in ["-wal", "-journal"] where StoreFile.isFilled(target + suffix) {
+            throw StoreError(
+                .cannotOpen,
+                "cannot write \(target): \(target)\(suffix) exists, so that file is open or was not closed. "
+                    + "Close it, or choose another name")
+        }
+    }
+
     /// Opens the temporary file for writing. The caller closes it.
     package func openFile() throws -> OpenFile {
         try Self.naming(target, saying: "cannot be written: its temporary file cannot be opened") { () throws(SystemError) in
@@ -70,8 +114,10 @@ public struct PartialFile: Sendable {
     }
 
     /// Syncs the file to disk and gives it its final name.
+    /// - Throws: `StoreError` as ``init(for:existing:like:)``, because other processes may have created files meanwhile.
     public func finish() throws {
         try Self.sync(path, for: target)
+        if purpose == .newFile { try Self.checkCompanions(of: target) }
         try Self.name(path, target, existing: existing)
     }
 

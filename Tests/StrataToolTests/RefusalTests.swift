@@ -43,6 +43,32 @@ import Testing
         #expect(await ToolRun("export", folder.path("shop"), target).status == 0)
     }
 
+    /// Catches: a log or a lock of a store that is overwritten, so that the store loses saves.
+    @Test func `no verb writes a file that belongs to another store, or beside its log`() async throws {
+        let folder = try await Self.shop()
+        let (shop, lines) = (folder.path("shop"), folder.path("shop.jsonl"))
+        try await folder.fill("other", .sqlite, Shop.model, Shop.fill)
+        #expect(await ToolRun("export", shop, lines).status == 0)
+        let verbs = [
+            ["import", lines], ["export", shop, "--format", "jsonl"], ["export", shop, "--format", "sqlite"], ["backup", shop],
+            ["backup", folder.path("other")], ["repair", shop],
+        ]
+        let wal = folder.path("other-wal")
+        try Data("log".utf8).write(to: URL(filePath: wal))
+        let before = try folder.bytes("other")
+        for verb in verbs {
+            let rest = verb.dropFirst(2) + ["--replace"]
+            for suffix in ["-wal", "-shm", "-journal", "-lock", "-signal"] {
+                let run = await ToolRun(verb.prefix(2) + [folder.path("other" + suffix)] + rest)
+                #expect(run.isRefused(naming: "other" + suffix, "another name"), "\(verb): \(run)")
+            }
+            if verb.contains(folder.path("other")) { continue }
+            let run = await ToolRun(verb.prefix(2) + [folder.path("other")] + rest)
+            #expect(run.isRefused(naming: "other-wal", "Close it"), "\(verb): \(run)")
+        }
+        #expect(try folder.bytes("other") == before && folder.bytes("other-wal") == Data("log".utf8))
+    }
+
     @Test func `options for data of other programs are refused where they have no effect`() async throws {
         let folder = try await Self.shop()
         let (lines, tables) = (folder.path("shop.jsonl"), folder.path("tables"))

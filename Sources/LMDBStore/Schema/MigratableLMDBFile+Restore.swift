@@ -31,7 +31,7 @@ extension MigratableLMDBFile {
         try EnvironmentRegistry.exclusively(path: target.path) {
             let lock = try LockFile(of: target.path, like: source.path, for: .restoring)
             defer { lock.unlock() }
-            let partial = try PartialFile(for: target, existing: .replace)
+            let partial = try PartialFile(forNewVersionOf: target)
             defer { partial.discard() }
             try RestoredCopy(source: source.path, partial: partial, cancellation: cancellation).make()
             try partial.finish()

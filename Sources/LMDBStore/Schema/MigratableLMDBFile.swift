@@ -47,7 +47,7 @@ struct MigratableLMDBFile: MigratableFile {
     func makeCopy() throws -> any MigrationCopy {
         let url = try StoreFile.resolved(url)
         try checkUnlocked(url)
-        let copy = try PartialFile(for: url, existing: .replace, like: url.path)
+        let copy = try PartialFile(forNewVersionOf: url, like: url.path)
         do {
             return try withEnvironment(url) { environment in
                 // Copies all pages of the newest commit. If the file changes meanwhile, its commit number shows it.

@@ -18,7 +18,7 @@ extension MigratableSQLiteFile {
         guard StoreFile.identity(source.path) != StoreFile.identity(target.path) else {
             throw StoreError(.cannotOpen, "cannot restore \(target.path): it is the backup itself. Give another path")
         }
-        let partial = try PartialFile(for: target, existing: .replace)
+        let partial = try PartialFile(forNewVersionOf: target)
         defer { partial.discard() }
         try keepMode(partial, source.path)
         do {

@@ -33,7 +33,7 @@ struct MigratableSQLiteFile: MigratableFile {
 
     func makeCopy() throws -> any MigrationCopy {
         let url = try StoreFile.resolved(url)
-        let copy = try PartialFile(for: url, existing: .replace, like: url.path)
+        let copy = try PartialFile(forNewVersionOf: url, like: url.path)
         do {
             return SQLiteMigrationCopy(copy: copy, state: try fill(copy))
         } catch {

@@ -1,0 +1,81 @@
+import Foundation
+import StoreContract
+import StoreFiles
+import StoreModel
+import Testing
+
+/// Names under which no new file is created, and files that no new file replaces.
+@Suite struct PartialFileTests {
+    private let temporary: TemporaryFolder
+    private var folder: URL { temporary.url }
+
+    init() throws { temporary = try TemporaryFolder() }
+
+    private func url(_ name: String) -> URL { folder.appendingPathComponent(name) }
+
+    private func make(_ name: String, _ existing: ExistingFile = .replace, _ text: String = "new") throws {
+        let partial = try PartialFile(for: url(name), existing: existing)
+        defer { partial.discard() }
+        try Data(text.utf8).write(to: URL(fileURLWithPath: partial.path))
+        try partial.finish()
+    }
+
+    private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+
+    private func isRefused(_ body: () throws -> Void, naming texts: String...) -> Bool {
+        do {
+            try body()
+            return false
+        } catch let error as StoreError {
+            return error.code == .cannotOpen && texts.allSatisfy(error.message.contains)
+        } catch {
+            return false
+        }
+    }
+
+    static let companions = ["-wal", "-shm", "-journal", "-lock", "-signal"]
+
+    /// Catches: an export over the log of another store, which loses the saves in it.
+    @Test(arguments: companions) func `a new file does not get the name of a file that belongs to a store`(_ suffix: String)
+        throws
+    {
+        try make("shop")
+        for isThere in [false, true] {
+            if isThere { try Data("log".utf8).write(to: url("shop" + suffix)) }
+            let before = try names()
+            #expect(isRefused({ try make("shop" + suffix) }, naming: "shop" + suffix, url("shop").path, "another name"))
+            #expect(try names() == before)
+        }
+        #expect(try Data(contentsOf: url("shop" + suffix)) == Data("log".utf8))
+        // Beside no such file, it is a name like any other.
+        try make("other" + suffix)
+        // Nor is a folder a store.
+        try FileManager.default.createDirectory(at: url("folder"), withIntermediateDirectories: false)
+        try make("folder" + suffix)
+    }
+
+    /// Catches: SQLite applies a log to the file that was created beside it, or the saves in the log are lost.
+    @Test(arguments: ["-wal", "-journal"], [ExistingFile.refuse, .replace])
+    func `a new file is not created beside a filled log`(_ suffix: String, _ existing: ExistingFile) throws {
+        if existing == .replace { try make("shop", .refuse, "old") }
+        try Data("log".utf8).write(to: url("shop" + suffix))
+        let before = try names()
+        #expect(isRefused({ try make("shop", existing) }, naming: "shop" + suffix, "Close it"))
+        #expect(try names() == before)
+        // Readers leave an empty log.
+        try Data().write(to: url("shop" + suffix))
+        try make("shop", existing)
+        #expect(try Data(contentsOf: url("shop")) == Data("new".utf8))
+    }
+
+    /// Catches: a store that was opened for writing while the new file was written.
+    @Test func `a new file does not replace one whose log was filled meanwhile`() throws {
+        try make("shop", .refuse, "old")
+        let partial = try PartialFile(for: url("shop"), existing: .replace)
+        try Data("log".utf8).write(to: url("shop-wal"))
+        #expect(isRefused({ try partial.finish() }, naming: "shop-wal"))
+        partial.discard()
+        #expect(try Data(contentsOf: url("shop")) == Data("old".utf8))
+        #expect(try names() == ["shop", "shop-wal"])
+    }
+}
