@@ -1,5 +1,6 @@
 import Foundation
 import ObjectGraph
+import SQLiteStore
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -67,6 +68,41 @@ import Testing
             #expect(run.isRefused(naming: "other-wal", "Close it"), "\(verb): \(run)")
         }
         #expect(try folder.bytes("other") == before && folder.bytes("other-wal") == Data("log".utf8))
+    }
+
+    /// Catches: the empty log that a reader leaves, which was taken for that of a store in use.
+    @Test func `an SQLite store is replaced after it was read`() async throws {
+        let folder = try await Self.shop()
+        let (shop, copy, target) = (folder.path("shop"), folder.path("copy.sqlite"), folder.path("new.sqlite"))
+        #expect(await ToolRun("export", shop, copy).status == 0)
+        for verb in [["export", shop, target], ["import", shop, target, "--kind", "sqlite"], ["backup", copy, target]] {
+            for _ in 0..<2 {
+                let run = await ToolRun(verb + ["--replace"])
+                #expect(run.status == 0, "\(verb): \(run)")
+                let query = await ToolRun("query", target, "Song", "--count")
+                #expect(query.lines == ["6"], "\(verb): \(query)")
+            }
+        }
+        #expect(await ToolRun("verify", target).status == 0)
+    }
+
+    /// Catches: a file that is replaced under another process, which shares its log with the new file.
+    @Test func `an SQLite store that is open elsewhere is not replaced`() async throws {
+        let folder = try await Self.shop()
+        let (shop, target) = (folder.path("shop"), folder.path("new.sqlite"))
+        #expect(await ToolRun("export", shop, target).status == 0)
+        let reader = try await PersistentContainer(
+            model: Shop.model, store: .sqlite(URL(fileURLWithPath: target), readOnly: true))
+        let before = try folder.bytes("new.sqlite")
+        for verb in ["export", "import"] {
+            let run = await ToolRun([verb, shop, target, "--replace"] + (verb == "import" ? ["--kind", "sqlite"] : []))
+            #expect(run.isRefused(1, naming: "new.sqlite", "has it open"), "\(run)")
+        }
+        #expect(try folder.bytes("new.sqlite") == before)
+        try await reader.close()
+        #expect(await ToolRun("export", shop, target, "--replace").status == 0)
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains("partial") }
+        #expect(left == [])
     }
 
     @Test func `options for data of other programs are refused where they have no effect`() async throws {

@@ -34,7 +34,7 @@ enum SQLiteCopy {
 
     /// Renames the copy to its target. Replaces a file of that name only while no connection has it open, and removes that file's log, which
     /// SQLite would apply to the new file. If there is no such file, no process creates one meanwhile.
-    /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open.
+    /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open, `.readOnly` if this user may not write it.
     static func name(_ partial: PartialFile) throws {
         do {
             if !FileManager.default.fileExists(atPath: partial.target),
@@ -42,11 +42,19 @@ enum SQLiteCopy {
             {
                 return
             }
+            guard FileSystem.allows(partial.target, .write) else { throw unknownUse(partial.target) }
             try SQLiteConnection(path: partial.target, role: .writer).withoutLog { _ in try removeLogAndName(partial) }
         } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
             // SQLite cannot open the file to replace, so no connection has it open.
             try removeLogAndName(partial)
         }
+    }
+
+    private static func unknownUse(_ path: String) -> StoreError {
+        StoreError(
+            .readOnly,
+            "cannot replace \(path): this user may not write to the file, so it is not known whether another process has it open. "
+                + "Grant that permission, or remove the file")
     }
 
     private static func removeLogAndName(_ partial: PartialFile) throws {
@@ -74,4 +82,14 @@ enum SQLiteCopy {
         try copy.setMeta(SQLiteLineage.copyMark, UUID().uuidString)
         return Generation(bitPattern: generation)
     }
+}
+
+extension PartialFile {
+    /// Gives a complete SQLite database its name, as ``finish()`` does for other files.
+    ///
+    /// Readers of a database that is replaced leave an empty log beside it. The log is removed, because SQLite would use it for the new
+    /// file too. Waits for up to a second for connections that are about to close.
+    /// - Throws: `StoreError` `.inUseElsewhere` while a connection of this or another process has the file to replace open, `.readOnly` if
+    ///   this user may not write it. Else as ``finish()``.
+    public func finishDatabase() throws { try SQLiteCopy.name(self) }
 }

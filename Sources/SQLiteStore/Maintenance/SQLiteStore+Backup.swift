@@ -12,13 +12,6 @@ extension SQLiteStore {
         guard target != path else {
             throw StoreError(.cannotOpen, "cannot back up \(path) to itself: the store is open. Choose another name")
         }
-        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: target + suffix) {
-            // SQLite would apply it to the new file.
-            throw StoreError(
-                .cannotOpen,
-                "cannot write \(target): \(target)\(suffix) exists, so that file is open or was not closed. "
-                    + "Close it, or choose another name")
-        }
         let partial = try PartialFile(for: url, existing: existing, like: path)
         defer { partial.discard() }
         let generation = try SQLiteCopy.make(from: pool.separate(), to: partial, cancellation)

@@ -22,7 +22,7 @@ struct StoreSink {
     ///   - source: The objects.
     ///   - file: The file or folder of the source, which the new store must not replace.
     func fill(from source: any ObjectSource, in file: String) async throws -> TransferSummary {
-        try checkTarget(differsFrom: file)
+        try InputFiles.refuseToReplace(file, by: path)
         let partial = try PartialFile(for: URL(fileURLWithPath: path, isDirectory: false), existing: existing)
         do {
             let url = URL(fileURLWithPath: partial.path, isDirectory: false)
@@ -41,24 +41,13 @@ struct StoreSink {
                 throw error
             }
             try await container.close()
-            try partial.finish()
+            if kind == .sqlite { try partial.finishDatabase() } else { try partial.finish() }
             // The lock file of the temporary name.
             partial.discard()
             return summary
         } catch {
             partial.discard()
             throw error
-        }
-    }
-
-    /// Throws if the new file would replace its own source, or if SQLite would apply the log of another file to it.
-    private func checkTarget(differsFrom source: String) throws {
-        try InputFiles.refuseToReplace(source, by: path)
-        let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: file + suffix) {
-            throw ToolError.wrongInput(
-                "cannot write \(path): \(file)\(suffix) exists, so that file is open or was not closed. Close it, or choose another name"
-            )
         }
     }
 }
