@@ -34,6 +34,8 @@ package struct NewFile: ~Copyable {
             }
             return
         }
+        // A device or pipe has no bytes either.
+        try PartialFile.checkReplaceable(target)
         let new = try NewFile(target, start)
         guard !StoreFile.isFilled(target) else { return new.discard() }
         do {

@@ -30,8 +30,8 @@ public struct PartialFile: Sendable {
     ///   - url: The name that the file gets when it is complete.
     ///   - existing: Whether a file of that name is replaced.
     ///   - source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
-    /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced,
-    ///   if the name is that of another store's log or lock file or if there is a filled log beside it. `.inputOutput`.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced, or is not a regular file;
+    ///   also if the name is that of another store's log or lock file, or if there is a filled log beside it. `.inputOutput`.
     public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
         // A link of that name counts as an existing file. A replacement replaces the file that the link leads to.
         try Self.checkFree(url.path, existing)
@@ -50,6 +50,7 @@ public struct PartialFile: Sendable {
     }
 
     private init(_ target: String, existing: ExistingFile, purpose: Purpose, like source: String?) throws {
+        try Self.checkReplaceable(target)
         self.target = target
         self.existing = existing
         self.purpose = purpose
@@ -78,6 +79,12 @@ public struct PartialFile: Sendable {
 
     private static func isThere(_ target: String) -> StoreError {
         StoreError(.cannotOpen, "\(target) already exists. Choose another name, or remove or replace the file")
+    }
+
+    /// Refuses to replace a folder, a device or a pipe. A missing file is accepted.
+    package static func checkReplaceable(_ target: String) throws {
+        guard let status = try? FileStatus(target), !status.isRegularFile else { return }
+        throw StoreError(.cannotOpen, "\(target) cannot be replaced: it is a folder, or not a regular file. Choose another name")
     }
 
     /// Refuses the name of a file that belongs to another store, and a name with a log beside it.
@@ -122,8 +129,9 @@ public struct PartialFile: Sendable {
     }
 
     /// Renames a file that is on disk, and syncs the new name to disk.
-    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists and must not be replaced.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists and must not be replaced, or is not a regular file.
     package static func name(_ path: String, _ target: String, existing: ExistingFile) throws {
+        if existing == .replace { try checkReplaceable(target) }
         switch existing {
         case .replace: try rename(path, target)
         case .refuse:

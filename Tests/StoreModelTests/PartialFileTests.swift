@@ -33,6 +33,35 @@ import Testing
         }
     }
 
+    enum Special: CaseIterable { case pipe, folder, linkToPipe }
+
+    /// Catches: an export as the superuser to `/dev/null`, which would replace the device.
+    @Test(arguments: Special.allCases) func `a new file replaces regular files only`(_ special: Special) throws {
+        let target = url("target").path
+        switch special {
+        case .pipe: try #require(mkfifo(target, 0o600) == 0)
+        case .folder: try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+        case .linkToPipe:
+            try #require(mkfifo(url("pipe").path, 0o600) == 0)
+            try FileManager.default.createSymbolicLink(atPath: target, withDestinationPath: url("pipe").path)
+        }
+        let before = try names()
+        #expect(isRefused({ try make("target") }, naming: "not a regular file", "another name"))
+        #expect(try names() == before)
+        var status = stat()
+        try #require(stat(target, &status) == 0)
+        #expect(status.st_mode & S_IFMT == (special == .folder ? S_IFDIR : S_IFIFO))
+    }
+
+    /// Catches: a file that becomes another one while the new file is written.
+    @Test func `a new file does not replace a pipe that was created meanwhile`() throws {
+        let partial = try PartialFile(for: url("target"), existing: .replace)
+        defer { partial.discard() }
+        try #require(mkfifo(url("target").path, 0o600) == 0)
+        #expect(isRefused({ try partial.finish() }, naming: "not a regular file"))
+        #expect(try FileManager.default.attributesOfItem(atPath: url("target").path)[.type] as? FileAttributeType != .typeRegular)
+    }
+
     static let companions = ["-wal", "-shm", "-journal", "-lock", "-signal"]
 
     /// Catches: an export over the log of another store, which loses the saves in it.

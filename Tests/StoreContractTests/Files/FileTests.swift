@@ -181,6 +181,15 @@ enum FileKind: String, CaseIterable, Sendable {
         #expect(code { _ = try store.watch {} } == .cannotOpen)
     }
 
+    /// Catches: a device, which has no bytes, that is taken for an empty file and replaced.
+    @Test(arguments: FileKind.allCases) func `a store is not created in place of a pipe`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        try #require(mkfifo(path(folder), 0o600) == 0)
+        #expect(code { _ = try kind.open(path(folder)) } == .cannotOpen)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store"])
+        #expect(try FileManager.default.attributesOfItem(atPath: path(folder))[.type] as? FileAttributeType != .typeRegular)
+    }
+
     // MARK: Modes
 
     @Test(arguments: FileKind.allCases)
