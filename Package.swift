@@ -102,7 +102,9 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], packageAccess: false),
         // The program `strata`. Its module is named otherwise than the product: `strata` and `Strata` would be one file name on macOS.
-        .executableTarget(name: "strata-tool", dependencies: ["StrataTool"], packageAccess: false),
+        .executableTarget(
+            name: "strata-tool", dependencies: ["StrataTool", .product(name: "Logging", package: "swift-log")],
+            packageAccess: false),
 
         // Tests: one target per module, then the suites that cross modules.
         .target(

@@ -14,7 +14,7 @@ package final class FileWatcher: Sendable {
     /// - Parameters:
     ///   - path: The path of the file, which need not exist.
     ///   - event: The kind of change to report.
-    ///   - restore: A closure that recreates the file after it was removed.
+    ///   - restore: A closure that recreates the file after it was removed. It is not called after the watch has ended.
     ///   - body: The closure to call, on a background queue.
     /// - Throws: An error of the system, also if it has no watch left, or if neither the file nor its folder may be read.
     package init(
@@ -72,6 +72,8 @@ private final class WatchedFile: FileListener {
     private let body: @Sendable () -> Void
     private let queue = DispatchQueue(label: "strata.signal")
     private let state = Mutex(State())
+    /// Held while the file is recreated, so that it is not recreated after the end of the watch.
+    private let restoring = Mutex(())
 
     /// The seconds until the next attempt while neither the file nor its folder can be watched.
     private static let pause = 1
@@ -124,9 +126,11 @@ private final class WatchedFile: FileListener {
     }
 
     func end() {
-        state.withLock { state in
-            state.hasEnded = true
-            endWatch(&state)
+        restoring.withLock { _ in
+            state.withLock { state in
+                state.hasEnded = true
+                endWatch(&state)
+            }
         }
     }
 
@@ -168,10 +172,13 @@ private final class WatchedFile: FileListener {
 
     /// Recreates the file if necessary, and watches it or its folder. Returns whether the file is watched.
     private func findAgain() -> Bool {
-        try? restore()
-        do throws(SystemError) { return try begin() } catch {
-            queue.asyncAfter(deadline: .now() + .seconds(Self.pause)) { [weak self] in self?.handle() }
-            return false
+        restoring.withLock { _ in
+            guard state.withLock({ !$0.hasEnded }) else { return false }
+            try? restore()
+            do throws(SystemError) { return try begin() } catch {
+                queue.asyncAfter(deadline: .now() + .seconds(Self.pause)) { [weak self] in self?.handle() }
+                return false
+            }
         }
     }
 }

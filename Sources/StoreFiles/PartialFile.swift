@@ -162,8 +162,9 @@ public struct PartialFile: Sendable {
         try sync(folder.isEmpty ? "." : folder, for: url.path)
     }
 
-    /// Removes the temporary file and its companions. Does nothing after ``finish()``.
+    /// Removes the temporary file and its companions. After ``finish()``, removes companions that are left.
     public func discard() {
+        // The file first: a store that is still open recreates no companion without it.
         for suffix in ["", "-lock", "-wal", "-shm", "-journal", "-signal"] { try? FileSystem.remove(path + suffix) }
     }
 

@@ -100,6 +100,7 @@ package enum StoreFile {
     /// Opens a small file beside a store's file for reading and writing. If it is missing, creates it with the mode and owner
     /// of the store's file. Never follows a link.
     /// - Returns: The file, which the caller closes.
+    /// - Throws: `StoreError` `.fileReplaced` if both files are missing: beside a store that was removed, the small file would stay.
     package static func openBeside(_ path: String, of file: String) throws -> OpenFile {
         for _ in 0..<16 {
             do throws(SystemError) {
@@ -119,6 +120,7 @@ package enum StoreFile {
 
     /// Creates such a file. Returns nil if there is a file of that name.
     private static func makeBeside(_ path: String, of file: String) throws -> OpenFile? {
+        guard identity(file) != nil else { throw StoreError.fileReplaced(file, isGone: true) }
         let made: OpenFile
         do throws(SystemError) {
             made = try OpenFile(path, access: .readAndWrite, options: [.create, .exclusive, .noFollow])

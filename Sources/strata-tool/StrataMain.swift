@@ -1,10 +1,16 @@
 import Foundation
+import Logging
 import StrataTool
 
 /// The program `strata`.
 @main
 enum StrataMain {
+    /// The verbs that go on after a failure, which is logged. Others end and print it.
+    private static let goingOn: Set<String> = ["history", "shell", "studio", "watch"]
+
     static func main() async {
-        exit(await StrataProgram.run(Array(CommandLine.arguments.dropFirst()), console: .standard))
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if !goingOn.contains(arguments.first ?? "") { LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() } }
+        exit(await StrataProgram.run(arguments, console: .standard))
     }
 }

@@ -34,7 +34,7 @@ enum LayerTable {
                 "StrataStudio",
             ],
             outside: ["ArgumentParser"]),
-        Module(name: "strata-tool", below: ["StrataTool"]),
+        Module(name: "strata-tool", below: ["StrataTool"], outside: ["Logging"]),
         Module(
             name: "StrataMacros", below: [],
             outside: [

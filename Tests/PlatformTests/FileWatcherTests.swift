@@ -167,5 +167,24 @@
             try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
             withExtendedLifetime(watcher) {}
         }
+
+        /// Catches: a file that comes back after its owner has ended the watch and removed the file.
+        @Test func `S161: a file is not recreated after the end of its watch`() async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let file = folder.url.appendingPathComponent("file")
+            for _ in 0..<50 {
+                try Data([0]).write(to: file)
+                var watcher: FileWatcher? = try FileWatcher(
+                    path: file.path, for: .writes,
+                    restore: { [path = file.path] in _ = FileManager.default.createFile(atPath: path, contents: nil) }, {})
+                _ = watcher
+                try FileManager.default.removeItem(at: file)
+                watcher = nil
+                try? FileManager.default.removeItem(at: file)
+                try await Task.sleep(for: .milliseconds(2))
+                #expect(!FileManager.default.fileExists(atPath: file.path))
+            }
+        }
     }
 #endif

@@ -18,6 +18,8 @@ import Testing
         defer { withExtendedLifetime(temporary) {} }
         let file = folder.appendingPathComponent("store").path
         let signal = URL(fileURLWithPath: file + "-signal")
+        // A signal is created beside an existing file only.
+        try Data([0]).write(to: URL(fileURLWithPath: file))
         // One signal object each, as in two processes.
         let (sender, receiver) = (SaveSignal(besideFile: file), SaveSignal(besideFile: file))
         let heard = Mutex(0)
@@ -71,6 +73,24 @@ import Testing
             try await until("the removal is noticed") { heard.withLock { $0 } > before }
             #expect(!FileManager.default.fileExists(atPath: signal))
         }
+        withExtendedLifetime(watch) {}
+    }
+
+    /// Catches: a signal file that stays when a store is removed while it is open.
+    @Test func `no signal file is created beside a store that was removed`() async throws {
+        let temporary = try TemporaryFolder()
+        defer { withExtendedLifetime(temporary) {} }
+        let file = temporary.url.appendingPathComponent("store").path
+        try Data([0]).write(to: URL(fileURLWithPath: file))
+        let signal = SaveSignal(besideFile: file)
+        let heard = Mutex(0)
+        let watch = try signal.watch { heard.withLock { $0 += 1 } }
+        for name in [file, file + "-signal"] { try FileManager.default.removeItem(atPath: name) }
+        try await until("the removal is noticed") { heard.withLock { $0 } > 0 }
+        signal.send(1)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: temporary.url.path) == [])
+        let error = #expect(throws: StoreError.self) { _ = try signal.watch {} }
+        #expect(error?.code == .fileReplaced)
         withExtendedLifetime(watch) {}
     }
 }

@@ -24,29 +24,36 @@ struct StoreSink {
     func fill(from source: any ObjectSource, in file: String) async throws -> TransferSummary {
         try InputFiles.refuseToReplace(file, by: path)
         let partial = try PartialFile(for: URL(fileURLWithPath: path, isDirectory: false), existing: existing)
+        // The temporary name with its lock and signal.
+        defer { partial.discard() }
         do {
-            let url = URL(fileURLWithPath: partial.path, isDirectory: false)
-            let store: StoreDescription = kind == .lmdb ? .lmdb(url) : .sqlite(url)
-            // Without inverses. Those of the source's model are properties of classes and change nothing in the file.
-            let model = try Model(stored: source.model.storeSchema)
-            let container = try await PersistentContainer(model: model, store: store)
+            let summary = try await fill(partial, from: source, in: file)
+            if kind == .sqlite { try partial.finishDatabase() } else { try partial.finish() }
+            return summary
+        } catch let error as StoreError {
+            // The temporary name says nothing to the user.
+            throw StoreError(error.code, error.message.replacing(partial.path, with: partial.target))
+        }
+    }
+
+    private func fill(_ partial: PartialFile, from source: any ObjectSource, in file: String) async throws -> TransferSummary {
+        let url = URL(fileURLWithPath: partial.path, isDirectory: false)
+        let store: StoreDescription = kind == .lmdb ? .lmdb(url) : .sqlite(url)
+        // Without inverses. Those of the source's model are properties of classes and change nothing in the file.
+        let model = try Model(stored: source.model.storeSchema)
+        let container = try await PersistentContainer(model: model, store: store)
+        do {
+            var filling = StoreFilling(container)
             let summary: TransferSummary
-            do {
-                var filling = StoreFilling(container)
-                do { summary = try await filling.run(source, batch: Self.batch) } catch let error as SaveError {
-                    throw filling.refusal(error, of: file)
-                }
-            } catch {
-                try? await container.close()
-                throw error
+            do { summary = try await filling.run(source, batch: Self.batch) } catch let error as SaveError {
+                throw filling.refusal(error, of: file)
             }
             try await container.close()
-            if kind == .sqlite { try partial.finishDatabase() } else { try partial.finish() }
-            // The lock file of the temporary name.
-            partial.discard()
             return summary
         } catch {
+            // Removed first, because a container whose deferred saves cannot be written is not closed. Without its file, they are given up.
             partial.discard()
+            try? await container.close()
             throw error
         }
     }
