@@ -18,7 +18,11 @@ extension PersistentStoreCoordinator {
 
 /// A store in memory that fails when a test requests it, and counts its calls.
 final class FaultyStore: ObjectStore {
-    enum Call: Hashable, CaseIterable { case snapshot, write, apply, commit, claim, history }
+    enum Call: Hashable, CaseIterable {
+        case snapshot, write, apply, commit, claim, history
+        /// The question whether the store can be written, which no error answers.
+        case isReadOnly
+    }
 
     private struct State {
         var counts: [Call: Int] = [:]
@@ -93,6 +97,11 @@ final class FaultyStore: ObjectStore {
     }
 
     // MARK: ObjectStore
+
+    var isReadOnly: Bool {
+        try? note(.isReadOnly)
+        return false
+    }
 
     func snapshot() throws -> any StoreSnapshot {
         try note(.snapshot)

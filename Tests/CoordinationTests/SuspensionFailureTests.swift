@@ -1,3 +1,5 @@
+import Dispatch
+import Platform
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -55,5 +57,143 @@ import Testing
         withExtendedLifetime(shown) {}
         await coordinator.writer.resume()
         #expect(try await coordinator.titles().sorted() == ["a", "b", "c"])
+    }
+
+    // MARK: Saves that a suspension overtakes
+
+    /// A writer with one saved track, and a gate in front of the next save.
+    private struct Overtaken {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let clock = SteppedClock()
+        let coordinator: PersistentStoreCoordinator
+        let context: BackgroundContext
+        let track: ObjectID
+
+        init() async throws {
+            coordinator = try PersistentStoreCoordinator.music(store, clock)
+            context = coordinator.newBackgroundContext()
+            track = try await context.perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        }
+
+        var writer: StoreWriter { coordinator.writer }
+
+        /// Whether no other process can commit before saves of this one.
+        var holdsBack: Bool { store.heldClaims == 1 }
+
+        /// Saves the plays of the track as another process does.
+        func saveElsewhere(plays: Int64) throws {
+            let entity = try #require(Music.model.entity(named: "Track"))
+            let layer = Layer(schema: Music.model.storeSchema)
+            let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
+            row[Music.column("Track", "plays")] = .int(plays)
+            layer.put(row, entity: entity.number, key: track.key)
+            try store.saveElsewhere(layer)
+        }
+
+        func storedPlays() throws -> Value? {
+            try store.snapshot().value(track.entity, key: track.key, column: Music.column("Track", "plays"))
+        }
+    }
+
+    /// Catches: a save that is accepted after the suspension has written the others. The claim is released below it, and it overwrites what
+    /// another process saves during the suspension.
+    @Test func `S167: a synchronous save that a suspension overtakes throws, and is a conflict afterwards`() async throws {
+        let overtaken = try await Overtaken()
+        let (writer, id) = (overtaken.writer, overtaken.track)
+        let isClosed = Flag()
+        let code = try await overtaken.context.perform { context -> StoreError.Code? in
+            let token = context.observe { notice in
+                guard notice.kind == .willSave else { return }
+                Task.detached {
+                    await writer.suspension.close()
+                    try await writer.finishSaves()
+                    isClosed.set()
+                }
+                #expect(isClosed.wait(atMost: .seconds(600)))
+            }
+            defer { token.cancel() }
+            try context.existingObject(with: id)["plays"] = .int(1)
+            do { try context.saveNow(.deferred(within: .seconds(600))) } catch { return (error as? StoreError)?.code }
+            return nil
+        }
+        #expect(code == .suspended)
+        try await writer.suspendReads(within: .seconds(60))
+        #expect(writer.state.pendingSaves == 0 && !overtaken.holdsBack)
+        try overtaken.saveElsewhere(plays: 7)
+        await writer.resume()
+        await #expect(throws: SaveError.self) { try await overtaken.context.save() }
+        try await overtaken.coordinator.flush()
+        #expect(try overtaken.storedPlays() == .int(7))
+    }
+
+    /// Catches: a batch that is accepted after the suspension has written the saves.
+    @Test func `S167: a suspension waits for a synchronous batch that has begun, and writes it`() async throws {
+        let overtaken = try await Overtaken()
+        let (writer, coordinator) = (overtaken.writer, overtaken.coordinator)
+        let (hasBegun, mayEnd) = (Flag(), Flag())
+        overtaken.store.fail { call, _ in
+            if call == .isReadOnly, !hasBegun.wait(atMost: .zero) {
+                hasBegun.set()
+                #expect(mayEnd.wait(atMost: .seconds(600)))
+            }
+            return nil
+        }
+        async let batch = DispatchQueue.blocking {
+            var options = BatchOptions()
+            options.durability = .deferred(within: .seconds(600))
+            return try coordinator.batchDeleteNow(EntityFetchRequest("Track"), options: options)
+        }
+        try await until("the batch has begun") { hasBegun.wait(atMost: .zero) }
+        let suspending = Task {
+            await writer.suspension.close()
+            try await writer.finishSaves()
+            try await writer.suspendReads(within: .seconds(60))
+        }
+        try await until("saves wait") { writer.suspension.isClosed }
+        #expect(!writer.suspension.isSuspended)
+        mayEnd.set()
+        _ = try await batch
+        try await suspending.value
+        #expect(writer.state.pendingSaves == 0 && !overtaken.holdsBack)
+        #expect(try overtaken.store.snapshot().count(Music.query("Track")) == 0)
+        await writer.resume()
+    }
+
+    /// Catches: a suspension that goes on after the container was resumed, and releases the claim below saves that have passed since.
+    @Test func `S167: resuming a container that is being suspended takes effect after the suspension`() async throws {
+        let overtaken = try await Overtaken()
+        let store = overtaken.store
+        let container = try await PersistentContainer(
+            model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
+        let writer = overtaken.writer
+        let (hasBegun, mayEnd) = (Flag(), Flag())
+        async let overtakenSave: StoreError.Code? = DispatchQueue.blocking {
+            let context = container.makeConfinedContext()
+            let token = context.observe { notice in
+                guard notice.kind == .willSave else { return }
+                hasBegun.set()
+                #expect(mayEnd.wait(atMost: .seconds(600)))
+            }
+            defer { token.cancel() }
+            context.makeTrack("confined")
+            do { try context.saveNow(.deferred(within: .seconds(600))) } catch { return (error as? StoreError)?.code }
+            return nil
+        }
+        try await until("a save runs") { hasBegun.wait(atMost: .zero) }
+        let suspending = Task { try await container.suspend(within: .seconds(600)) }
+        try await until("saves wait") { writer.suspension.isClosed }
+        let other = container.newBatchOperationContext()
+        let saving = Task { try await other.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack("b") } }
+        let resuming = Task { await container.resume() }
+        // Enough for the resumption to end the suspension, if it did not wait.
+        for _ in 0..<1000 { await Task.yield() }
+        mayEnd.set()
+        #expect(try await overtakenSave == .suspended)
+        try await suspending.value
+        await resuming.value
+        try await saving.value
+        #expect(!writer.suspension.isClosed && writer.state.pendingSaves == 1 && overtaken.holdsBack)
+        #expect(await overtaken.context.perform { $0.phase.suspended == nil })
+        try await container.close()
     }
 }

@@ -24,6 +24,8 @@ extension PersistentContainer {
 
     /// - Parameter patience: The time to wait for requests and saves of contexts without an executor.
     package func suspend(within patience: Duration) async throws {
+        await beginTurn()
+        defer { endTurn() }
         try coordinator.checkOpen()
         for writer in writers { await writer.suspension.close() }
         do {
@@ -32,7 +34,7 @@ extension PersistentContainer {
             for writer in writers { try await writer.suspendReads(within: patience) }
             for writer in writers { try await writer.closeFile() }
         } catch {
-            await resume()
+            for writer in writers { await writer.resume() }
             throw error
         }
     }
@@ -43,9 +45,21 @@ extension PersistentContainer {
     /// a context that does not merge automatically, an object that has unsaved changes and was saved by another process is a conflict of
     /// the next save, as it would have been without the suspension. A context that read an older state reads the newest afterwards.
     ///
-    /// Does nothing if the container is not suspended. If the file was replaced or cannot be read, the next request throws the error.
+    /// Waits for a suspension that has begun. Does nothing if the container is not suspended. If the file was replaced or cannot be read,
+    /// the next request throws the error.
     public func resume() async {
+        await beginTurn()
+        defer { endTurn() }
         for writer in writers { await writer.resume() }
+    }
+
+    /// Waits until the store is not being suspended or resumed, by this container or another one on the same store.
+    private func beginTurn() async {
+        for writer in writers { await writer.suspension.beginTurn() }
+    }
+
+    private func endTurn() {
+        for writer in writers { writer.suspension.endTurn() }
     }
 
     /// The writers of the container's coordinators, each once.

@@ -12,16 +12,20 @@ extension ManagedObjectContext {
     /// A child of a context with the same executor saves to its parent.
     ///
     /// - Throws: ``SaveError`` or the store's error, as `save` does. `StoreError` `.unsupported` during another save of the context, and in
-    ///   a child whose parent has another executor. Then the context and the store are unchanged.
+    ///   a child whose parent has another executor. `StoreError` `.suspended` while the store is suspended, also if a suspension begins
+    ///   before the changes are handed to the writer. Then the context and the store are unchanged.
     package func saveNow(_ durability: Durability = .deferred) throws {
         checkIsolation()
-        // The context does not move to the newest state, because the check compares with the state that the program has seen.
-        if !phase.isMoving, let confinement = place.confinement {
-            confinement.runJobs(in: self)
-            resumeConfined(confinement)
+        let confinement = phase.isMoving ? nil : place.confinement
+        confinement?.runJobs(in: self)
+        // This is decided again when the save is handed over, after hooks and validation.
+        if isRoot, setup.writer.suspension.isClosed { throw StoreError.suspended(setup.writer.store.name) }
+        try using {
+            // Within the use, so that no suspension comes between. The context does not move to the newest state, because the check
+            // compares with the state that the program has seen.
+            if let confinement { resumeConfined(confinement) }
+            try saveInTurnNow(durability)
         }
-        if isRoot { try setup.writer.suspension.checkOpen(setup.writer.store) }
-        try using { try saveInTurnNow(durability) }
     }
 
     private func saveInTurnNow(_ durability: Durability) throws {
@@ -35,12 +39,12 @@ extension ManagedObjectContext {
         guard isRoot else { return try saveToParentNow() }
         guard try moving(prepareSave) else { return }
         try setup.coordinator.checkOpen()
-        var request = saveRequest(layerStack.sealed, durability)
-        request.trace = trace(of: request)
-        let outcome =
-            if let route = layerStack.baseState.route { try route.write(request, origin: number, to: setup.writer) } else {
-                try occupied { try setup.writer.submitAndWait(request, origin: number) }
-            }
+        let outcome = try setup.writer.suspension.whileOpen(setup.writer.store) {
+            var request = saveRequest(layerStack.sealed, durability)
+            request.trace = trace(of: request)
+            if let route = layerStack.baseState.route { return try route.write(request, origin: number, to: setup.writer) }
+            return try occupied { try setup.writer.submitAndWait(request, origin: number) }
+        }
         moving { _ = didWrite(outcome) }
     }
 

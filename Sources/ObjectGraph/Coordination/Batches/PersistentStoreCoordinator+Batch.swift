@@ -132,10 +132,11 @@ extension PersistentStoreCoordinator {
 
     private func batchDeleteNow(_ query: StoreQuery, _ options: BatchOptions) throws -> BatchResult {
         try checkOpen()
-        try writer.suspension.checkOpen(store)
-        var result = BatchResult(entity: query.entity, store: store.identity)
-        result.add(try writer.submitAndWait(request(options, deletions(query)), origin: .max).changes)
-        return result
+        return try writer.suspension.whileOpen(store) {
+            var result = BatchResult(entity: query.entity, store: store.identity)
+            result.add(try writer.submitAndWait(request(options, deletions(query)), origin: .max).changes)
+            return result
+        }
     }
 
     /// Returns a closure that makes the layer of a batch deletion. The check of every save follows the delete rules.

@@ -12,6 +12,10 @@ final class SaveSuspension: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
         /// The calls that wait for the end of the running saves.
         var closing: [CheckedContinuation<Void, Never>] = []
+        /// Whether the store is being suspended, resumed or closed.
+        var isInTurn = false
+        /// The calls that wait to suspend, resume or close it.
+        var turns = FirstInFirstOut<CheckedContinuation<Void, Never>>()
     }
 
     private let state = Mutex(State())
@@ -83,8 +87,35 @@ final class SaveSuspension: Sendable {
         for save in waiting { save.resume() }
     }
 
-    /// - Throws: `StoreError` `.suspended`, for saves that cannot wait.
-    func checkOpen(_ store: any ObjectStore) throws {
-        if isClosed { throw StoreError.suspended(store.name) }
+    /// Runs `body`, which hands a save to the writer. For saves that cannot wait. A suspension that begins meanwhile waits for its end.
+    ///
+    /// - Throws: `StoreError` `.suspended` while the store is suspended, or about to be.
+    func whileOpen<R>(_ store: any ObjectStore, _ body: () throws -> R) throws -> R {
+        guard enterIfOpen() else { throw StoreError.suspended(store.name) }
+        defer { leave() }
+        return try body()
+    }
+
+    // MARK: Turns
+
+    /// Begins to suspend, resume or close the store, which the caller ends with ``endTurn()``. Waits for the turns that have begun before.
+    func beginTurn() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.isInTurn { state.turns.append(continuation) }
+                defer { state.isInTurn = true }
+                return !state.isInTurn
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func endTurn() {
+        let next = state.withLock { state in
+            let next = state.turns.popFirst()
+            state.isInTurn = next != nil
+            return next
+        }
+        next?.resume()
     }
 }
