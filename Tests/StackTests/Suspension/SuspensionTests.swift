@@ -189,6 +189,60 @@ import Testing
         try await container.close()
     }
 
+    /// Makes an increment without an executor, which is not saved.
+    private static func increment(_ confined: Carrier, _ id: ObjectID) async throws {
+        try await confined.onThread { context in
+            let track = try context.existingObject(with: id)
+            if case .int(let plays) = track["plays"] { track["plays"] = .int(plays + 1) }
+        }
+    }
+
+    private static func expectConflict(of confined: Carrier, _ id: ObjectID) async throws {
+        do {
+            try await confined.onThread { try $0.saveNow() }
+            Issue.record("the value of another context was lost")
+        } catch SaveError.conflicts(let conflicts) {
+            #expect(conflicts.map(\.objectID) == [id])
+        }
+    }
+
+    /// Catches: a context without an executor that takes the state of the suspension for the state that it has read.
+    @Test(arguments: StoreKind.allCases)
+    func `S100: an unsaved change of an object that was saved before the suspension stays a conflict`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.newBatchOperationContext()
+        let id = try await context.perform(andSave: .durable) { $0.makeTrack("a", plays: 1).objectID }
+        let confined = Carrier(container)
+        try await Self.increment(confined, id)
+        try await context.perform(andSave: .durable) { try $0.existingObject(with: id)["plays"] = .int(7) }
+        try await container.suspend()
+        try await container.suspend()
+        await container.resume()
+        try await Self.expectConflict(of: confined, id)
+        try await container.close()
+    }
+
+    /// Catches: the same, after a property was read during the suspension.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S100: reading a property while the store is suspended settles no conflict`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let id = try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+            context.makeTrack("a", plays: 1).objectID
+        }
+        let confined = Carrier(container)
+        try await Self.increment(confined, id)
+        try await container.suspend()
+        await Self.elsewhere(bed, "a", plays: 10)
+        _ = try await confined.onThread { context in context.registeredObjects.map { $0["rating"] } }
+        await container.resume()
+        try await Self.expectConflict(of: confined, id)
+        try await container.close()
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite], [true, false])
     func `S103: a policy decides by property about an object that was saved elsewhere meanwhile`(
         _ kind: StoreKind, _ storeWins: Bool

@@ -103,10 +103,15 @@ private protocol Revocable: AnyObject, Sendable {
 private final class Reading<Target: Sendable>: Revocable, @unchecked Sendable {
     // `@unchecked Sendable` is safe because the reference is read only within a use, and changed only while there is none.
     var target: Target?
+    /// The generation of the snapshot that was read until the first suspension; nil before, and of a page.
+    private(set) var generationBefore: Generation?
 
     init(_ target: Target) { self.target = target }
 
-    func replace(_ base: (any StoreSnapshot)?) { target = base as? Target }
+    func replace(_ base: (any StoreSnapshot)?) {
+        if generationBefore == nil { generationBefore = (target as? any StoreSnapshot)?.generation }
+        target = base as? Target
+    }
 }
 
 /// The snapshot that a confined context reads. After its uses were closed, it contains no objects, and requests throw.
@@ -141,6 +146,8 @@ final class RevocableSnapshot: StoreSnapshot {
     }
 
     var generation: Generation { read(\.generation) }
+    /// The generation that the context has read before it can have noticed a suspension.
+    var generationBefore: Generation { read { reading.generationBefore ?? $0.generation } }
     var isFixed: Bool { read(\.isFixed) }
     var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
 
@@ -220,6 +227,9 @@ private final class RevocablePage: StorePage {
 extension StoreState {
     /// The snapshot of the store below the deferred saves, which a confined context reads through a ``RevocableSnapshot``.
     var storeBase: any StoreSnapshot { (base as? RevocableSnapshot)?.base ?? base }
+
+    /// The newest save in the snapshot that the context has read. During a suspension ``storeBase`` may contain newer ones.
+    var generationOfBase: Generation { (base as? RevocableSnapshot)?.generationBefore ?? base.generation }
 }
 
 extension ManagedObjectContext {

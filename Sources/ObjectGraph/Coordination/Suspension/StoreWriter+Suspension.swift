@@ -97,7 +97,7 @@ extension StoreWriter {
     /// The newest save in the file that a state contains; nil if that is forgotten.
     func committed(in state: StoreState) -> Generation? {
         // A snapshot that was acquired later may contain more saves than the state is known to contain.
-        if state.pendingSaves == 0 { return max(state.committed, state.storeBase.generation) }
+        if state.pendingSaves == 0 { return max(state.committed, state.generationOfBase) }
         return shared.withLock { $0.numbers.generation(of: state.sequence) }
     }
 }
