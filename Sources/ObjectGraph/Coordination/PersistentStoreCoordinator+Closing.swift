@@ -76,6 +76,11 @@ extension StoreWriter {
     ///
     /// - Precondition: Every coordinator has left the writer.
     func close() async throws {
+        // A suspension that is running would close the file again.
+        await suspension.beginTurn()
+        defer { suspension.endTurn() }
+        // Building indexes may wait for a resumption that does not come. It ends with an error now.
+        resumeMigration()
         let endings = try await onQueue { writer in
             writer.finishFlush()
             writer.claim.release()

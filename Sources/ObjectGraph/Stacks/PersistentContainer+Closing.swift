@@ -40,7 +40,7 @@ extension PersistentContainer {
         let open = all.filter { !$0.hasLeft.load(ordering: .acquiring) }
         for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
         // Saves that wait because the store is suspended throw now.
-        for coordinator in open { coordinator.writer.suspension.open() }
+        for coordinator in open { coordinator.writer.suspension.endWaiting(of: coordinator) }
         let lost = try await Self.finishSaves(of: open)
         for coordinator in open { await coordinator.closeContexts() }
         for coordinator in open { try await coordinator.endConfinedReads(within: patience) }

@@ -45,11 +45,13 @@ extension PersistentContainer {
     /// a context that does not merge automatically, an object that has unsaved changes and was saved by another process is a conflict of
     /// the next save, as it would have been without the suspension. A context that read an older state reads the newest afterwards.
     ///
-    /// Waits for a suspension that has begun. Does nothing if the container is not suspended. If the file was replaced or cannot be read,
+    /// Waits for a suspension that has begun. Does nothing if the container is not suspended, or closed. If the file was replaced or cannot be read,
     /// the next request throws the error.
     public func resume() async {
         await beginTurn()
         defer { endTurn() }
+        // Another container on the store may be suspended still.
+        if coordinator.isClosed { return }
         for writer in writers { await writer.resume() }
     }
 

@@ -406,6 +406,35 @@ import Testing
         try await reopened.close()
     }
 
+    /// Catches: a container whose closing lets the saves of another one pass, and opens the file that is suspended.
+    @Test(arguments: [StoreKind.memory, .lmdb])
+    func `S167: closing a container leaves another one suspended`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let (first, second) = (try await bed.container(), try await bed.container())
+        let (context, closing) = (first.newBatchOperationContext(), second.newBatchOperationContext())
+        await context.perform { _ = $0.makeTrack("a") }
+        await closing.perform { _ = $0.makeTrack("b") }
+        try await first.suspend()
+        let saved = Flag()
+        let saving = Task {
+            try await context.save()
+            saved.set()
+        }
+        let refused = Task { try await closing.save() }
+        for _ in 0..<100 { await Task.yield() }
+        try await second.close()
+        let error = await #expect(throws: StoreError.self) { try await refused.value }
+        #expect(error?.code == .closed)
+        // The closed container has nothing to resume.
+        await second.resume()
+        #expect(try Self.used(bed) == [])
+        #expect(!saved.wait(atMost: .zero))
+        await first.resume()
+        try await saving.value
+        #expect(try await context.perform { try $0.trackTitles() } == ["a"])
+        try await first.close()
+    }
+
     /// Catches: work that opens the file again, or that never goes on.
     @Test func `S167: the building of an index waits while the container is suspended, and goes on afterwards`() async throws {
         func model(_ index: IndexKind) throws -> Model {

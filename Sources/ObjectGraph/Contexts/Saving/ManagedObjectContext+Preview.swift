@@ -13,8 +13,8 @@ extension ManagedObjectContext {
     /// The cost is that of the save without waiting for the disk. The executors are not blocked. On LMDB, large values of more than
     /// 16 MiB together are written before the transaction and removed after it.
     nonisolated(nonsending) public func previewSave() async -> SavePreview {
-        checkAccess()
-        await setup.writer.suspension.enter()
+        if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
+        do { try await setup.writer.suspension.enter(for: setup.coordinator) } catch { return SavePreview(failure: error) }
         defer { setup.writer.suspension.leave() }
         checkIsolation()
         await beginSave()

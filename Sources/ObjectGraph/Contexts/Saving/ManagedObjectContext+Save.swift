@@ -34,10 +34,11 @@ extension ManagedObjectContext {
     nonisolated(nonsending) func save<T>(
         _ durability: Durability, through target: SaveTarget?, after body: () throws -> T
     ) async throws -> T {
-        checkAccess()
+        // A save that waits until the store is resumed does not move the context, which would open the file.
+        if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
         // A child's save to its parent does not use the store.
         let usesStore = isRoot || target != nil
-        if usesStore { await setup.writer.suspension.enter() }
+        if usesStore { try await setup.writer.suspension.enter(for: setup.coordinator) }
         defer { if usesStore { setup.writer.suspension.leave() } }
         checkIsolation()
         let uses = try beginUse()

@@ -19,7 +19,7 @@ extension ManagedObjectContext {
         let confinement = phase.isMoving ? nil : place.confinement
         confinement?.runJobs(in: self)
         // This is decided again when the save is handed over, after hooks and validation.
-        if isRoot, setup.writer.suspension.isClosed { throw StoreError.suspended(setup.writer.store.name) }
+        if isRoot, isStoreSuspended { throw StoreError.suspended(setup.writer.store.name) }
         try using {
             // Within the use, so that no suspension comes between. The context does not move to the newest state, because the check
             // compares with the state that the program has seen.

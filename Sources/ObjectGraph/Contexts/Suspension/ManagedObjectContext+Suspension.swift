@@ -12,8 +12,8 @@ extension ManagedObjectContext {
         var hasMoved = false
     }
 
-    /// Whether the store is suspended, or about to be. Asking does not use the context, which would open the file again.
-    package var isStoreSuspended: Bool { setup.writer.suspension.isClosed }
+    /// Whether the store is suspended, or about to be, and not closed. Asking does not use the context, which would open the file again.
+    package var isStoreSuspended: Bool { setup.writer.suspension.isClosed && !setup.coordinator.isClosed }
 
     /// Suspends the context after its running saves, then calls `done`.
     func suspend(then done: @escaping @Sendable () -> Void) {

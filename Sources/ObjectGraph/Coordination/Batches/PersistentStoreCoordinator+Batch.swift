@@ -62,7 +62,7 @@ extension PersistentStoreCoordinator {
     func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
         Task {
             var chunk = chunk
-            await writer.suspension.enter()
+            try await writer.suspension.enter(for: self)
             defer { writer.suspension.leave() }
             // On the writer's queue, because this may wait for the disk.
             chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
@@ -155,7 +155,7 @@ extension PersistentStoreCoordinator {
     private func result(
         _ span: String, entity: Int, options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> BatchResult {
-        await writer.suspension.enter()
+        try await writer.suspension.enter(for: self)
         defer { writer.suspension.leave() }
         var result = BatchResult(entity: entity, store: store.identity)
         result.add(

@@ -25,7 +25,7 @@ extension PersistentStoreCoordinator {
         if store.isReadOnly { throw StoreError.openReadOnly(store.name) }
         guard writer.capabilities.contains(.compaction) else { return CompactionProgress() }
         let writer = writer
-        await writer.suspension.enter()
+        try await writer.suspension.enter(for: self)
         defer { writer.suspension.leave() }
         return try await instruments.span("strata.compact", attributes: [:]) {
             try await store.compact(options) { step in

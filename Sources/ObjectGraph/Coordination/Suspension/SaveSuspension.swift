@@ -8,8 +8,8 @@ final class SaveSuspension: Sendable {
         var isClosed = false
         /// The number of saves that have passed and not ended.
         var running = 0
-        /// The saves that wait until the store is resumed.
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// The saves that wait until the store is resumed, or their coordinator closed.
+        var waiting: [(coordinator: PersistentStoreCoordinator, save: CheckedContinuation<Void, Never>)] = []
         /// The calls that wait for the end of the running saves.
         var closing: [CheckedContinuation<Void, Never>] = []
         /// Whether the store is being suspended, resumed or closed.
@@ -28,15 +28,19 @@ final class SaveSuspension: Sendable {
 
     /// Begins a save, which the caller ends with ``leave()``. If the store is suspended, waits until it is resumed. Saves must not be
     /// nested.
-    nonisolated(nonsending) func enter() async {
-        while true {
-            if enterIfOpen() { return }
+    ///
+    /// - Throws: `StoreError` `.closed` if the coordinator is closed while the store is suspended.
+    nonisolated(nonsending) func enter(for coordinator: PersistentStoreCoordinator) async throws {
+        while !enterIfOpen() {
+            try coordinator.checkOpen()
             await withCheckedContinuation { continuation in
-                let isOpen = state.withLock { state in
-                    if state.isClosed { state.waiting.append(continuation) }
-                    return !state.isClosed
+                let waits = state.withLock { state in
+                    // Closing the coordinator ends the wait of the saves that it finds here.
+                    let waits = state.isClosed && !coordinator.isClosed
+                    if waits { state.waiting.append((coordinator, continuation)) }
+                    return waits
                 }
-                if isOpen { continuation.resume() }
+                if !waits { continuation.resume() }
             }
         }
     }
@@ -84,7 +88,17 @@ final class SaveSuspension: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for save in waiting { save.resume() }
+        for (_, save) in waiting { save.resume() }
+    }
+
+    /// Ends the wait of the saves of a coordinator that was closed. They throw. The store stays suspended, for other coordinators.
+    func endWaiting(of coordinator: PersistentStoreCoordinator) {
+        let ended = state.withLock { state in
+            let ended = state.waiting.filter { $0.coordinator === coordinator }
+            state.waiting.removeAll { $0.coordinator === coordinator }
+            return ended
+        }
+        for (_, save) in ended { save.resume() }
     }
 
     /// Runs `body`, which hands a save to the writer. For saves that cannot wait. A suspension that begins meanwhile waits for its end.
