@@ -159,6 +159,60 @@ import Testing
         #expect(try storedTitles() == ["a", "b"])
     }
 
+    // MARK: Closing and suspending
+
+    /// Leaves out a save at its deadline, for which no caller waits.
+    private func leaveOut(_ title: String) async throws {
+        try await saveLater(title)
+        refuse(title)
+        clock.advance(by: .seconds(600))
+        try await settle()
+        store.refuse(nil)
+        #expect(coordinator.writer.state.pendingSaves == 0)
+    }
+
+    private func container() async throws -> PersistentContainer {
+        try await PersistentContainer(model: Music.model, store: StoreDescription(name: "faulty") { [store] _ in store })
+    }
+
+    /// Catches: a save that was acknowledged, and of whose loss only the log knows.
+    @Test(arguments: [false, true])
+    func `S067: closing a container reports the saves that were left out before`(_ hasSecond: Bool) async throws {
+        let container = try await container()
+        try await leaveOut("first")
+        if hasSecond {
+            try await saveLater("second")
+            refuse("second")
+        }
+        let failures = try await failures { try await container.close() }
+        #expect(failures.map(\.origin.contextName) == (hasSecond ? ["first", "second"] : ["first"]))
+        try await container.close()
+    }
+
+    @Test func `S067: a container that cannot be closed yet reports them when it is`() async throws {
+        let container = try await container()
+        try await leaveOut("bad")
+        try await saveLater("good")
+        store.fail { call, _ in call == .commit ? Self.diskFull : nil }
+        let error = await #expect(throws: StoreError.self) { try await container.close() }
+        #expect(error?.code == .full)
+        store.fail(nil)
+        let failures = try await failures { try await container.close() }
+        #expect(failures.map(\.origin.contextName) == ["bad"])
+        #expect(try storedTitles() == ["good"])
+    }
+
+    @Test func `S067: suspending a container reports the saves that were left out before, once`() async throws {
+        let container = try await container()
+        try await leaveOut("bad")
+        let failures = try await failures { try await container.suspend() }
+        #expect(failures.map(\.origin.contextName) == ["bad"])
+        #expect(!coordinator.writer.suspension.isClosed)
+        try await container.suspend()
+        await container.resume()
+        try await container.close()
+    }
+
     // MARK: Snapshots
 
     @Test func `S152: a snapshot that is read again and again is remembered once`() throws {

@@ -64,13 +64,17 @@ extension PersistentStoreCoordinator {
 extension StoreWriter {
     var isRetired: Bool { retired.load(ordering: .acquiring) }
 
-    /// Waits until all submitted saves are completed and all deferred saves are on disk.
+    /// Waits until all submitted saves are completed and all deferred saves are on disk, except those that can never be written: see
+    /// ``takeFailures()``.
     func finishSaves() async throws {
         let owes = try await onQueue { writer in
             writer.shared.withLock { $0.deferred.isOwed }
         }
-        if owes { try await flush() }
+        if owes { _ = try await withCompletion { enqueue(SaveJob(request: nil, origin: .max, completion: $0)) } }
     }
+
+    /// Returns the deferred saves that were left out and not reported yet. The caller reports them.
+    func takeFailures() -> [DeferredSaveFailure] { shared.withLock { $0.deferred.takeFailures() } }
 
     /// Ends all use of the store, and closes it.
     ///

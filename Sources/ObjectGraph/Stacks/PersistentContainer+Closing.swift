@@ -14,7 +14,7 @@ extension PersistentContainer {
     /// is closed too. Closing again does nothing.
     ///
     /// - Throws: The error of a deferred save that cannot be written, such as a full disk; then nothing is closed.
-    ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written. `StoreError`
+    ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written, also at an earlier time. `StoreError`
     ///   `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds, or if a context without an
     ///   executor is still in a request or save on another thread. End it, and close the container again.
     public func close() async throws { try await close(within: .seconds(5)) }
@@ -50,6 +50,9 @@ extension PersistentContainer {
         // Also retry a coordinator whose store was still being read the last time.
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
         if let error = lost ?? lostAtEnd { throw error }
+        // Not before, because an error above would hide them.
+        let failures = all.flatMap { $0.writer.takeFailures() }
+        if !failures.isEmpty { throw SaveError.deferredSavesFailed(failures) }
     }
 
     /// Writes the deferred saves. Returns the error of saves that can never be written.
@@ -69,7 +72,6 @@ extension PersistentContainer {
 
     /// Returns whether a retry cannot write the saves either.
     private static func isFinal(_ error: any Error) -> Bool {
-        if case SaveError.deferredSavesFailed? = error as? SaveError { return true }
-        return (error as? StoreError).map { [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains($0.code) } ?? false
+        (error as? StoreError).map { [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains($0.code) } ?? false
     }
 }

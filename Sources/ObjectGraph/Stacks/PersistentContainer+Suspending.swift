@@ -17,7 +17,8 @@ extension PersistentContainer {
     /// // The process is frozen here, and goes on later.
     /// await container.resume()
     /// ```
-    /// - Throws: The error of a deferred save that cannot be written, such as a full disk. `StoreError` `.inUseElsewhere` if a stream of
+    /// - Throws: The error of a deferred save that cannot be written, such as a full disk. `SaveError.deferredSavesFailed` for deferred
+    ///   saves that can never be written, also at an earlier time; once, so the next call suspends. `StoreError` `.inUseElsewhere` if a stream of
     ///   a large value or a backup still reads the file after five seconds, or if a context without an executor is still in a request
     ///   or save on another thread. `.closed` after ``close()``. Then the container is not suspended.
     public func suspend() async throws { try await suspend(within: .seconds(5)) }
@@ -31,6 +32,8 @@ extension PersistentContainer {
         do {
             // With two writers on one file, the last saves of each are read by the other.
             for writer in writers { try await writer.finishSaves() }
+            let failures = writers.flatMap { $0.takeFailures() }
+            if !failures.isEmpty { throw SaveError.deferredSavesFailed(failures) }
             for writer in writers { try await writer.suspendReads(within: patience) }
             for writer in writers { try await writer.closeFile() }
         } catch {

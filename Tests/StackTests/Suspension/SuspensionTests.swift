@@ -448,10 +448,11 @@ import Testing
         try await first.close()
         let container = try await bed.container(model: try model(.indexed))
         try await container.suspend()
+        let waiting = Task { try await container.coordinator.finishMigration() }
         for _ in 0..<50 { await Task.yield() }
         #expect(try Self.used(bed) == [])
         await container.resume()
-        try await container.coordinator.finishMigration()
+        try await waiting.value
         let request = EntityFetchRequest("Thing", matching: .equal("name", .string("4999")))
         #expect(try await container.newBatchOperationContext().perform { try $0.count(request) } == 1)
         #expect(try container.coordinator.store.verify().isEmpty)

@@ -13,7 +13,7 @@ struct DeferredSaves {
     private(set) var flushError: (any Error)?
     /// The time at which the oldest save must be on disk.
     private(set) var deadline: DispatchTime?
-    /// Saves that were left out. The next flush that a caller waits for reports them.
+    /// Saves that were left out. The next flush, closing or suspension that a caller waits for reports them.
     private var failures: [DeferredSaveFailure] = []
 
     /// Saves that are being written.

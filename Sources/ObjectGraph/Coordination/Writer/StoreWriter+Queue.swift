@@ -184,7 +184,7 @@ extension StoreWriter {
         of job: SaveJob, _ result: Result<ChangeSet, any Error>, _ state: StoreState
     ) -> Result<SaveOutcome, any Error> {
         guard job.request == nil, job.origin == 0 else { return result.map { SaveOutcome(state: state, changes: $0) } }
-        let failures = shared.withLock { $0.deferred.takeFailures() }
+        let failures = takeFailures()
         if !failures.isEmpty { return .failure(SaveError.deferredSavesFailed(failures)) }
         return .success(SaveOutcome(state: state, changes: ChangeSet()))
     }
