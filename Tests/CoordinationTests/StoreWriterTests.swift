@@ -336,4 +336,69 @@ import Testing
         try await rest(coordinator, context)
         #expect(coordinator.writer.snapshotRegistry.live().taken.flatMap(\.holders).map(\.owner) == [context.name])
     }
+
+    // MARK: Closing
+
+    /// Returns a request to insert a track, like that of a batch.
+    private func insertion() async throws -> SaveRequest {
+        let entity = try #require(Music.model.entity(named: "Track"))
+        let layer = Layer(schema: Music.model.storeSchema)
+        let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
+        row.fill(with: entity.defaults)
+        layer.put(row, entity: entity.number, key: 1 << 30)
+        layer.seal()
+        return await coordinator.newBackgroundContext().perform { $0.saveRequest([layer], .deferred(within: .seconds(600))) }
+    }
+
+    private func closeWriter() async throws {
+        coordinator.leaveWriter(closing: true)
+        try await writer.finishSaves()
+        try await writer.close()
+    }
+
+    /// Catches: a save that passes its check before the last container is closed, and is acknowledged by a writer that is closed.
+    @Test(arguments: [true, false])
+    func `S066: a save that closing overtakes is refused and not acknowledged`(_ isSynchronous: Bool) async throws {
+        let (writer, request) = (writer, try await insertion())
+        let (hasBegun, mayEnd) = (Flag(), Flag())
+        store.fail { call, _ in
+            if call == .isReadOnly, !hasBegun.wait(atMost: .zero) {
+                hasBegun.set()
+                #expect(mayEnd.wait(atMost: .seconds(600)))
+            }
+            return nil
+        }
+        async let saving = DispatchQueue.blocking { () -> StoreError.Code? in
+            do {
+                if isSynchronous {
+                    _ = try writer.submitAndWait(request, origin: 0)
+                } else {
+                    let ended = Flag()
+                    let result = Mutex<Result<SaveOutcome, any Error>?>(nil)
+                    writer.submit(request, origin: 0) { outcome in
+                        result.withLock { $0 = outcome }
+                        ended.set()
+                    }
+                    #expect(ended.wait(atMost: .seconds(600)))
+                    _ = try result.withLock { $0 }?.get()
+                }
+            } catch { return (error as? StoreError)?.code }
+            return nil
+        }
+        try await until("the save has been checked") { hasBegun.wait(atMost: .zero) }
+        try await closeWriter()
+        mayEnd.set()
+        #expect(try await saving == .closed)
+    }
+
+    /// Catches: a save that was enqueued when the writer was asked for what it owes, and whose turn had not come.
+    @Test func `S066: closing writes a deferred save that waits for its turn`() async throws {
+        let request = try await insertion()
+        let isSaved = Flag()
+        // As between the two steps of submitting a save.
+        writer.shared.withLock { $0.waiting.append(.init(request: request, origin: 0) { _ in isSaved.set() }) }
+        try await closeWriter()
+        #expect(isSaved.wait(atMost: .zero))
+        #expect(try stored == 1)
+    }
 }

@@ -68,7 +68,8 @@ extension StoreWriter {
     /// ``takeFailures()``.
     func finishSaves() async throws {
         let owes = try await onQueue { writer in
-            writer.shared.withLock { $0.deferred.isOwed }
+            writer.drain()
+            return writer.shared.withLock { $0.deferred.isOwed }
         }
         if owes { _ = try await withCompletion { enqueue(SaveJob(request: nil, origin: .max, completion: $0)) } }
     }
@@ -103,7 +104,11 @@ extension StoreWriter {
         // Snapshots that the program retains must release the file too.
         let closed = state.closed(store)
         try await onQueue { writer in
-            writer.shared.withLock { $0.state = closed }
+            writer.shared.withLock { shared in
+                shared.state = closed
+                // Saves that are left can never be written.
+                shared.deferred.pending = []
+            }
             writer.snapshotRegistry.unacquired.removeAll()
         }
         snapshotRegistry.close(closed)

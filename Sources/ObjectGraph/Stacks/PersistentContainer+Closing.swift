@@ -13,7 +13,8 @@ extension PersistentContainer {
     /// If another container or coordinator of this process uses the same store, it stays usable, and the file stays open until it
     /// is closed too. Closing again does nothing.
     ///
-    /// - Throws: The error of a deferred save that cannot be written, such as a full disk; then nothing is closed.
+    /// - Throws: The error of a deferred save that cannot be written, such as a full disk. Then nothing is closed, unless the save was
+    ///   accepted while the container closed. Make room, and close the container again.
     ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written, also at an earlier time. `StoreError`
     ///   `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds, or if a context without an
     ///   executor is still in a request or save on another thread. End it, and close the container again.
@@ -41,13 +42,17 @@ extension PersistentContainer {
         for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
         // Saves that wait because the store is suspended throw now.
         for coordinator in open { coordinator.writer.suspension.endWaiting(of: coordinator) }
-        let lost = try await Self.finishSaves(of: open)
+        let lost: (any Error)?
+        do { lost = try await Self.finishSaves(of: open) } catch {
+            for coordinator in open { coordinator.closed.store(false, ordering: .releasing) }
+            throw error
+        }
         for coordinator in open { await coordinator.closeContexts() }
         for coordinator in open { try await coordinator.endConfinedReads(within: patience) }
-        // A save may have passed the check before the coordinators were closed, and been accepted after the others were written.
-        let lostAtEnd = try await Self.finishSaves(of: open)
         for coordinator in open { coordinator.leaveWriter(closing: true) }
-        // Also retry a coordinator whose store was still being read the last time.
+        // A save may have passed the check before the coordinators were closed, and been accepted after the others were written. From
+        // here on none is accepted. Also retry what failed the last time: a write, or closing a store that was still being read.
+        let lostAtEnd = try await Self.finishSaves(of: all)
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
         if let error = lost ?? lostAtEnd { throw error }
         // Not before, because an error above would hide them.
@@ -57,17 +62,13 @@ extension PersistentContainer {
 
     /// Writes the deferred saves. Returns the error of saves that can never be written.
     ///
-    /// - Throws: The error of saves that may be written later. Then the coordinators are open again.
+    /// - Throws: The error of saves that may be written later.
     private static func finishSaves(of coordinators: [PersistentStoreCoordinator]) async throws -> (any Error)? {
-        do {
-            for coordinator in coordinators { try await coordinator.writer.finishSaves() }
-            return nil
-        } catch let error where isFinal(error) {
-            return error
-        } catch {
-            for coordinator in coordinators { coordinator.closed.store(false, ordering: .releasing) }
-            throw error
+        var lost: (any Error)?
+        for coordinator in coordinators {
+            do { try await coordinator.writer.finishSaves() } catch let error where isFinal(error) { lost = lost ?? error }
         }
+        return lost
     }
 
     /// Returns whether a retry cannot write the saves either.

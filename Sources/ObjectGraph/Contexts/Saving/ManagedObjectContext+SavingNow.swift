@@ -83,7 +83,7 @@ extension StoreWriter {
     private func process(_ request: SaveRequest?, origin: UInt64) throws -> SaveOutcome {
         // The variable is set on the queue, before `sync` returns.
         nonisolated(unsafe) var result: Result<SaveOutcome, any Error>?
-        shared.withLock { $0.waiting.append(SaveJob(request: request, origin: origin) { result = $0 }) }
+        _ = try add(SaveJob(request: request, origin: origin) { result = $0 })
         // If the queue is idle, the calling thread processes the job. Otherwise an earlier block may process it first.
         queue.sync { drain() }
         guard let result else { preconditionFailure("the writer has lost a save") }

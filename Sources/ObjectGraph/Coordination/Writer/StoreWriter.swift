@@ -164,11 +164,21 @@ final class StoreWriter: Sendable {
     }
 
     func enqueue(_ job: SaveJob) {
-        let isFirst = shared.withLock { shared in
+        do { if try add(job) { queue.async { self.drain() } } } catch {
+            queue.async { job.completion(.failure(error)) }
+        }
+    }
+
+    /// Adds a job for the queue. Returns whether no other one waits.
+    ///
+    /// - Throws: `StoreError` `.closed` for a save after the last coordinator was closed.
+    func add(_ job: SaveJob) throws -> Bool {
+        try shared.withLock { shared in
+            // Under the lock: closing processes the jobs that it finds, and a save that came later would be lost.
+            if job.request != nil, isRetired { throw StoreError.closed(store.name) }
             shared.waiting.append(job)
             return shared.waiting.count == 1
         }
-        if isFirst { queue.async { self.drain() } }
     }
 
     // MARK: Keys
