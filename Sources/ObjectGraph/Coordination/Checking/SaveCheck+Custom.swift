@@ -37,6 +37,7 @@ extension SaveCheck {
         guard let row = contest.row else { return }
         let id = contest.conflict.objectID
         try apply(policy, to: row, entity: id.entity, key: id.key, isInStore: contest.isInStore)
+        if !contest.isInStore, layer.row(id.entity, id.key) == nil { abandoned.insert(.init(entity: id.entity, key: id.key)) }
     }
 
     private mutating func write(_ values: [String: Value], _ contest: Contested) throws {

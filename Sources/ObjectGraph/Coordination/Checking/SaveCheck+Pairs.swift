@@ -6,126 +6,158 @@ import StoreModel
 /// A context writes both ends, but conflicts are resolved per object, so one end may be written and the other dropped.
 /// The pair then follows the end at which the conflict was resolved. An end that neither side has written since the context read it
 /// follows the save.
+///
+/// If a policy drops our value of an end, the pairs that we gave to this end and took from it are dropped at their other ends too. This can
+/// go on from partner to partner. A dropped end is never written again, so it comes to an end.
 extension SaveCheck {
+    /// One end of a one-to-one relationship: an object, and its side of the relationship.
+    private struct PairEnd {
+        var entity: Int
+        var key: ObjectKey
+        var pair: RelationshipRules.Pair
+
+        var address: ObjectAddress { ObjectAddress(entity: entity, key: key) }
+
+        /// Returns the other end, at an object.
+        func partner(_ key: ObjectKey) -> PairEnd {
+            PairEnd(
+                entity: pair.destination, key: key, pair: .init(column: pair.back, destination: entity, back: pair.column))
+        }
+    }
+
     /// Makes pairs agree. Returns whether the layer changed.
     ///
-    /// O(one-to-one columns that the layer sets), with two reads of the state per column.
+    /// O(one-to-one columns that the layer sets or that change), with two reads of the state per column.
     mutating func settlePairs(_ rules: RelationshipRules) throws -> Bool {
-        var hasChanged = false
+        var changes = 0
+        // The end to settle, and the ends that changes of other ends concern.
+        var open: [PairEnd] = []
         for entity in rules.pairs.indices where !rules.pairs[entity].isEmpty {
-            guard let changes = layer.entity(entity) else { continue }
-            for number in changes.sortedPageNumbers {
-                guard let page = changes.page(number) else { continue }
+            guard let rows = layer.entity(entity) else { continue }
+            for number in rows.sortedPageNumbers {
+                guard let page = rows.page(number) else { continue }
                 for slot in SlotIterator(page.inserted | page.updated) {
-                    let end = PairEnd(entity: entity, key: PageAddress.key(page: number, slot: slot))
-                    for pair in rules.pairs[entity] where try settle(end, pair) { hasChanged = true }
+                    let key = PageAddress.key(page: number, slot: slot)
+                    for pair in rules.pairs[entity] { open.append(PairEnd(entity: entity, key: key, pair: pair)) }
+                    while let end = open.popLast() {
+                        let concerned = try settle(end)
+                        if concerned.isEmpty { continue }
+                        open += concerned
+                        changes += 1
+                        try checkSettling(changes)
+                    }
                 }
             }
         }
-        return hasChanged
+        return changes > 0
     }
 
-    private struct PairEnd: Hashable {
-        var entity: Int
-        var key: ObjectKey
+    /// An end changes three times at most: it follows its partner, is cleared, and is dropped.
+    private func checkSettling(_ changes: Int) throws {
+        if changes / 1000 <= layer.weight { return }
+        throw StoreError(.internalInconsistency, "checking a save failed: its pairs do not settle. Report this as a bug.")
     }
 
-    private mutating func settle(_ end: PairEnd, _ pair: RelationshipRules.Pair) throws -> Bool {
-        guard let row = layer.row(end.entity, end.key), row.kind != .delete, row.isSet(pair.column) else { return false }
-        let partner = row[pair.column].referenceKey
-        if let partner, try settle(end, pair, with: PairEnd(entity: pair.destination, key: partner)) { return true }
-        return try release(end, pair, from: partner)
+    /// Makes an end that the layer sets agree with its partners before and after the save.
+    ///
+    /// - Returns: The ends to settle because of a change; empty if nothing changed.
+    private mutating func settle(_ end: PairEnd) throws -> [PairEnd] {
+        guard let row = layer.row(end.entity, end.key), row.kind != .delete, row.isSet(end.pair.column) else { return [] }
+        let partner = row[end.pair.column].referenceKey.map(end.partner)
+        if let partner {
+            let concerned = try settle(end, with: partner)
+            if !concerned.isEmpty { return concerned }
+        }
+        return try release(from: end, unless: partner)
     }
 
-    /// Makes the partner of an object refer back to it, or clears the object's reference.
-    private mutating func settle(_ end: PairEnd, _ pair: RelationshipRules.Pair, with partner: PairEnd) throws -> Bool {
+    /// Makes the partner of an object refer back to it, or gives up the object's reference.
+    private mutating func settle(_ end: PairEnd, with partner: PairEnd) throws -> [PairEnd] {
         let after = after
-        guard try after.exists(partner.entity, partner.key) else { return false }
-        let back = try after.value(partner.entity, key: partner.key, column: pair.back)?.referenceKey
-        if back == end.key {
-            // The partner's previous partner must release it.
-            guard let former = try state.view.value(partner.entity, key: partner.key, column: pair.back)?.referenceKey,
-                former != end.key
-            else {
-                return false
-            }
-            return try release(
-                PairEnd(entity: end.entity, key: former), column: pair.column, pointingAt: partner.key, for: partner,
-                winning: pair.back)
-        }
-        if decides(pair.back, partner) {
-            lose(pair.column, end)
-            return true
-        }
+        guard try after.exists(partner.entity, partner.key) else { return [] }
+        let back = try after.value(partner.entity, key: partner.key, column: partner.pair.column)?.referenceKey
+        // The partner's previous partner must release it.
+        if back == end.key { return try release(from: partner, unless: end) }
+        if decides(partner) || dropsChanges && isLost(partner) { return try lose(end) }
         let isNew = layer.row(partner.entity, partner.key)?.kind == .insert
-        guard try isNew || isUnchanged(pair.back, partner) else {
+        guard try isNew || isUnchanged(partner) else {
             if case .error = request.policy { throw try conflict(at: partner) }
-            lose(pair.column, end)
-            return true
+            return try lose(end)
         }
-        put(.reference(end.key), entity: partner.entity, key: partner.key, column: pair.back)
-        return true
+        return try change(partner) { $0.put(.reference(end.key), at: partner) }
     }
 
-    /// Clears the reference of the former partner after an object has left it.
-    private mutating func release(
-        _ end: PairEnd, _ pair: RelationshipRules.Pair, from partner: ObjectKey?
-    ) throws -> Bool {
-        guard let former = try state.view.value(end.entity, key: end.key, column: pair.column)?.referenceKey, former != partner
-        else {
-            return false
-        }
-        return try release(
-            PairEnd(entity: pair.destination, key: former), column: pair.back, pointingAt: end.key, for: end, winning: pair.column
-        )
-    }
-
-    /// Clears the reference of an object whose partner this save gave to another object.
-    private mutating func release(
-        _ former: PairEnd, column: Int, pointingAt key: ObjectKey, for winner: PairEnd, winning: Int
-    ) throws -> Bool {
-        guard try after.value(former.entity, key: former.key, column: column)?.referenceKey == key, !decides(column, former)
-        else {
-            return false
-        }
-        if case .error = request.policy, try !isUnchanged(column, former) { throw try conflict(at: former) }
-        if prefersStore, isLost(column, former) {
-            lose(winning, winner)
-        } else {
-            put(.null, entity: former.entity, key: former.key, column: column)
-        }
-        return true
+    /// Clears the reference of the former partner after an object has left it. If our change of the former partner was dropped, the object
+    /// returns to it instead.
+    private mutating func release(from end: PairEnd, unless partner: PairEnd?) throws -> [PairEnd] {
+        guard let key = try state.view.value(end.entity, key: end.key, column: end.pair.column)?.referenceKey,
+            key != partner?.key
+        else { return [] }
+        let former = end.partner(key)
+        guard
+            try after.value(former.entity, key: former.key, column: former.pair.column)?.referenceKey == end.key,
+            !decides(former)
+        else { return [] }
+        if case .error = request.policy, try !isUnchanged(former) { throw try conflict(at: former) }
+        if dropsChanges, isLost(former) { return try lose(end) }
+        return try change(former) { $0.put(.null, at: former) }
     }
 
     /// Whether the save itself sets this end. A new object that was never related does not.
-    private func decides(_ column: Int, _ end: PairEnd) -> Bool {
-        guard hasSet(column, entity: end.entity, key: end.key), let row = layer.row(end.entity, end.key) else { return false }
-        return row.kind == .update || !row[column].isNull
+    private func decides(_ end: PairEnd) -> Bool {
+        guard hasSet(end.pair.column, entity: end.entity, key: end.key), let row = layer.row(end.entity, end.key) else {
+            return false
+        }
+        return row.kind == .update || !row[end.pair.column].isNull
     }
 
     /// Whether the store has the same partner as when the context read it.
-    private func isUnchanged(_ column: Int, _ end: PairEnd) throws -> Bool {
+    private func isUnchanged(_ end: PairEnd) throws -> Bool {
         if request.base.sequence == state.sequence { return true }
-        return try request.base.view.value(end.entity, key: end.key, column: column)
-            == state.view.value(end.entity, key: end.key, column: column)
+        return try request.base.view.value(end.entity, key: end.key, column: end.pair.column)
+            == state.view.value(end.entity, key: end.key, column: end.pair.column)
     }
 
-    /// Whether the request's value of the column is not written.
-    private func isLost(_ column: Int, _ end: PairEnd) -> Bool {
-        folded.row(end.entity, end.key)?.isSet(column) == true && layer.row(end.entity, end.key)?.isSet(column) != true
+    /// Whether the request's value of this end, or the value that this check gave it, is not written.
+    private func isLost(_ end: PairEnd) -> Bool {
+        if lost[end.address]?.contains(end.pair.column) == true { return true }
+        return folded.row(end.entity, end.key)?.isSet(end.pair.column) == true
+            && layer.row(end.entity, end.key)?.isSet(end.pair.column) != true
     }
 
-    private mutating func lose(_ column: Int, _ end: PairEnd) {
-        let isRestored = restored[.init(entity: end.entity, key: end.key)]?.contains(column) == true
+    /// Whether the policy can drop changes of objects, so that those have the store's values.
+    private var dropsChanges: Bool {
         switch request.policy {
-        case .storeTrump, .rollback, .custom: drop(column, entity: end.entity, key: end.key)
-        case .error, .objectTrump, .overwrite:
-            if isRestored {
-                drop(column, entity: end.entity, key: end.key)
-            } else {
-                put(.null, entity: end.entity, key: end.key, column: column)
-            }
+        case .storeTrump, .rollback, .custom: true
+        case .error, .objectTrump, .overwrite: false
         }
+    }
+
+    /// Gives up our value of an end: drops it, or clears it if the policy drops nothing.
+    private mutating func lose(_ end: PairEnd) throws -> [PairEnd] {
+        try change(end) { check in
+            let isRestored = check.restored[end.address]?.contains(end.pair.column) == true
+            if check.dropsChanges || isRestored {
+                check.drop(end.pair.column, entity: end.entity, key: end.key)
+            } else {
+                check.put(.null, at: end)
+            }
+            check.lost[end.address, default: ColumnSet()].insert(end.pair.column)
+        }
+    }
+
+    private mutating func put(_ value: Value, at end: PairEnd) {
+        put(value, entity: end.entity, key: end.key, column: end.pair.column)
+    }
+
+    /// Changes one end. Returns the ends that this concerns: itself, and its partners before and after.
+    private mutating func change(_ end: PairEnd, _ body: (inout SaveCheck) -> Void) throws -> [PairEnd] {
+        func partner(_ check: SaveCheck) throws -> PairEnd? {
+            try check.after.value(end.entity, key: end.key, column: end.pair.column)?.referenceKey.map(end.partner)
+        }
+        let before = try partner(self)
+        body(&self)
+        return [end] + [before, try partner(self)].compactMap { $0 }
     }
 
     private func conflict(at end: PairEnd) throws -> SaveError {

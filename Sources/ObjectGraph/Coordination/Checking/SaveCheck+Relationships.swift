@@ -168,11 +168,12 @@ extension SaveCheck {
         }
     }
 
-    /// Whether the policy prefers the store's version of values that cannot be written.
-    var prefersStore: Bool {
+    /// Whether references to a missing object are dropped instead of reported: the policy prefers the store's version, at least of this
+    /// object.
+    private func isDroppable(_ target: ObjectAddress) -> Bool {
         switch request.policy {
         case .storeTrump, .rollback: true
-        default: false
+        default: abandoned.contains(target)
         }
     }
 
@@ -190,7 +191,7 @@ extension SaveCheck {
                 else { return }
                 if restored[address]?.contains(column) == true {
                     put(.null, entity: address.entity, key: address.key, column: column)
-                } else if prefersStore {
+                } else if isDroppable(.init(entity: destination, key: target)) {
                     drop(column, entity: address.entity, key: address.key)
                 } else {
                     let name = "\(schema.entities[address.entity].name).\(definition.name)"
@@ -213,7 +214,7 @@ extension SaveCheck {
                     ObjectAddress(entity: schema.destination, key: destination),
                 ]
                 guard let lost = ends.firstIndex(where: missing.contains) else { continue }
-                if !prefersStore, !rules.links[number].mayDangle {
+                if !isDroppable(ends[lost]), !rules.links[number].mayDangle {
                     let names = rules.links[number]
                     let name = lost == 0 ? names.destination ?? names.source : names.source ?? names.destination
                     throw dangling(ends[1 - lost], property: name ?? schema.name, target: ends[lost])

@@ -19,6 +19,10 @@ struct SaveCheck {
     private var resolved: Layer?
     /// The columns that a policy wrote from the base in order to write a whole object. The save itself did not set them.
     var restored: [ObjectAddress: ColumnSet] = [:]
+    /// The ends of pairs whose values the check has given up. They are not written again.
+    var lost: [ObjectAddress: ColumnSet] = [:]
+    /// The objects deleted in the store whose changes a custom policy drops.
+    var abandoned: Set<ObjectAddress> = []
     /// The keyed values whose changes were moved to other objects with the same keys.
     var movedKeys: Set<ObjectKey> = []
     /// The objects that the context deleted and that a policy keeps.
