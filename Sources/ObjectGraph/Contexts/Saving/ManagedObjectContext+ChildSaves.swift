@@ -61,7 +61,7 @@ extension ManagedObjectContext {
 
     /// Saves a child's changes to the store, together with this context's own changes, in one step.
     ///
-    /// Children that ask during a running save are saved together afterwards: one transaction, one wait for the disk.
+    /// Children with one author that ask during a running save are saved together afterwards: one transaction, one wait for the disk.
     func takeThrough(
         _ push: ChildChanges, durability: Durability,
         _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
@@ -73,7 +73,7 @@ extension ManagedObjectContext {
     /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this
     /// during a save; it calls `endSave`.
     private func takeThrough(_ group: [WaitingPush]) {
-        let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
+        let durability = group.durability
         do {
             for (position, waiting) in group.enumerated() {
                 let earlier = group[..<position].map(\.push.layer)

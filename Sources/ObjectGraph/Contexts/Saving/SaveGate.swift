@@ -1,14 +1,18 @@
+import StoreInterface
+
 /// Runs one save of a context at a time.
 ///
-/// Saves that come during another one start in the order in which they came. Saves of children through the context are collected and
-/// forwarded together, so that they share one transaction. A gate belongs to its context's executor.
+/// Saves that come during another one start in the order in which they came. Consecutive saves of children with one author are collected
+/// and forwarded together, so that they share one transaction. A transaction has one author in the history (S160). A gate belongs to its
+/// context's executor.
 struct SaveGate {
     /// Whether a save is running.
     private(set) var isSaving = false
     private var waiting: [() -> Void] = []
-    private var pushes: [WaitingPush] = []
-    /// The number of children's saves in the next group.
-    var pushCount: Int { pushes.count }
+    /// The children's saves by group, in their order.
+    private var groups: [[WaitingPush]] = []
+    /// The number of children's saves that wait.
+    var pushCount: Int { groups.reduce(0) { $0 + $1.count } }
 
     /// Begins a save if none is running. Returns whether it began.
     mutating func enterIfIdle() -> Bool {
@@ -32,13 +36,26 @@ struct SaveGate {
 
     /// Adds a child's save. Returns whether it is the first of its group, for which the caller starts a save of this context.
     mutating func add(_ push: WaitingPush) -> Bool {
-        pushes.append(push)
-        return pushes.count == 1
+        if let last = groups.last?.last, last.push.origin.author == push.push.origin.author {
+            groups[groups.count - 1].append(push)
+            return false
+        }
+        groups.append([push])
+        return true
     }
 
-    /// Removes and returns the collected saves of children.
-    mutating func takeGroup() -> [WaitingPush] {
-        defer { pushes = [] }
-        return pushes
+    /// Removes and returns the next group; empty if none waits.
+    mutating func takeGroup() -> [WaitingPush] { groups.isEmpty ? [] : groups.removeFirst() }
+}
+
+extension [WaitingPush] {
+    /// The strictest durability that the pushes ask for. Of several bounds, this is the shortest (S066).
+    var durability: Durability {
+        var shortest: Duration?
+        for waiting in self {
+            guard case .deferred(let bound) = waiting.durability else { return .durable }
+            shortest = shortest.map { Swift.min($0, bound) } ?? bound
+        }
+        return shortest.map { .deferred(within: $0) } ?? .durable
     }
 }

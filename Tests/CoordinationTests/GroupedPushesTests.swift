@@ -1,0 +1,79 @@
+import Dispatch
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Children that save through their parent while it saves: their saves are collected.
+@Suite struct GroupedPushesTests {
+    /// A child's save: an author and a durability.
+    private struct Push {
+        var author: String?
+        var durability = Durability.durable
+    }
+
+    /// Saves one new track per child of a parent, while a save of the parent with one track holds all of them back.
+    private static func save(_ pushes: [Push], through parent: BackgroundContext) async throws {
+        await parent.perform { _ = $0.makeTrack("0") }
+        let writer = await parent.perform { $0.setup.writer }
+        let gate = DispatchSemaphore(value: 0)
+        writer.queue.async { gate.wait() }
+        let saving = Task { try await parent.save(through: .store) }
+        try await until("the parent's save waits") { writer.shared.withLock { $0.waiting.count } == 1 }
+        var saves: [Task<Void, any Error>] = []
+        for (number, push) in pushes.enumerated() {
+            let child = await parent.newBackgroundChild(name: "child \(number)")
+            await child.perform {
+                $0.transactionAuthor = push.author
+                _ = $0.makeTrack("\(number + 1)")
+            }
+            saves.append(Task { try await child.save(through: .store, push.durability) })
+            try await until("child \(number) waits") { await parent.perform { $0.phase.saveGate.pushCount } == number + 1 }
+        }
+        gate.signal()
+        try await saving.value
+        for save in saves { try await save.value }
+    }
+
+    @Test(arguments: Combination.all)
+    func `S160: children that save together are recorded with their authors, in their order`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let parent = await container.makeBackgroundContext(name: "parent")
+        let authors = ["alice", "alice", "bob", nil, "alice", "bob", "bob"]
+        try await Self.save(authors.map { Push(author: $0) }, through: parent)
+        let history = try container.coordinator.store.history(after: 0, limit: 100) ?? []
+        // Consecutive saves of one author share a transaction.
+        #expect(history.map(\.origin.author) == ["", "alice", "bob", "", "alice", "bob"])
+        #expect(history.map { $0.entities.reduce(0) { $0 + $1.insertedKeys.count } } == [1, 2, 1, 1, 1, 2])
+    }
+
+    @Test(arguments: [["alice", "alice"], ["alice", "bob"]])
+    func `S066: deferred saves of children that are saved together are written within the shortest bound`(
+        _ authors: [String]
+    ) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let clock = SteppedClock()
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let parent = coordinator.newBackgroundContext(name: "parent")
+        let bounds = [Duration.seconds(600), .seconds(1)]
+        try await Self.save(
+            zip(authors, bounds).map { Push(author: $0, durability: .deferred(within: $1)) }, through: parent)
+        #expect(try store.snapshot().count(Music.query("Track")) == 1, "the children's saves are deferred")
+        clock.advance(by: .seconds(2))
+        try await coordinator.writer.onQueue { $0.finishFlush() }
+        #expect(try store.snapshot().count(Music.query("Track")) == 3)
+    }
+
+    @Test func `S066: a durable save of a child is on disk although it is saved together with a deferred one`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let parent = coordinator.newBackgroundContext(name: "parent")
+        try await Self.save([Push(durability: .deferred(within: .seconds(600))), Push()], through: parent)
+        #expect(try store.snapshot().count(Music.query("Track")) == 3)
+    }
+}
