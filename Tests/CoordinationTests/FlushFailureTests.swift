@@ -248,4 +248,62 @@ import Testing
                 return try context.count(request)
             } == 2)
     }
+
+    /// Catches: a merge that compares the number of a save with that of a deferred save, which was left out and never had it.
+    @Test(arguments: [Durability.durable, .deferred(within: .seconds(600))])
+    func `S091: a save after a rejected deferred save is merged into a context that has read the rejected one`(
+        _ durability: Durability
+    ) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let bad = coordinator.newBackgroundContext(name: "bad")
+        let id = try await bad.perform(andSave: .durable) { $0.makeTrack("t").objectID }
+        try await bad.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack("bad") }
+        let reader = coordinator.newBackgroundContext(name: "reader")
+        #expect(try await reader.perform { try $0.existingObject(with: id)["plays"] } == .int(0))
+        store.refuse { _ in StoreError(.valueTooLarge, "a value is too large. Change it") }
+        await #expect(throws: SaveError.self) { try await coordinator.flush() }
+        store.refuse(nil)
+        let writer = coordinator.newBackgroundContext(name: "writer")
+        let counter = Counter()
+        try await writer.perform { context in
+            _ = context.addObserver { counter.note($0) }
+            try context.existingObject(with: id)["plays"] = .int(5)
+        }
+        try await writer.save(durability)
+        let changes = try #require(counter.all.last { $0.kind == .didSave }?.changes)
+        let shown = try await reader.perform { context in
+            context.mergeChanges(from: changes)
+            return try (context.existingObject(with: id)["plays"], context.trackTitles())
+        }
+        #expect(shown.0 == .int(5) && shown.1 == ["t"])
+    }
+
+    /// Catches: a repair of the above that moves a context whenever saves are deferred.
+    @Test func `S090, S091: merging a save that the context shows does not move it`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let writer = coordinator.newBackgroundContext(name: "writer")
+        let counter = Counter()
+        await writer.perform { _ = $0.addObserver { counter.note($0) } }
+        for title in ["a", "b"] {
+            try await writer.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack(title) }
+        }
+        let reader = coordinator.newBackgroundContext(name: "reader")
+        #expect(try await reader.perform { try $0.trackTitles() } == ["a", "b"])
+        try await writer.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack("c") }
+        let saves = counter.all.filter { $0.kind == .didSave }.map(\.changes)
+        for flushes in [false, true] {
+            if flushes { try await coordinator.flush() }
+            let shown = try await reader.perform { context in
+                for changes in saves.prefix(2) { context.mergeChanges(from: changes) }
+                return try context.trackTitles()
+            }
+            #expect(shown == ["a", "b"])
+        }
+        #expect(
+            try await reader.perform {
+                $0.mergeChanges(from: saves[2]); return try $0.trackTitles()
+            } == ["a", "b", "c"])
+    }
 }

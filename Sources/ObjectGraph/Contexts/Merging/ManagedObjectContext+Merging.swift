@@ -12,7 +12,7 @@ extension ManagedObjectContext {
     /// See ``refreshFromParent()``.
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
-        guard isRoot, changes.generation > layerStack.baseState.state.generation else { return }
+        guard isRoot, setup.writer.mayLack(changes.generation, layerStack.baseState.state) else { return }
         tracker.checks.unmerged = [:]
         moving { advance(to: setup.writer.newestState()) }
     }

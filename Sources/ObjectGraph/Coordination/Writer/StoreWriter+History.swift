@@ -25,6 +25,18 @@ extension StoreWriter {
         }
     }
 
+    /// Whether a state may lack the save with a generation.
+    ///
+    /// The deferred saves in the state have provisional generations. If one of them was left out since, a later save has its generation.
+    func mayLack(_ generation: Generation, _ state: StoreState) -> Bool {
+        if generation > state.generation { return true }
+        guard generation > state.committed else { return false }
+        return shared.withLock { shared in
+            guard let steps = shared.recent.steps(after: state.sequence, through: shared.state.sequence) else { return true }
+            return steps.contains { if case .unknown = $0 { true } else { false } }
+        }
+    }
+
     private func deleteSome(_ cut: HistoryCut) throws -> Int {
         try transaction { try $0.deleteHistory(cut, limit: Self.deletedAtOnce) }
     }
