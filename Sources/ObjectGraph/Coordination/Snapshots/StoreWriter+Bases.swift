@@ -105,6 +105,8 @@ extension StoreWriter {
     }
 
     /// Returns the newest state, including saves of other processes and connections. Never waits.
+    ///
+    /// During a commit this is the state that the commit follows, which has been published with all earlier saves of other connections.
     func newestState() -> StoreState {
         let current = state
         guard capabilities.contains(.externalSaves), current.pendingSaves == 0,
@@ -127,13 +129,14 @@ extension StoreWriter {
         try checkGeneration(base.generation, since: known)
         var isAdopted = true
         let (moved, listeners) = shared.withLock { shared -> (StoreState?, [SaveListeners.Call]) in
-            // While saves are pending, no other process commits.
-            let start = shared.state
-            guard base.generation > start.committed, start.pendingSaves == 0 else { return (nil, []) }
+            // A commit may have published the saves without announcing them.
             if shared.isCommitting {
                 isAdopted = false
                 return (nil, [])
             }
+            // While saves are pending, no other process commits.
+            let start = shared.state
+            guard base.generation > start.committed, start.pendingSaves == 0 else { return (nil, []) }
             let moved = StoreState(base: lazySnapshot(after: base.generation), sequence: start.sequence.next)
             shared.state = moved
             shared.recent.append(.external(after: start.committed, through: base.generation), moved.sequence)

@@ -8,6 +8,8 @@ extension StoreWriter {
         let jobs: [SaveJob]
         /// The state against which the first job is checked. It is newer than the writer's state if another process has saved.
         var start: StoreState
+        /// The state with saves of other connections that contexts see since the transaction began, and listeners do not know yet.
+        var shown: StoreState?
         var state: StoreState
         /// For each job, the changes of an accepted save (empty for a flush), or the error that refused it.
         var results: [Result<ChangeSet, any Error>] = []

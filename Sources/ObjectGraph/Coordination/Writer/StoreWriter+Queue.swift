@@ -79,6 +79,7 @@ extension StoreWriter {
                     // From here on, no other process commits.
                     start = try beginCommit()
                     group.start = try currentBase(start, transaction)
+                    if group.start !== start { show(group.start, to: group) }
                     try group.check(from: group.start)
                     try group.write(in: transaction)
                     return transaction.generation
@@ -88,6 +89,7 @@ extension StoreWriter {
             if jobs.contains(where: { $0.request?.readsNextState ?? false }) { group.state.takeBase() }
         } catch {
             shared.withLock { $0.isCommitting = false }
+            if let shown = group.shown { announce(shown) }
             throw error
         }
         publish(group, after: start)
@@ -122,7 +124,10 @@ extension StoreWriter {
     func currentBase(_ state: StoreState, _ transaction: any StoreTransaction) throws -> StoreState {
         guard transaction.generation != state.committed else { return state }
         try checkGeneration(transaction.generation, since: state.committed)
-        return try following(state, newSnapshot())
+        // A lazy one, which the writer releases after a time if the save fails and no other follows.
+        let base = lazySnapshot(after: transaction.generation)
+        try base.take()
+        return try following(state, base)
     }
 
     /// Returns the state on a newer base. Throws if saves are pending, which must be flushed first: see ``Overtaken``.
@@ -131,19 +136,27 @@ extension StoreWriter {
         throw Overtaken()
     }
 
+    /// Publishes the state with saves of other connections that a group follows, so that reads during its commit see them (S068).
+    /// Listeners are notified after the commit.
+    private func show(_ state: StoreState, to group: CommitGroup) {
+        shared.withLock { shared in
+            shared.recent.append(.external(after: shared.state.committed, through: state.committed), state.sequence)
+            shared.state = state
+        }
+        group.shown = state
+    }
+
+    /// Notifies listeners of a state with saves of other connections.
+    private func announce(_ state: StoreState) {
+        for listener in shared.withLock({ $0.listeners.all }) { listener(state, 0) }
+    }
+
     /// Publishes the state after a group, notifies listeners, and completes the jobs.
     ///
-    /// - Parameter old: The state before a group that was written, whose transaction may have found a newer state; nil for deferred
-    ///   saves.
+    /// - Parameter old: The state before a group that was written; nil for deferred saves.
     private func publish(_ group: CommitGroup, after old: StoreState?) {
-        let isMoved = old.map { group.start.sequence != $0.sequence } ?? false
         let (listeners, wake) = shared.withLock { shared -> ([SaveListeners.Call], DispatchTime?) in
             var sequence = shared.state.sequence
-            if isMoved {
-                sequence = sequence.next
-                shared.recent.append(
-                    .external(after: shared.state.committed, through: group.start.committed), sequence)
-            }
             for case .success(let changes) in group.results where !changes.isEmpty {
                 sequence = sequence.next
                 shared.recent.append(.save(changes), sequence)
@@ -155,7 +168,7 @@ extension StoreWriter {
             return (shared.listeners.all, nextDeadline(group, &shared))
         }
         if let wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
-        if isMoved { for listener in listeners { listener(group.start, 0) } }
+        if let shown = group.shown { announce(shown) }
         let accepted = zip(group.jobs, group.results).compactMap { job, result in
             if case .success(let changes) = result, !changes.isEmpty { job.origin } else { nil }
         }
