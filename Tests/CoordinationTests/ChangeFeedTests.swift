@@ -54,6 +54,20 @@ import Testing
         #expect(found(20, 21) == nil)
     }
 
+    /// Catches: a save that another coordinator takes from memory while a flush writes other changes of it.
+    @Test func `A save that was written with other changes is not found by generation`() {
+        var feed = feed(3...5)
+        var numbers = CommittedNumbers()
+        numbers.note(CommitNumbers([SaveSequence(3), SaveSequence(4), SaveSequence(5)], after: 10))
+        for unknown in [2, 6] { feed.noteRewritten(SaveSequence(UInt64(unknown))) }
+        #expect(feed.saves(after: 10, through: 13, numbers)?.count == 3)
+        feed.noteRewritten(SaveSequence(4))
+        #expect(feed.saves(after: 10, through: 13, numbers) == nil)
+        #expect(feed.saves(after: 12, through: 13, numbers)?.count == 1)
+        // Contexts of this writer see the save as it was accepted.
+        #expect(generations(feed.steps(after: SaveSequence(3), through: SaveSequence(5))) == [4, 5])
+    }
+
     @Test func `A full feed forgets the oldest steps only`() {
         let feed = feed(1...1000, limit: 10)
         #expect(feed.steps(after: SaveSequence(1), through: SaveSequence(1000)) == nil)

@@ -51,6 +51,12 @@ final class FaultyStore: ObjectStore {
         self.capabilities = capabilities
     }
 
+    /// Creates another connection to the content of a store. Its calls fail and are counted on their own.
+    init(sharing other: FaultyStore) {
+        (identity, schema, capabilities) = (other.identity, other.schema, other.capabilities)
+        content = Mutex(other.memory)
+    }
+
     /// Sets the function that decides which calls fail. nil means that none fails.
     func fail(_ fault: (@Sendable (Call, Int) -> (any Error)?)?) { state.withLock { $0.fault = fault } }
 

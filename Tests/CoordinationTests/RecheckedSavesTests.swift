@@ -1,3 +1,4 @@
+import Dispatch
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -154,5 +155,39 @@ import Testing
         }
         #expect(items == [item])
         #expect(try store.verify() == [])
+    }
+
+    /// Catches: a coordinator on the same file that takes the accepted changes of the other one for those in the file.
+    @Test func `S094: a save that a running flush has rewritten is read from the file by another coordinator`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let reader = try PersistentStoreCoordinator.music(FaultyStore(sharing: store), clock)
+        let writer = coordinator.writer
+        reader.writer.shared.withLock { $0.sibling = writer }
+        let first = coordinator.newBackgroundContext(name: "bad")
+        let id = try await first.perform(andSave: .durable) { $0.makeTrack("t").objectID }
+        try await first.perform(andSave: .deferred(within: .seconds(600))) {
+            try $0.existingObject(with: id)["title"] = "bad"
+        }
+        try await coordinator.newBackgroundContext(name: "update").perform(andSave: .deferred(within: .seconds(600))) { context in
+            context.mergePolicy = .storeTrump
+            let track = try context.existingObject(with: id)
+            track["title"] = "dropped"
+            track["plays"] = .int(7)
+        }
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        let gate = DispatchSemaphore(value: 0)
+        writer.queue.async {
+            writer.startFlush()
+            gate.wait()
+        }
+        try await until("the flush has written") { try store.snapshot().generation == 2 }
+        // The flush has noted its numbers, and waits for the writer's queue.
+        writer.disk.sync {}
+        let written = try #require(try store.history(after: 1, limit: 10))
+        #expect(reader.writer.stored(after: 1, through: 2) == written)
+        gate.signal()
+        #expect(try await failures(coordinator) == ["bad"])
+        #expect(reader.writer.stored(after: 1, through: 2) == written)
     }
 }

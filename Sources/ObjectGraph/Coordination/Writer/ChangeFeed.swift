@@ -13,7 +13,15 @@ struct ChangeFeed: Sendable {
     }
 
     /// The steps, ascending, without gaps.
-    private var steps: [(sequence: SaveSequence, step: Step)] = []
+    private var steps: [Entry] = []
+
+    private struct Entry {
+        var sequence: SaveSequence
+        var step: Step
+        /// Whether the file has the save with other changes.
+        var isRewritten = false
+    }
+
     private let limit: Int
 
     /// - Parameter limit: The number of steps to keep. Older steps are read from the store's history.
@@ -21,9 +29,18 @@ struct ChangeFeed: Sendable {
 
     mutating func append(_ step: Step, _ sequence: SaveSequence) {
         if let last = steps.last, last.sequence.next != sequence { steps.removeAll() }
-        steps.append((sequence, step))
+        steps.append(Entry(sequence: sequence, step: step))
         // Trim many steps at once, because removing from the front moves the rest.
         if steps.count > 2 * limit { steps.removeFirst(steps.count - limit) }
+    }
+
+    /// Notes that a save was written with other changes than it was accepted with. Contexts that have not moved past it still see it as it
+    /// was accepted.
+    mutating func noteRewritten(_ sequence: SaveSequence) {
+        guard let first = steps.first?.sequence, first <= sequence, let last = steps.last?.sequence, sequence <= last else {
+            return
+        }
+        steps[Int(sequence.rawValue - first.rawValue)].isRewritten = true
     }
 
     /// Returns the steps after one sequence up to another; nil if the feed does not contain all of them.
@@ -39,14 +56,14 @@ struct ChangeFeed: Sendable {
     func saves(after old: Generation, through new: Generation, _ numbers: CommittedNumbers) -> [ChangeSet]? {
         var found: [ChangeSet] = []
         var next = new
-        for (sequence, step) in steps.reversed() where next > old {
-            switch step {
+        for entry in steps.reversed() where next > old {
+            switch entry.step {
             case .unknown: return nil
             case .external: continue
             case .save(var changes):
                 // Without a generation, the save is in memory only.
-                guard let generation = numbers.generation(of: sequence), generation <= new else { continue }
-                guard generation == next else { return nil }
+                guard let generation = numbers.generation(of: entry.sequence), generation <= new else { continue }
+                guard generation == next, !entry.isRewritten else { return nil }
                 changes.generation = generation
                 found.append(changes)
                 next -= 1

@@ -121,8 +121,12 @@ extension StoreWriter {
             try state.writePending([checked], numbers, in: transaction)
             return (checked, numbers, newest, transaction.generation)
         }
-        // Record the number now, because the check of the next save compares versions.
-        shared.withLock { $0.numbers.note(numbers) }
+        // Record the number now, because the check of the next save compares versions. The writer of another coordinator on the file can
+        // find the save from here on.
+        shared.withLock { shared in
+            shared.numbers.note(numbers)
+            if checked.layer !== save.layer { shared.recent.noteRewritten(save.sequence) }
+        }
         if newest != known { written.isOvertaken = true }
         if checked.layer !== save.layer { written.isRewritten = true }
         written.base = lazySnapshot(after: generation)
