@@ -84,6 +84,8 @@ extension SaveCheck {
             if case .error = request.policy { throw try conflict(at: partner) }
             return try lose(end)
         }
+        // An update of an object that no longer exists gives it no partner: the reference to it would be dropped again.
+        guard try after.exists(end.entity, end.key) else { return [] }
         return try change(partner) { $0.put(.reference(end.key), at: partner) }
     }
 
