@@ -21,11 +21,13 @@ NO_MACROS := STRATA_NO_MACROS=1
 STRATA_BENCH := Benchmarks/.build/release/strata-bench
 
 say = printf '==> %s\n' $(1)
+# All tests at once would need some 20,000 file descriptors. A process often has 1,024.
+TESTS_AT_ONCE := --experimental-maximum-parallelization-width 48
 # Builds and runs the tests of a package: flags, environment, flags of the run. Prints suites, what tests print, and
 # failures, these once more at the end.
 run_tests = set -e -o pipefail; \
     $(2) swift build $(QUIET) --build-tests $(1); \
-    $(2) swift test --skip-build --disable-xctest $(1) $(3) 2>&1 | awk \
+    $(2) swift test --skip-build --disable-xctest $(1) $(or $(3),$(TESTS_AT_ONCE)) 2>&1 | awk \
         '/^✘/ || failures && /^↳/ { failures = failures $$0 "\n" } \
         !/^◇/ && (!/^✔/ || /^✔ (Suite|Test run)/) { print; fflush() } \
         END { if (failures) printf "\nFailures once more:\n%s", failures }'

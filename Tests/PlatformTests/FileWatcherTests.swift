@@ -119,7 +119,7 @@
             let counter = Counter()
             let watcher = try SystemFaults.withInjector({ [path = file.path] call, asked in
                 guard call == .watch, asked == path, !FileManager.default.fileExists(atPath: path) else { return nil }
-                _ = FileManager.default.createFile(atPath: path, contents: Data([0]))
+                #expect(FileManager.default.createFile(atPath: path, contents: Data([0])), "\(SystemError.last)")
                 return SystemError.notFound.number
             }) { try Self.watch(file, counter) }
             try await Self.heard("a write is reported", by: counter) { try Self.append(file) }

@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    /// What one context makes of the artists and the profiles: for each artist its profile.
+    /// Makes random changes of the artists and the profiles that a context shows.
     private static func change(
         _ context: ManagedObjectContext, _ random: inout SeededGenerator, deletes: Bool
     ) throws {

@@ -104,18 +104,27 @@ extension StoreWriter {
         return stored(after: state.committed, through: state.base.generation)
     }
 
-    /// Returns the newest state, including saves of other processes and connections. Never waits.
+    /// Returns the newest state, including saves of other processes and connections. Never waits for the disk.
     ///
-    /// During a commit this is the state that the commit follows, which has been published with all earlier saves of other connections.
+    /// During a commit this is the state that the commit follows, which has been published with all earlier saves of other connections. If
+    /// the file has newer saves, the commit is about to be published, and this waits some microseconds for it.
     func newestState() -> StoreState {
-        let current = state
-        guard capabilities.contains(.externalSaves), current.pendingSaves == 0,
-            store.mayHaveCommitted(after: current.committed)
-        else { return current }
-        // If the store cannot be read, the known state is the newest.
-        try? adoptExternalSaves()
+        for _ in 0..<Self.publicationTries {
+            let current = state
+            guard capabilities.contains(.externalSaves), current.pendingSaves == 0,
+                store.mayHaveCommitted(after: current.committed)
+            else { return current }
+            // If the store cannot be read, the known state is the newest.
+            guard (try? adoptsExternalSaves()) == false, let newest = try? store.snapshot().generation, newest > state.committed
+            else { return state }
+            CurrentThread.sleep(microseconds: Self.publicationWait)
+        }
         return state
     }
+
+    /// The most attempts to find a commit published, and the microseconds between them.
+    private static let publicationTries = 2000
+    private static let publicationWait: UInt32 = 50
 
     /// Publishes the state after saves of other connections, if there are any.
     ///
@@ -151,6 +160,6 @@ extension StoreWriter {
     /// Call this on the queue of that connection's writer, after its commit. So one of two writers is never committing while it waits, and
     /// they cannot wait for each other.
     func adoptSavesOfSibling() {
-        while (try? adoptsExternalSaves()) == false { CurrentThread.sleep(microseconds: 50) }
+        while (try? adoptsExternalSaves()) == false { CurrentThread.sleep(microseconds: Self.publicationWait) }
     }
 }
