@@ -71,7 +71,11 @@ extension ManagedObjectContext {
         let own = layerStack.baseState.state
         guard layerStack.baseState.route == nil else { return advance(to: push.state) }
         if push.state.sequence < own.sequence { return }
-        if push.state.sequence == own.sequence, !isUnread(own, orBefore: push.state) { return }
+        if push.state.sequence == own.sequence {
+            guard own.pendingSaves == 0, own.storeBase !== push.state.storeBase, isRead(push.state) else { return }
+            if !isRead(own) { return share(push.state) }
+            if own.base.generation >= push.state.base.generation { return }
+        }
         let old = viewBelow()
         let counted = push.state.sequence == own.sequence ? [] : setup.writer.changes(after: own, through: push.state)
         let settlesLater = phase.settlesBaseLater
@@ -82,10 +86,11 @@ extension ManagedObjectContext {
         noteUnmerged(since: old, in: layerStack.sealed + [layerStack.top] + layers, by: nil)
     }
 
-    /// Whether a state was not read yet, or was read before another reading of the same saves.
-    private func isUnread(_ own: StoreState, orBefore other: StoreState) -> Bool {
-        guard own.pendingSaves == 0, own.storeBase !== other.storeBase, isRead(other) else { return false }
-        return !isRead(own) || own.base.generation < other.base.generation
+    /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.
+    private func share(_ state: StoreState) {
+        layerStack.baseState.state = readable(state)
+        environment.lease.move(to: layerStack.baseState.state)
+        layerStack.didMove(showsTheSame: true)
     }
 
     private func isRead(_ state: StoreState) -> Bool { (state.storeBase as? LazySnapshot).map { $0.current != nil } ?? true }
