@@ -163,6 +163,11 @@ import Testing
             stored[number] += 1
         }
 
+        /// The number of saves that wait for a writer. Flushes do not count.
+        private static func waitingSaves(_ writer: StoreWriter) -> Int {
+            writer.shared.withLock { shared in shared.waiting.count { $0.request != nil } }
+        }
+
         /// Saves one or two contexts, and uses all of them while the saves wait.
         private mutating func save(_ savers: [Actor]) async throws {
             let gate = DispatchSemaphore(value: 0)
@@ -176,7 +181,7 @@ import Testing
                 let durability = random.chance(50) ? Durability.durable : .deferred(within: .milliseconds(5))
                 steps.append("save \(name(saver))\(isOfChild ? " by its child" : "")")
                 let isDone = Atomic(false)
-                let before = saver.writer.shared.withLock { $0.waiting.count }
+                let before = Self.waitingSaves(saver.writer)
                 let task = saver.save(durability, throughChild: isOfChild)
                 saving.append(task)
                 Task {
@@ -184,7 +189,7 @@ import Testing
                     isDone.store(true, ordering: .releasing)
                 }
                 try await until("a save waits") {
-                    isDone.load(ordering: .acquiring) || saver.writer.shared.withLock { $0.waiting.count } > before
+                    isDone.load(ordering: .acquiring) || Self.waitingSaves(saver.writer) > before
                 }
                 saver.beginSave()
             }

@@ -23,7 +23,12 @@ extension ManagedObjectContext {
     ///   - saved: The layers of this context in the view that the new state contains as saved.
     ///   - changes: The saves of other contexts between the two states; nil if they are unknown.
     func noteUnmerged(since old: LayeredView, in layers: [Layer], saved: [Layer] = [], by changes: [ChangeSet]?) {
-        if automaticallyMergesChanges || layerStack.baseState.route != nil || changes?.isEmpty == true { return }
+        if automaticallyMergesChanges || layerStack.baseState.route != nil { return }
+        let state = layerStack.baseState.state
+        state.takeBase()
+        // A snapshot that is acquired now may contain more saves of other connections than the known ones.
+        let changes = state.base.generation > state.committed ? nil : changes
+        if changes?.isEmpty == true { return }
         let new = viewBelow()
         let numbers = setup.writer.shared.withLock { $0.numbers }
         func note(_ entity: Int, _ key: ObjectKey) throws {
@@ -74,7 +79,12 @@ extension ManagedObjectContext {
         if push.state.sequence == own.sequence {
             guard own.pendingSaves == 0, own.storeBase !== push.state.storeBase, isRead(push.state) else { return }
             if !isRead(own) { return share(push.state) }
-            if own.base.generation >= push.state.base.generation { return }
+            if own.base.generation == push.state.base.generation { return }
+            if own.base.generation > push.state.base.generation {
+                // The writer may have acquired the snapshot, with saves of other connections that no context has merged.
+                let old = LayeredView(base: push.state.base, layers: layerStack.baseState.inherited)
+                return noteUnmerged(since: old, in: [push.layer], by: nil)
+            }
         }
         let old = viewBelow()
         let counted = push.state.sequence == own.sequence ? [] : setup.writer.changes(after: own, through: push.state)
