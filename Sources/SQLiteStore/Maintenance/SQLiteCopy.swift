@@ -85,11 +85,11 @@ enum SQLiteCopy {
 }
 
 extension PartialFile {
-    /// Gives a complete SQLite database its name, as ``finish()`` does for other files.
+    /// Gives a complete SQLite database its name, as `finish()` does for other files.
     ///
     /// Readers of a database that is replaced leave an empty log beside it. The log is removed, because SQLite would use it for the new
     /// file too. Waits for up to a second for connections that are about to close.
     /// - Throws: `StoreError` `.inUseElsewhere` while a connection of this or another process has the file to replace open, `.readOnly` if
-    ///   this user may not write it. Else as ``finish()``.
+    ///   this user may not write it. Else as `finish()`.
     public func finishDatabase() throws { try SQLiteCopy.name(self) }
 }
