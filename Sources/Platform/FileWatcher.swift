@@ -43,7 +43,7 @@ struct FileChanges: OptionSet, Sendable {
     static let all: FileChanges = [.content, .attributes, .moved, .gone, .entries]
 }
 
-/// The kind of what is watched: a file for its changes, or a folder for its new entries.
+/// Whether a watch reports the changes of a file or the new entries of a folder.
 enum WatchedKind: Sendable { case file, folder }
 
 /// The receiver of the changes of a file.
@@ -163,8 +163,8 @@ private final class WatchedFile: FileListener {
         if isDue { body() }
     }
 
-    /// Returns whether a watched file no longer has the name. Another file may have its identity by now, so that the kernel's word comes
-    /// first.
+    /// Returns whether a watched file no longer has the name. Another file may have its identity by now, so the event of the kernel
+    /// is checked first.
     private func isLost(_ changes: FileChanges, _ identity: FileIdentity?) -> Bool {
         if changes.contains(.gone) { return true }
         return !changes.isDisjoint(with: [.attributes, .moved]) && (identity == nil || named != identity)

@@ -4,7 +4,7 @@
 
     typealias FileEvents = Kqueue
 
-    /// The watches of Apple's systems. Each has a source of Dispatch with a descriptor of its own.
+    /// Watches files and folders on Apple's systems. Each watch has its own Dispatch source and file descriptor.
     struct Kqueue: Sendable {
         typealias Watch = any DispatchSourceFileSystemObject
 

@@ -117,13 +117,15 @@
             defer { withExtendedLifetime(folder) {} }
             let file = folder.url.appendingPathComponent("file")
             let counter = Counter()
+            // Without a watch there is no instance of inotify, and the injector would be asked for that first.
+            let running = try Self.watch(folder.url, Counter())
             let watcher = try SystemFaults.withInjector({ [path = file.path] call, asked in
                 guard call == .watch, asked == path, !FileManager.default.fileExists(atPath: path) else { return nil }
                 #expect(FileManager.default.createFile(atPath: path, contents: Data([0])), "\(SystemError.last)")
                 return SystemError.notFound.number
             }) { try Self.watch(file, counter) }
             try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
-            withExtendedLifetime(watcher) {}
+            withExtendedLifetime((running, watcher)) {}
         }
 
         enum Pause: CaseIterable { case none, untilReported }

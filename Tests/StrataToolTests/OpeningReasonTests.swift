@@ -47,7 +47,7 @@ import Testing
     }
 }
 
-/// The superuser may enter every folder. The test therefore runs as another user, in a process of its own.
+/// The superuser can enter every folder, so the test runs in a separate process as another user.
 @Suite(.enabled(if: geteuid() == 0, "only the superuser can become another user")) struct ForbiddenFolderTests {
     @Test func `a folder that may not be entered is named as the reason`() async throws {
         let folder = try ToolFolder()

@@ -8,39 +8,11 @@ import Testing
 
 /// Merges, rollbacks and resets while a save waits for the writer.
 @Suite struct SavesInFlightTests {
-    /// A container whose writer's queue is blocked until ``release()``, with one saved track.
-    private struct Held {
-        let container: PersistentContainer
-        let track: ObjectID
-        private let bed: TestBed
-        private let gate = DispatchSemaphore(value: 0)
-
-        init(_ kind: StoreKind) async throws {
-            bed = try TestBed(kind)
-            container = try await bed.container()
-            let context = await container.makeBackgroundContext(name: "before")
-            let made = await context.perform { $0.makeTrack("x").objectID }
-            try await context.save()
-            track = made
-        }
-
-        func block() { container.coordinator.writer.queue.async { [gate] in gate.wait() } }
-        func release() { gate.signal() }
-
-        func queued(_ count: Int) async throws {
-            try await until("\(count) saves wait") { container.coordinator.writer.shared.withLock { $0.waiting.count } == count }
-        }
-
-        func titles() async throws -> [String] {
-            try await container.makeBackgroundContext(name: "after").perform { try $0.trackTitles() }
-        }
-    }
-
     @Test(arguments: StoreKind.allCases, [MergePolicy.objectTrump, .overwrite])
     func `S106: a deletion that is merged while a save waits is not undone by the next save`(
         _ kind: StoreKind, _ policy: MergePolicy
     ) async throws {
-        let held = try await Held(kind)
+        let held = try await HeldSaves(kind)
         let context = await held.container.makeBackgroundContext(name: "a")
         await context.perform { $0.automaticallyMergesChanges = true }
         held.block()
@@ -63,7 +35,7 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func `S106: a change made while a save waits keeps only its own property`(_ kind: StoreKind) async throws {
-        let held = try await Held(kind)
+        let held = try await HeldSaves(kind)
         let context = await held.container.makeBackgroundContext(name: "a")
         await context.perform {
             $0.automaticallyMergesChanges = true
@@ -97,7 +69,7 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func `S049: a save that fails after a reset brings no change back`(_ kind: StoreKind) async throws {
-        let held = try await Held(kind)
+        let held = try await HeldSaves(kind)
         let context = await held.container.makeBackgroundContext(name: "a")
         held.block()
         let deleting = Task { try await held.container.coordinator.batchDelete(EntityFetchRequest("Track")) }
@@ -121,7 +93,7 @@ import Testing
     func `S192: of two children in one group that record other types of a collection, one is refused`(
         _ kind: StoreKind
     ) async throws {
-        let held = try await Held(kind)
+        let held = try await HeldSaves(kind)
         let parent = await held.container.makeBackgroundContext(name: "parent")
         let first = await parent.newBackgroundChild(name: "first")
         let second = await parent.newBackgroundChild(name: "second")

@@ -5,7 +5,7 @@ struct ConflictChecks: Sendable {
     /// Unchanged objects that the program wants to be checked.
     var watched: Set<ObjectID> = []
     /// The changed or watched objects that other saves changed below the context without a merge, with the columns that those changed. The
-    /// context shows the newer values, so the versions that it reads do not tell.
+    /// context shows the newer values, so a comparison of versions would find no conflict.
     var unmerged: [ObjectAddress: ColumnSet] = [:]
 
     var isEmpty: Bool { watched.isEmpty && unmerged.isEmpty }

@@ -69,7 +69,7 @@ extension ManagedObjectContext {
 
     /// Moves a parent to the state that a child has read, if that is newer (S090).
     ///
-    /// The parent gets exactly that state: in a newer one, saves that nobody has read would count as known.
+    /// The parent moves to exactly that state. In a newer state, saves that no context has read would count as known.
     ///
     /// - Parameter layers: Changes of other children that are saved together with the child's.
     func catchUp(with push: ChildChanges, over layers: [Layer] = []) {

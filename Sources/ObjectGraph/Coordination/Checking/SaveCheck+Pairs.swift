@@ -8,7 +8,7 @@ import StoreModel
 /// follows the save.
 ///
 /// If a policy drops our value of an end, the pairs that we gave to this end and took from it are dropped at their other ends too. This can
-/// go on from partner to partner. A dropped end is never written again, so it comes to an end.
+/// go on from partner to partner. A dropped end is never written again, so this ends.
 extension SaveCheck {
     /// One end of a one-to-one relationship: an object, and its side of the relationship.
     private struct PairEnd {
@@ -30,7 +30,7 @@ extension SaveCheck {
     /// O(one-to-one columns that the layer sets or that change), with two reads of the state per column.
     mutating func settlePairs(_ rules: RelationshipRules) throws -> Bool {
         var changes = 0
-        // The end to settle, and the ends that changes of other ends concern.
+        // The ends that are still to be settled.
         var open: [PairEnd] = []
         for entity in rules.pairs.indices where !rules.pairs[entity].isEmpty {
             guard let rows = layer.entity(entity) else { continue }
