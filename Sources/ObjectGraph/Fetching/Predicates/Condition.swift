@@ -146,44 +146,44 @@ extension Condition {
     }
 
     private func lowered(on entity: Entity, _ names: ConditionLowering) throws -> StorePredicate {
-        let lowering = names.lowering
         switch form {
         case .always, .tooDeep: return .constant(true)
         case .all(let parts): return .all(try parts.map { try $0.lowered(on: entity, names) })
         case .any(let parts): return .any(try parts.map { try $0.lowered(on: entity, names) })
         case .not(let part): return .negating(try part.lowered(on: entity, names))
         case .compare(let name, let comparison, let value):
-            return try compare(try names.term(name, on: entity), comparison, to: value, lowering: lowering)
+            return try compare(try names.term(name, on: entity), comparison, to: value, lowering: names.lowering)
         case .isNil(let name):
-            return try lowering.equal(try names.term(name, on: entity), .constant(.null))
+            return try names.lowering.equal(try names.term(name, on: entity), .constant(.null))
         case .isIn(let name, let values):
-            return try lowering.isIn(try names.value(name, on: entity), .constants(values))
+            return try names.lowering.isIn(try names.value(name, on: entity), .constants(values))
         case .between(let name, let lower, let upper):
-            return try lowering.isWithin(try names.value(name, on: entity), PredicateRange(lower: lower, upper: upper))
+            return try names.lowering.isWithin(try names.value(name, on: entity), PredicateRange(lower: lower, upper: upper))
         case .string(let name, let match, let pattern, let sensitivity):
             guard case .scalar(let scalar) = try names.value(name, on: entity) else { throw names.unknown(name, on: entity) }
-            return try lowering.on(
+            return try names.lowering.on(
                 scalar, { .string($0, match, pattern: pattern, sensitivity: sensitivity) }, fallback: { _ in false })
         case .ids(let ids):
-            return try lowering.isIn(.objectID(PredicatePath(scope: 0, entity: entity.number)), .identities(ids))
+            return try names.lowering.isIn(.objectID(PredicatePath(scope: 0, entity: entity.number)), .identities(ids))
         case .related(let name, let quantifier, let part):
             let (collection, members) = try names.collection(name, on: entity)
             let inner = try part.lowered(on: members, names)
-            return try lowering.along(collection.path, .toMany(collection.relation, quantifier, where: inner))
+            return try names.lowering.along(collection.path, .toMany(collection.relation, quantifier, where: inner))
         case .relatedCount(let name, let part, let comparison, let number):
             let (collection, members) = try names.collection(name, on: entity)
             let inner = try part.lowered(on: members, names)
-            return try lowering.along(collection.path, .toManyCount(collection.relation, where: inner, comparison, to: number))
+            return try names.lowering.along(
+                collection.path, .toManyCount(collection.relation, where: inner, comparison, to: number))
         case .isKind(let name, let kind, let part):
-            guard let wanted = lowering.model.entity(named: kind) else { throw FetchError.unknownEntity(kind) }
+            guard let wanted = names.lowering.model.entity(named: kind) else { throw FetchError.unknownEntity(kind) }
             var path = PredicatePath(scope: 0, entity: entity.number)
             if let name {
                 guard case .object(let found) = try names.term(name, on: entity) else { throw names.unknown(name, on: entity) }
                 path = found
             }
-            guard let cast = lowering.cast(path, to: wanted) else { return .constant(false) }
+            guard let cast = names.lowering.cast(path, to: wanted) else { return .constant(false) }
             let inner = try part.lowered(on: wanted, names)
-            return .all([try lowering.exists(cast), try lowering.along(cast, inner)])
+            return .all([try names.lowering.exists(cast), try names.lowering.along(cast, inner)])
         }
     }
 
@@ -206,7 +206,15 @@ extension Condition {
 private struct ConditionLowering {
     let lowering: PredicateLowering
 
-    func term(_ name: String, on entity: Entity) throws -> PredicateTerm { try found(name, on: entity).term }
+    func term(_ name: String, on entity: Entity) throws -> PredicateTerm {
+        // The usual case, without an array of names and a search for a relationship.
+        if entity.column(named: name) != nil,
+            let term = lowering.property(named: name, at: PredicatePath(scope: 0, entity: entity.number))
+        {
+            return term
+        }
+        return try found(name, on: entity).term
+    }
 
     /// Returns a property, and the entity of the objects to which it leads if it is a relationship.
     private func found(_ name: String, on entity: Entity) throws -> (term: PredicateTerm, destination: Entity?) {

@@ -66,9 +66,10 @@ extension PredicateLowering {
     func property(named name: String, at path: PredicatePath) -> PredicateTerm? {
         let entity = model.entities[path.entity]
         if let column = entity.column(named: name) {
-            let schema = entity.columns[column]
-            if let destination = schema.destination { return .object(path.appending(column, entity: destination)) }
-            return .scalar(PredicateScalar(path: path, source: .column(column, isOptional: schema.isOptional)))
+            if let destination = entity.columns[column].destination {
+                return .object(path.appending(column, entity: destination))
+            }
+            return .scalar(PredicateScalar(path: path, source: .column(column, isOptional: entity.columns[column].isOptional)))
         }
         guard case .toMany(let relation)? = entity.relationship(named: name)?.kind else { return nil }
         return .collection(PredicateCollection(path: path, relation: relation))
