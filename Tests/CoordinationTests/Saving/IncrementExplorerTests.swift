@@ -8,7 +8,7 @@ import Testing
 @testable import ObjectGraph
 
 /// Random increments of shared counters by contexts that save under `.error`, edit during running saves, roll back and have children. The
-/// plain model is a sum: each increment whose save succeeds counts once (S067, S100).
+/// plain model is a sum: each increment whose save succeeds counts once. A conflict needs a save by somebody else (S067, S100).
 @Suite struct IncrementExplorerTests {
     private static let counters = 3
 
@@ -23,6 +23,8 @@ import Testing
         var unsaved = [Int](repeating: 0, count: counters)
         /// The increments that the running save has taken.
         var taken = [Int](repeating: 0, count: counters)
+        /// The step at which the context had no changes and read the newest state. Only later saves can be conflicts.
+        var readNewest = 0
 
         init(main container: PersistentContainer) async {
             self.container = container
@@ -86,6 +88,10 @@ import Testing
         var stored = [Int](repeating: 0, count: counters)
         var steps: [String] = []
         var saves = 0
+        /// A conflict for which there was no reason.
+        var unfounded: String?
+        /// The step of the last save of each counter by each writer's name.
+        var saved = [[String: Int]](repeating: [:], count: counters)
 
         init(_ kind: StoreKind, _ stack: ContextStack, seed: UInt64) async throws {
             self.kind = kind
@@ -106,12 +112,17 @@ import Testing
                 // On SQLite another connection, on LMDB another container with the same writer.
                 actors.append(await Actor(background: try await bed.container(.siblings), name: "c"))
             }
-            for actor in actors { try await actor.recover() }
+            for actor in actors { try await recover(actor) }
+        }
+
+        private mutating func recover(_ actor: Actor) async throws {
+            try await actor.recover()
+            actor.readNewest = steps.count
         }
 
         mutating func step() async throws {
             let actor = actors[random.below(actors.count)]
-            switch random.below(12) {
+            switch random.below(13) {
             case 0...3: try await increment(actor)
             case 4: try await save([actor])
             case 5...7:
@@ -122,6 +133,10 @@ import Testing
             case 10 where actor.unsaved.allSatisfy { $0 == 0 }:
                 steps.append("refresh \(name(actor))")
                 try await actor.perform { $0.refreshAllObjects() }
+                actor.readNewest = steps.count
+            case 11:
+                steps.append("flush of \(name(actor))")
+                try await actor.container.flush()
             default: try await rollback(actor)
             }
         }
@@ -154,13 +169,14 @@ import Testing
 
         private mutating func batch(_ actor: Actor) async throws {
             let number = random.below(counters)
-            steps.append("batch increments \(number)")
+            steps.append("batch increments \(number) by \(name(actor))")
             try await actor.container.newBatchOperationContext().perform(andSave: .durable) { [id = ids[number]] context in
                 let object = try context.existingObject(with: id)
                 guard case .int(let plays) = object["plays"] else { return }
                 object["plays"] = .int(plays + 1)
             }
             stored[number] += 1
+            saved[number]["batch"] = steps.count
         }
 
         /// The number of saves that wait for a writer. Flushes do not count.
@@ -178,7 +194,8 @@ import Testing
             var saving: [Task<Void, any Error>] = []
             for saver in savers {
                 let isOfChild = random.chance(30)
-                let durability = random.chance(50) ? Durability.durable : .deferred(within: .milliseconds(5))
+                let deferred = Durability.deferred(within: random.chance(50) ? .milliseconds(5) : .seconds(600))
+                let durability = random.chance(50) ? Durability.durable : deferred
                 steps.append("save \(name(saver))\(isOfChild ? " by its child" : "")")
                 let isDone = Atomic(false)
                 let before = Self.waitingSaves(saver.writer)
@@ -202,20 +219,41 @@ import Testing
                 }
             }
             for _ in writers { gate.signal() }
+            var failures: [(saver: Actor, error: SaveError)] = []
             for (saver, task) in zip(savers, saving) {
-                var hasFailed = false
-                do { try await task.value } catch is SaveError { hasFailed = true }
-                steps.append("save of \(name(saver)) \(hasFailed ? "failed" : "done")")
+                var failure: SaveError?
+                do { try await task.value } catch let error as SaveError { failure = error }
+                steps.append("save of \(name(saver)) \(failure == nil ? "done" : "failed")")
                 for number in 0..<counters {
-                    if hasFailed { saver.unsaved[number] += saver.taken[number] } else { stored[number] += saver.taken[number] }
+                    if failure == nil {
+                        stored[number] += saver.taken[number]
+                        if saver.taken[number] > 0 { saved[number][name(saver)] = steps.count }
+                    } else {
+                        saver.unsaved[number] += saver.taken[number]
+                    }
                     saver.taken[number] = 0
                 }
-                if hasFailed { try await saver.recover() } else { saves += 1 }
+                if let failure { failures.append((saver, failure)) } else { saves += 1 }
+            }
+            for (saver, failure) in failures {
+                check(failure, of: saver)
+                try await recover(saver)
+            }
+        }
+
+        /// Notes each conflict with a counter that nobody else has saved since the context read the newest state.
+        private mutating func check(_ failure: SaveError, of actor: Actor) {
+            guard case .conflicts(let conflicts) = failure else { return }
+            for conflict in conflicts {
+                let number = ids.firstIndex(of: conflict.objectID)
+                let others = number.map { saved[$0].filter { $0.key != name(actor) && $0.value >= actor.readNewest } } ?? [:]
+                if others.isEmpty { unfounded = "a conflict of \(name(actor)) with nobody: \(conflict)" }
             }
         }
 
         /// Returns the difference from the model; nil if there is none.
         func difference() async throws -> String? {
+            if let unfounded { return unfounded }
             let shown = try await actors[0].container.newBatchOperationContext().perform { [ids] context in
                 try ids.map { id -> Int in
                     guard case .int(let plays) = try context.existingObject(with: id)["plays"] else { return -1 }
@@ -227,11 +265,14 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases, [ContextStack.siblings, .nested, .masterMainWorker])
-    func `S100: no increment is lost or counted twice, whoever saves`(_ kind: StoreKind, _ stack: ContextStack) async throws {
+    func `S100: no increment is lost or counted twice, and no conflict is without a reason`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
         var seeds = SeededGenerator()
         var saves = 0
-        for _ in 0..<Rounds.of(6, long: 500) {
-            let seed = seeds.next()
+        for round in 0..<Rounds.of(6, long: 500) {
+            // The first one found that a parent kept what it had recorded about a child's changes, whose save had failed.
+            let seed = round == 0 ? 8_042_816_237_647_694_682 : seeds.next()
             var run = try await Run(kind, stack, seed: seed)
             for _ in 0..<40 {
                 try await run.step()

@@ -22,6 +22,9 @@ import Testing
             } else {
                 try await worker.refreshFromParent()
             }
+            // Deferred saves reach the file at any time, and contexts at rest release their snapshots.
+            if random.chance(20) { try await Task.sleep(for: .milliseconds(random.below(300))) }
+            if random.chance(20) { try await container.flush() }
             var plain = saved
             var isSaved = false
             // Refused saves are repaired by more changes, or given up.
@@ -39,6 +42,8 @@ import Testing
                     return (plain, random, Broken.all(of: report.violations))
                 }
                 (plain, random) = (outcome.0, outcome.1)
+                if random.chance(30) { try await container.flush() }
+                if random.chance(30) { try await Task.sleep(for: .milliseconds(random.below(300))) }
                 #expect(outcome.2 == plain.broken, "round \(round), seed \(random.seed)")
                 if isInChild, await !saves(author, plain.broken, "round \(round), seed \(random.seed)") {
                     plain = start

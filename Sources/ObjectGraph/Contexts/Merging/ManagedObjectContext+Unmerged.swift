@@ -15,14 +15,24 @@ extension ManagedObjectContext {
 
     /// Records the changed and watched objects that other saves changed between two base states of this context.
     ///
-    /// O(changed objects) if the layers have changes; most of them are compared by their versions only.
-    ///
     /// - Parameters:
     ///   - old: The view below the layers before the move.
     ///   - layers: The unsaved changes that were made over it.
     ///   - saved: The layers of this context in the view that the new state contains as saved.
     ///   - changes: The saves of other contexts between the two states; nil if they are unknown.
     func noteUnmerged(since old: LayeredView, in layers: [Layer], saved: [Layer] = [], by changes: [ChangeSet]?) {
+        var checks = tracker.checks
+        noteUnmerged(&checks, since: old, in: layers, saved: saved, by: changes)
+        tracker.checks = checks
+    }
+
+    /// Records the objects among changes and watched ones that other saves changed between a view and the base state of this context.
+    ///
+    /// O(changed objects) if the layers have changes; most of them are compared by their versions only.
+    func noteUnmerged(
+        _ checks: inout ConflictChecks, since old: LayeredView, in layers: [Layer], saved: [Layer] = [],
+        by changes: [ChangeSet]? = nil
+    ) {
         if automaticallyMergesChanges || layerStack.baseState.route != nil { return }
         let state = layerStack.baseState.state
         state.takeBase()
@@ -31,18 +41,14 @@ extension ManagedObjectContext {
         if changes?.isEmpty == true { return }
         let new = viewBelow()
         let numbers = setup.writer.shared.withLock { $0.numbers }
-        func note(_ entity: Int, _ key: ObjectKey) throws {
-            let address = ObjectAddress(entity: entity, key: key)
-            if let changes, !changes.contains(where: { $0.contains(address) }) { return }
+        func changed(_ entity: Int, _ key: ObjectKey) throws -> ColumnSet? {
+            if let changes, !changes.contains(where: { $0.contains(ObjectAddress(entity: entity, key: key)) }) { return nil }
             let (before, after) = try (old.version(entity, key), new.version(entity, key))
             guard let before, let after else {
-                if (before == nil) != (after == nil) {
-                    tracker.checks.note(address, ColumnSet(first: storedModel.entities[entity].columns.count))
-                }
-                return
+                return (before == nil) == (after == nil) ? nil : ColumnSet(first: storedModel.entities[entity].columns.count)
             }
             let isSavedHere = saved.contains { $0.row(entity, key) != nil }
-            if !isSavedHere, numbers.areSame(before, after) { return }
+            if !isSavedHere, numbers.areSame(before, after) { return nil }
             let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
             var columns = ColumnSet()
             for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
@@ -50,40 +56,50 @@ extension ManagedObjectContext {
                     columns.insert(column)
                 }
             }
-            if columns.isEmpty, isSavedHere || !derived.isEmpty { return }
-            tracker.checks.note(address, columns)
+            return columns.isEmpty && (isSavedHere || !derived.isEmpty) ? nil : columns
         }
         trapOnStoreError {
             for layer in layers {
                 for entity in 0..<layer.entityCount {
                     for (number, page) in layer.entity(entity)?.pages ?? [:] {
                         for slot in SlotIterator(page.updated | page.deleted) {
-                            try note(entity, PageAddress.key(page: number, slot: slot))
+                            let key = PageAddress.key(page: number, slot: slot)
+                            if let columns = try changed(entity, key) { checks.note(.init(entity: entity, key: key), columns) }
                         }
                     }
                 }
             }
-            for id in tracker.checks.watched { try note(id.entity, id.key) }
+            for id in checks.watched {
+                if let columns = try changed(id.entity, id.key) { checks.note(.init(entity: id.entity, key: id.key), columns) }
+            }
         }
     }
 
     /// Moves a parent to the state that a child has read, if that is newer (S090).
     ///
-    /// The parent moves to exactly that state. In a newer state, saves that no context has read would count as known.
+    /// The parent moves to exactly that state. In a newer state, saves that no context has read would count as known. What is recorded about
+    /// a child's changes is kept with them, so that it is gone if their save fails.
     ///
-    /// - Parameter layers: Changes of other children that are saved together with the child's.
-    func catchUp(with push: ChildChanges, over layers: [Layer] = []) {
+    /// - Returns: The view before the move; nil if this context stays where it is.
+    @discardableResult func catchUp(with push: inout ChildChanges) -> LayeredView? {
         let own = layerStack.baseState.state
-        guard layerStack.baseState.route == nil else { return advance(to: push.state) }
-        if push.state.sequence < own.sequence { return }
+        guard layerStack.baseState.route == nil else {
+            advance(to: push.state)
+            return nil
+        }
+        if push.state.sequence < own.sequence { return nil }
         if push.state.sequence == own.sequence {
-            guard own.pendingSaves == 0, own.storeBase !== push.state.storeBase, isRead(push.state) else { return }
-            if !isRead(own) { return share(push.state) }
-            if own.base.generation == push.state.base.generation { return }
+            guard own.pendingSaves == 0, own.storeBase !== push.state.storeBase, isRead(push.state) else { return nil }
+            guard isRead(own) else {
+                share(push.state)
+                return nil
+            }
+            if own.base.generation == push.state.base.generation { return nil }
             if own.base.generation > push.state.base.generation {
                 // The writer may have acquired the snapshot, with saves of other connections that no context has merged.
-                let old = LayeredView(base: push.state.base, layers: layerStack.baseState.inherited)
-                return noteUnmerged(since: old, in: [push.layer], by: nil)
+                let old = LayeredView(base: push.state.base, layers: layerStack.baseState.inherited + push.state.deferred)
+                noteUnmerged(&push.checks, since: old, in: [push.layer])
+                return nil
             }
         }
         let old = viewBelow()
@@ -93,7 +109,8 @@ extension ManagedObjectContext {
         phase.settlesBaseLater = true
         defer { phase.settlesBaseLater = settlesLater }
         move(to: push.state, after: counted)
-        noteUnmerged(since: old, in: layerStack.sealed + [layerStack.top] + layers, by: nil)
+        noteUnmerged(since: old, in: layerStack.sealed + [layerStack.top], by: nil)
+        return old
     }
 
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.

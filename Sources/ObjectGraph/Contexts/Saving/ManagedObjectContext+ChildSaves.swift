@@ -12,7 +12,8 @@ extension ManagedObjectContext {
         defer { endUndoEvent() }
         if let route = layerStack.baseState.route { return try route.take(push, in: self) }
         try checkAccepts(push)
-        catchUp(with: push)
+        var push = push
+        catchUp(with: &push)
         var pushed = prepared(push)
         let (refreshed, changes) = changingObserved {
             if !observed.isEmpty {
@@ -74,14 +75,18 @@ extension ManagedObjectContext {
     /// during a save; it calls `endSave`.
     private func takeThrough(_ group: [WaitingPush]) {
         let durability = group.durability
+        var group = group
         do {
-            for (position, waiting) in group.enumerated() {
-                let earlier = group[..<position].map(\.push.layer)
-                try checkAccepts(waiting.push, after: earlier)
-                catchUp(with: waiting.push, over: earlier)
+            for index in group.indices {
+                try checkAccepts(group[index].push, after: group[..<index].map(\.push.layer))
+                guard let before = catchUp(with: &group[index].push) else { continue }
+                for earlier in 0..<index {
+                    noteUnmerged(&group[earlier].push.checks, since: before, in: [group[earlier].push.layer])
+                }
             }
             if let route = layerStack.baseState.route {
-                return route.takeThrough(group.map(\.push), durability: durability, in: self) { [self] in finish(group, $0) }
+                return route.takeThrough(group.map(\.push), durability: durability, in: self) { [self, group] in finish(group, $0)
+                }
             }
             _ = try prepareSave()
         } catch {
@@ -96,7 +101,7 @@ extension ManagedObjectContext {
         }
         let began = layerStack.revision
         let passed = passedChanges(layersAbove(layerStack.sealed, pushes.map(\.layer)))
-        forwardToParent(pushes, durability: durability) { [self] result in
+        forwardToParent(pushes, durability: durability) { [self, group] result in
             let state = Result { try didForwardToParent(pushes, same: same && began == layerStack.revision, result: result) }
             if case .success = state { record(passed) }
             finish(group, state)

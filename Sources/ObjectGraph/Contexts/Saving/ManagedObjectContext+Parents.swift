@@ -24,7 +24,7 @@ struct ChildChanges: Sendable {
 
 /// A child's save through this context that waits for the running save.
 struct WaitingPush {
-    let push: ChildChanges
+    var push: ChildChanges
     let durability: Durability
     let completion: @Sendable (Result<ParentState, any Error>) -> Void
 }
