@@ -22,9 +22,7 @@ import Testing
             } else {
                 try await worker.refreshFromParent()
             }
-            // Deferred saves reach the file at any time, and contexts at rest release their snapshots.
-            if random.chance(20) { try await Task.sleep(for: .milliseconds(random.below(300))) }
-            if random.chance(20) { try await container.flush() }
+            try await Self.letTimePass(container, &random)
             var plain = saved
             var isSaved = false
             // Refused saves are repaired by more changes, or given up.
@@ -42,8 +40,7 @@ import Testing
                     return (plain, random, Broken.all(of: report.violations))
                 }
                 (plain, random) = (outcome.0, outcome.1)
-                if random.chance(30) { try await container.flush() }
-                if random.chance(30) { try await Task.sleep(for: .milliseconds(random.below(300))) }
+                try await Self.letTimePass(container, &random)
                 #expect(outcome.2 == plain.broken, "round \(round), seed \(random.seed)")
                 if isInChild, await !saves(author, plain.broken, "round \(round), seed \(random.seed)") {
                     plain = start
@@ -69,6 +66,12 @@ import Testing
             #expect(try await container.coordinator.validationReport().isValid, "round \(round), seed \(random.seed)")
         }
         try await container.close()
+    }
+
+    /// Deferred saves reach the file at any time, and contexts at rest release their snapshots.
+    private static func letTimePass(_ container: PersistentContainer, _ random: inout SeededGenerator) async throws {
+        if random.chance(30) { try await Task.sleep(for: .milliseconds(random.below(300))) }
+        if random.chance(30) { try await container.flush() }
     }
 
     /// Saves a child. Returns whether it succeeded. A failure may name only rules that are broken.
