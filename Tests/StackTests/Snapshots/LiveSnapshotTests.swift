@@ -1,6 +1,8 @@
 import Foundation
 import LMDBStore
+import Logging
 import ObjectGraph
+import Platform
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -34,17 +36,19 @@ import Testing
         }
         let listed = try coordinator.snapshots()
         let held = try #require(listed.first { $0.owners.contains("sleeper") })
-        #expect(held.owners == ["export", "sleeper"] && held.generation == old && !held.isNewest)
+        // On a busy machine, main and the context that has filled the store may still read this state.
+        #expect(Set(held.owners).isSuperset(of: ["export", "sleeper"]) && !held.owners.contains("worker"))
+        #expect(held.generation == old && !held.isNewest)
         #expect(try #require(held.age) > .zero && held.processID == ProcessInfo.processInfo.processIdentifier)
-        let newest = try #require(listed.first { $0.isNewest })
-        #expect(newest.owners.contains("worker") && newest.generation == coordinator.currentHistoryToken.generation)
+        let newest = try #require(listed.first { $0.isNewest && $0.owners.contains("worker") })
+        #expect(newest.generation == coordinator.currentHistoryToken.generation)
         if kind == .lmdb {
             // 50 saves, each of which wrote a page and the path to the root.
             #expect(try #require(held.bytesRetained) > 50 * 4096)
             #expect(try #require(newest.bytesRetained) == 0)
         }
         await sleeper.perform { $0.name = "renamed" }
-        #expect(try coordinator.snapshots().contains { $0.owners == ["export", "renamed"] })
+        #expect(try coordinator.snapshots().contains { Set($0.owners).isSuperset(of: ["export", "renamed"]) })
         withExtendedLifetime(kept) {}
     }
 
@@ -139,30 +143,58 @@ import Testing
         coordinator.snapshotBudget = nil
     }
 
+    /// Keeps the messages of every logger.
+    private struct KeepingHandler: LogHandler {
+        let messages: Messages
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.info
+
+        final class Messages: Sendable {
+            let all = Mutex<[String]>([])
+        }
+
+        init(_ messages: Messages) { self.messages = messages }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { messages.all.withLock { $0.append("\(event.message)") } }
+    }
+
     @Test func S152_aBudgetIsNeverSilent() async throws {
         let bed = try TestBed(.lmdb)
-        let start = ContinuousClock.now
-        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            [path = bed.file.path as String] in
+        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
+            let messages = KeepingHandler.Messages()
+            LoggingSystem.bootstrap { _ in KeepingHandler(messages) }
             let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
             let coordinator = container.coordinator
             let kept = try coordinator.snapshot(owner: "the forgotten export")
-            coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1))
             let worker = coordinator.newBackgroundContext()
+            await worker.perform { _ = $0.makeTrack("first") }
+            try await worker.save()
+            // Warnings are counted by owners, so main must not own the snapshot too.
+            await MainActor.run { container.mainContext.refreshAllObjects() }
+            let start = ContinuousClock.now
+            coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1))
+            @Sendable func warnings() -> Int {
+                messages.all.withLock {
+                    $0.count { $0.contains("exceeds the budget") && $0.contains("the forgotten export") }
+                }
+            }
             for number in 0..<6 {
                 await worker.perform { _ = $0.makeTrack("t\(number)") }
                 try await worker.save()
                 try await Task.sleep(for: .milliseconds(60))
             }
+            try await until("the budget warns") { warnings() > 0 }
             withExtendedLifetime(kept) {}
+            let said = warnings()
+            // On a busy machine the process may run for longer than the ten seconds between two warnings.
+            let most = 1 + Int((ContinuousClock.now - start).components.seconds) / 10
+            try #require((1...most).contains(said), "said once, and again only after a while")
         }
-        let log = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        let warnings = log.split(separator: "\n").filter {
-            $0.contains("exceeds the budget") && $0.contains("the forgotten export")
-        }
-        // On a busy machine the process may run for longer than the ten seconds between two warnings.
-        let most = 1 + Int((ContinuousClock.now - start).components.seconds) / 10
-        #expect((1...most).contains(warnings.count), "said once, and again only after a while: \(log)")
     }
 
     @Test func S152_aFileStaysBoundedThoughAReaderSleeps() async throws {
