@@ -121,13 +121,9 @@ import Testing
 
     /// Returns when the container keeps no snapshot: contexts and the writer release theirs a moment after they were read.
     private static func rest(_ container: PersistentContainer) async throws {
-        var held: [LiveSnapshot] = []
-        for _ in 0..<3000 {
-            held = try container.coordinator.snapshots().filter { $0.age.map { $0 > .zero } ?? false }
-            if held.isEmpty { return }
-            try await Task.sleep(for: .milliseconds(10))
+        try await until("no snapshot is held") {
+            try container.coordinator.snapshots().allSatisfy { $0.age.map { $0 == .zero } ?? true }
         }
-        Issue.record("still held: \(held.map(\.description))")
     }
 
     @Test(arguments: ContextStack.allCases, [Durability.durable, .deferred])

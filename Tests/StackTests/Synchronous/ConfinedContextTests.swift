@@ -160,8 +160,12 @@ import Testing
                 context.makeTrack("a")
                 // The observer runs during the save, which uses the context.
                 _ = context.addObserver { _ in
-                    Thread.detachNewThread { _ = try? carrier.context?.trackTitles() }
-                    Thread.sleep(forTimeInterval: 30)
+                    let hasUsed = Flag()
+                    Thread.detachNewThread {
+                        _ = try? carrier.context?.trackTitles()
+                        hasUsed.set()
+                    }
+                    _ = hasUsed.wait(atMost: .seconds(600))
                 }
                 try context.saveNow()
             }
