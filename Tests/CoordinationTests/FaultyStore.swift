@@ -30,6 +30,8 @@ final class FaultyStore: ObjectStore {
         var fault: (@Sendable (Call, Int) -> (any Error)?)?
         /// Called before each layer is written. Returns the error to throw, or nil.
         var refusal: (@Sendable (Layer) -> (any Error)?)?
+        /// Called after each commit, before the writer knows of it.
+        var afterCommit: (@Sendable () -> Void)?
         /// Whether another process waits for the claim.
         var isWanted = false
         var heldClaims = 0
@@ -62,6 +64,9 @@ final class FaultyStore: ObjectStore {
 
     /// Sets the function that decides which layers cannot be written. nil means that all can.
     func refuse(_ refusal: (@Sendable (Layer) -> (any Error)?)?) { state.withLock { $0.refusal = refusal } }
+
+    /// Sets the function that runs after each commit, before the writer knows of it.
+    func afterCommit(_ body: (@Sendable () -> Void)?) { state.withLock { $0.afterCommit = body } }
 
     func count(_ call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
@@ -120,6 +125,7 @@ final class FaultyStore: ObjectStore {
 
     func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try note(.write)
+        defer { state.withLock { $0.afterCommit }?() }
         return try memory.write(durability) { transaction in
             let result = try body(FaultyTransaction(transaction) { try self.willApply($0) })
             try self.note(.commit)

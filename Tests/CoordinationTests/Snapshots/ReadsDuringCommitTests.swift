@@ -90,6 +90,28 @@ import Testing
         #expect(coordinator.writer.state.committed == (try store.snapshot().generation))
     }
 
+    /// Catches: a read that gives up waiting while the writer's thread is slow to publish a commit, and so misses a later save.
+    @Test func `S068: a new context sees another connection's save after a commit that is published late`() async throws {
+        let id = try await saving.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        let (hasCommitted, mayPublish) = (Flag(), Flag())
+        store.afterCommit {
+            hasCommitted.set()
+            _ = mayPublish.wait(atMost: .seconds(600))
+        }
+        await saving.perform { _ = $0.makeTrack("y") }
+        let save = Task { try await saving.save() }
+        try await until("the commit is in the file") { hasCommitted.wait(atMost: .zero) }
+        try saveElsewhere(id, plays: 7)
+        // Longer than the usual wait for a publication. If the machine is slow, the test shows less.
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(2)) { mayPublish.set() }
+        let new = try await coordinator.newBackgroundContext().perform { context in
+            try (context.existingObject(with: id)["plays"], context.trackTitles())
+        }
+        #expect(new.0 == .int(7) && new.1 == ["x", "y"])
+        try await save.value
+        store.afterCommit(nil)
+    }
+
     /// Catches: a snapshot that stays acquired because its commit failed and no other save follows.
     @Test func `S154: the state that a failed commit has published keeps no pages after a rest`() async throws {
         let reader = coordinator.newBackgroundContext(name: "reader")

@@ -107,9 +107,12 @@ extension StoreWriter {
     /// Returns the newest state, including saves of other processes and connections. Never waits for the disk.
     ///
     /// During a commit this is the state that the commit follows, which has been published with all earlier saves of other connections. If
-    /// the file has newer saves, the commit is about to be published, and this waits some microseconds for it.
+    /// the file has newer saves, the commit is about to be published, and this waits some microseconds for it. If only the group that is
+    /// being committed is newer, this gives up after some attempts, because no caller has that save's result yet. A later save of another
+    /// connection may have returned, so this waits until it can be shown.
     func newestState() -> StoreState {
-        for _ in 0..<Self.publicationTries {
+        var attempts = 0
+        while true {
             let current = state
             guard capabilities.contains(.externalSaves), current.pendingSaves == 0,
                 store.mayHaveCommitted(after: current.committed)
@@ -117,12 +120,13 @@ extension StoreWriter {
             // If the store cannot be read, the known state is the newest.
             guard (try? adoptsExternalSaves()) == false, let newest = try? store.snapshot().generation, newest > state.committed
             else { return state }
+            attempts += 1
+            if attempts >= Self.publicationTries, newest <= shared.withLock({ $0.newestOfGroup }) { return state }
             CurrentThread.sleep(microseconds: Self.publicationWait)
         }
-        return state
     }
 
-    /// The most attempts to find a commit published, and the microseconds between them.
+    /// The most attempts to find a commit of this process published, and the microseconds between them.
     private static let publicationTries = 2000
     private static let publicationWait: UInt32 = 50
 

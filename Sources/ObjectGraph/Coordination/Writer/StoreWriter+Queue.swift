@@ -82,6 +82,7 @@ extension StoreWriter {
                     if group.start !== start { show(group.start, to: group) }
                     try group.check(from: group.start)
                     try group.write(in: transaction)
+                    shared.withLock { $0.newestOfGroup = transaction.generation }
                     return transaction.generation
                 }
             }

@@ -40,6 +40,8 @@ final class StoreWriter: Sendable {
         var numbers = CommittedNumbers()
         /// Whether a group of saves is being written. Saves of other connections are published only after it.
         var isCommitting = false
+        /// The newest save of the group that is being written, or that was written last.
+        var newestOfGroup: Generation = 0
         /// Jobs that the queue has not started.
         var waiting: [SaveJob] = []
         var recent = ChangeFeed(limit: StoreWriter.recentLimit)
