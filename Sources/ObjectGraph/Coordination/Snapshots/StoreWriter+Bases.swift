@@ -108,8 +108,8 @@ extension StoreWriter {
     ///
     /// During a commit this is the state that the commit follows, which has been published with all earlier saves of other connections. If
     /// the file has newer saves, the commit is about to be published, and this waits some microseconds for it. If only the group that is
-    /// being committed is newer, this gives up after some attempts, because no caller has that save's result yet. A later save of another
-    /// connection may have returned, so this waits until it can be shown.
+    /// being committed is newer, this gives up soon, because no caller has that save's result yet. A later save of another connection may
+    /// have returned, so this waits longer for it.
     func newestState() -> StoreState {
         var attempts = 0
         while true {
@@ -121,13 +121,15 @@ extension StoreWriter {
             guard (try? adoptsExternalSaves()) == false, let newest = try? store.snapshot().generation, newest > state.committed
             else { return state }
             attempts += 1
-            if attempts >= Self.publicationTries, newest <= shared.withLock({ $0.newestOfGroup }) { return state }
+            let isOfGroup = newest <= shared.withLock { $0.newestOfGroup }
+            if attempts >= (isOfGroup ? Self.publicationTries : Self.longPublicationTries) { return state }
             CurrentThread.sleep(microseconds: Self.publicationWait)
         }
     }
 
     /// The most attempts to find a commit of this process published, and the microseconds between them.
     private static let publicationTries = 2000
+    private static let longPublicationTries = 400_000
     private static let publicationWait: UInt32 = 50
 
     /// Publishes the state after saves of other connections, if there are any.
