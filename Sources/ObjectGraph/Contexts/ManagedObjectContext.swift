@@ -126,8 +126,9 @@ public final class ManagedObjectContext {
 
     /// Merges the saves that the context was not notified of. A context that reads a given state keeps it until the next save.
     private func mergeEarlierSaves() {
-        guard isRoot, place.confinement == nil, !layerStack.baseState.isPinned else { return }
-        host?.enqueue { $0.storeDidChange() }
+        guard isRoot, !layerStack.baseState.isPinned else { return }
+        tracker.forgetUnmerged()
+        if place.confinement == nil { host?.enqueue { $0.storeDidChange() } }
     }
 
     var requiredHost: any ContextExecutor {

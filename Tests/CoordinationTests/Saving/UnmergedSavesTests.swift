@@ -174,6 +174,48 @@ import Testing
         await #expect(throws: SaveError.self) { try await main.save(through: .store) }
     }
 
+    // MARK: Merges
+
+    /// The ways in which a program merges what its context shows already.
+    enum Merge: CaseIterable { case refreshDuringTheNextSave, automaticMerges, mergeOfTheSave }
+
+    @Test(arguments: StoreKind.allCases, Merge.allCases)
+    func `S091: a save that a context has read during its own save is no conflict once it is merged`(
+        _ kind: StoreKind, _ merge: Merge
+    ) async throws {
+        let held = try await HeldSaves(kind)
+        let track = held.track
+        let a = await held.container.makeBackgroundContext(name: "a")
+        await a.perform { $0.automaticallyMergesChanges = false }
+        #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(0))
+        let other = await held.container.makeBackgroundContext(name: "other")
+        let saved = Mutex<ChangeSet?>(nil)
+        await other.perform { context in
+            _ = context.addObserver { notice in if notice.kind == .didSave { saved.withLock { $0 = notice.changes } } }
+        }
+        try await other.perform(andSave: .durable) { try Self.increment(track, $0) }
+        held.block()
+        let saving = Task { try await a.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
+        try await held.queued(1)
+        try await a.perform { try Self.increment(track, $0) }
+        held.release()
+        try await saving.value
+        switch merge {
+        case .refreshDuringTheNextSave:
+            held.block()
+            let next = Task { try await a.save() }
+            try await held.queued(1)
+            await a.perform { $0.refreshAllObjects() }
+            held.release()
+            await #expect(throws: SaveError.self) { try await next.value }
+        case .automaticMerges: await a.perform { $0.automaticallyMergesChanges = true }
+        case .mergeOfTheSave:
+            let changes = try #require(saved.withLock { $0 })
+            await a.perform { $0.mergeChanges(from: changes) }
+        }
+        try await a.save()
+    }
+
     // MARK: Objects that are missing after a save
 
     enum Outcome: CaseIterable {

@@ -31,6 +31,13 @@ struct ChangeTracker {
         return takenChecks
     }
 
+    /// Forgets what other saves changed in objects below the context, because the program has merged it. The changes that a running save
+    /// has taken are unsaved again if the save fails, so this includes its objects.
+    mutating func forgetUnmerged(where isMerged: (ObjectAddress) -> Bool = { _ in true }) {
+        checks.unmerged = checks.unmerged.filter { !isMerged($0.key) }
+        takenChecks.unmerged = takenChecks.unmerged.filter { !isMerged($0.key) }
+    }
+
     /// Forgets the checks of a save that succeeded.
     mutating func dropTakenChecks() { takenChecks = ConflictChecks() }
 

@@ -12,8 +12,11 @@ extension ManagedObjectContext {
     /// See ``refreshFromParent()``.
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
-        guard isRoot, setup.writer.mayLack(changes.generation, layerStack.baseState.state) else { return }
-        tracker.checks.unmerged = [:]
+        guard isRoot else { return }
+        guard setup.writer.mayLack(changes.generation, layerStack.baseState.state) else {
+            return forgetUnmerged(savedWith: changes)
+        }
+        tracker.forgetUnmerged()
         moving { advance(to: setup.writer.newestState()) }
     }
 
@@ -201,7 +204,7 @@ extension ManagedObjectContext {
         prepareRequest()
         layerStack.baseState.route?.forget(nil)
         guard isRoot || setup.decidesForParent && layerStack.baseState.route == nil else { return }
-        tracker.checks.unmerged = [:]
+        tracker.forgetUnmerged()
         moving { advance(to: setup.writer.newestState()) }
     }
 

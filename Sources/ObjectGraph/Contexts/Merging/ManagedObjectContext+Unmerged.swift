@@ -75,6 +75,20 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Counts the changes of a save as merged, in a context whose state contains that save already. Objects that later saves have changed
+    /// stay conflicts of the next save.
+    func forgetUnmerged(savedWith changes: ChangeSet) {
+        let below = viewBelow()
+        let numbers = setup.writer.shared.withLock { $0.numbers }
+        tracker.forgetUnmerged { address in
+            guard changes.contains(address) else { return false }
+            if let version = trapOnStoreError({ try below.version(address.entity, address.key) }) {
+                return numbers.areSame(version, .committed(changes.generation))
+            }
+            return changes.change(of: address.entity)?.deletedKeys.contains(address.key) ?? false
+        }
+    }
+
     /// Moves a parent to the state that a child has read, if that is newer (S090).
     ///
     /// The parent moves to exactly that state. In a newer state, saves that no context has read would count as known. What is recorded about

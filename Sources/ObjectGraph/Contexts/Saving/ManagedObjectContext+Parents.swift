@@ -121,7 +121,7 @@ extension ManagedObjectContext {
         guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
         guard let parent = link.host else { throw SaveError.parentGone(context: name) }
         let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedBaseForChild() }
-        tracker.checks.unmerged = [:]
+        tracker.forgetUnmerged()
         moveToParent(new, changes: nil)
     }
 
