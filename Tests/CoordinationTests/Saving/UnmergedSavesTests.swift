@@ -310,6 +310,21 @@ import Testing
         await #expect(throws: SaveError.self) { try await a.save() }
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `S049: an object that was watched before a reset is no conflict afterwards`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let track = held.track
+        let a = await held.container.makeBackgroundContext(name: "a")
+        try await a.perform { context in
+            context.automaticallyMergesChanges = false
+            context.detectConflicts(for: try context.existingObject(with: track))
+            context.reset()
+            _ = context.makeTrack("y")
+        }
+        try await held.setPlays(1)
+        try await a.save()
+    }
+
     @Test func `S167: an unchanged object that is watched is checked after a suspension`() async throws {
         let (store, container) = try await Self.faulty()
         let context = container.coordinator.newBackgroundContext()

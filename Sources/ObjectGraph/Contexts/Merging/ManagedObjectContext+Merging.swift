@@ -265,7 +265,7 @@ extension ManagedObjectContext {
         tracker.undo?.removeAllActions()
         layerStack.reset()
         tracker.keyed = KeyedChanges()
-        tracker.checks.unmerged = [:]
+        tracker.checks = ConflictChecks()
         tracker.dropTakenChecks()
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
         tracker.log.removeAll()
