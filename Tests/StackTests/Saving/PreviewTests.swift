@@ -39,6 +39,37 @@ import Testing
         #expect(saved == preview.changes)
     }
 
+    /// The conflicts that a preview of a child must find or not find, because the save does.
+    enum Reason: CaseIterable { case merged, watched, refused }
+
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], Reason.allCases)
+    func `S065: a preview finds the conflicts of a child's save, and no others`(_ stack: ContextStack, _ reason: Reason) async throws {
+        for kind in StoreKind.allCases {
+            let bed = try TestBed(kind)
+            let container = try await bed.container(stack)
+            let main = container.mainContext
+            let track = main.makeTrack("x", plays: 0)
+            try await main.save(through: .store)
+            main.automaticallyMergesChanges = false
+            let context = reason == .merged ? main : main.newChild(name: "editing")
+            let object = try context.existingObject(with: track.objectID)
+            #expect(object["plays"] == .int(0))
+            if reason == .watched { context.detectConflicts(for: object) }
+            try await container.newBatchOperationContext().perform(andSave: .durable) { [id = track.objectID] context in
+                try context.existingObject(with: id)["plays"] = .int(5)
+            }
+            if reason == .merged { context.refreshAllObjects() }
+            if reason == .watched { context.makeTrack("y") } else { object["plays"] = .int(7) }
+            let preview = await context.previewSave()
+            #expect(preview.conflicts.map(\.objectID) == (reason == .merged ? [] : [track.objectID]), "\(kind)")
+            if reason == .merged {
+                try await context.save(through: .store)
+            } else {
+                await #expect(throws: SaveError.self, "\(kind)") { try await context.save(through: .store) }
+            }
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S065_aPreviewNamesConflictsAndWhatWouldBeThrown(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -110,7 +110,7 @@ extension ManagedObjectContext {
 
     /// Returns the changes of a group of children in the form in which they apply to this context, one after the other. Usually all of
     /// them, without a look at the objects.
-    private func applicable(_ group: [ChildChanges]) -> [ChildChanges] {
+    func applicable(_ group: [ChildChanges]) -> [ChildChanges] {
         var pushes: [ChildChanges] = []
         for push in group {
             let isNewest = push.parentViewRevision == layerStack.revision && !hasDeletes && push.updatesOfDeleted.isEmpty
@@ -154,17 +154,7 @@ extension ManagedObjectContext {
         nonisolated(unsafe) let then = then
         if isRoot {
             if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
-            let own = layerStack.taken
-            var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
-            if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.updatesOfDeleted.isEmpty }) {
-                request.mayUpdateDeleted = true
-            }
-            request.origin = pushes[0].origin.orAuthor(transactionAuthor)
-            for push in pushes {
-                request.checks.formUnion(push.checks)
-                request.restored.formUnion(push.updatesOfDeleted.restored)
-                if push.readsNextState { request.readsNextState = true }
-            }
+            var request = saveRequest(with: pushes, durability)
             request.trace = trace(of: request)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
@@ -184,9 +174,25 @@ extension ManagedObjectContext {
         if !isEnqueued { then(.failure(SaveError.parentGone(context: name))) }
     }
 
+    /// Returns the request of a root that saves its own changes in flight and the children's changes.
+    func saveRequest(with pushes: [ChildChanges], _ durability: Durability) -> SaveRequest {
+        let own = layerStack.taken
+        var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
+        if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.updatesOfDeleted.isEmpty }) {
+            request.mayUpdateDeleted = true
+        }
+        request.origin = pushes[0].origin.orAuthor(transactionAuthor)
+        for push in pushes {
+            request.checks.formUnion(push.checks)
+            request.restored.formUnion(push.updatesOfDeleted.restored)
+            if push.readsNextState { request.readsNextState = true }
+        }
+        return request
+    }
+
     /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without
     /// a copy on this executor.
-    private func joined(_ pushes: [ChildChanges]) -> ChildChanges {
+    func joined(_ pushes: [ChildChanges]) -> ChildChanges {
         if !layerStack.hasTakenLayers, pushes.count == 1 {
             var push = pushes[0]
             push.parentViewRevision = layerStack.baseState.parentViewRevision

@@ -7,7 +7,8 @@ extension ManagedObjectContext {
     /// Runs a save's validation, conflict and uniqueness checks, and its writes, in a transaction that is then aborted.
     ///
     /// Nothing is saved or changed. `willSave` hooks are not called, because they may change objects.
-    /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root.
+    /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root. A parent that reads an older
+    /// state of the store than the child moves to the child's state, as before a save.
     /// Deferred saves that cannot be written together are written one by one first, as they are before a save.
     ///
     /// The cost is that of the save without waiting for the disk. The executors are not blocked. On LMDB, large values of more than
@@ -22,7 +23,7 @@ extension ManagedObjectContext {
         do {
             let uses = try beginUse()
             defer { uses?.end() }
-            return try await preview(layersToTry(), origin)
+            return try await preview()
         } catch {
             return SavePreview(failure: error)
         }
@@ -39,37 +40,40 @@ extension ManagedObjectContext {
         return layerStack.sealed
     }
 
-    nonisolated(nonsending) private func preview(_ layers: [Layer], _ origin: SaveOrigin) async throws -> SavePreview {
-        if isRoot { return layers.isEmpty ? SavePreview() : await setup.writer.preview(requestToTry(layers, origin)) }
+    nonisolated(nonsending) private func preview() async throws -> SavePreview {
+        let layers = try layersToTry()
+        if isRoot { return layers.isEmpty ? SavePreview() : await setup.writer.preview(saveRequest(layers, .durable)) }
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
+        // Only until the push is made, so that the changes can be rolled back during the preview.
+        layerStack.beginSave()
+        let push = makePush()
+        layerStack.endSave()
         let (request, writer) = try await withCompletion { completion in
-            let isEnqueued = parent.enqueue { $0.gather(layers, origin: origin, completion) }
+            let isEnqueued = parent.enqueue { $0.gather(push, completion) }
             if !isEnqueued { completion(.failure(SaveError.parentGone(context: name))) }
         }
-        return request.layers.isEmpty ? SavePreview() : await writer.preview(request)
+        return request.layers.allSatisfy(\.isEmpty) ? SavePreview() : await writer.preview(request)
     }
 
-    private func requestToTry(_ layers: [Layer], _ origin: SaveOrigin) -> SaveRequest {
-        var request = saveRequest(layers, .durable)
-        request.origin = origin.orAuthor(transactionAuthor)
-        return request
-    }
-
-    /// Combines this context's changes with a child's and forwards both to the parent. The root creates a save request of them.
+    /// Combines this context's changes with a child's and forwards both to the parent, as a save would. The root creates a save request of
+    /// them.
     private func gather(
-        _ above: [Layer], origin: SaveOrigin,
-        _ completion: @escaping @Sendable (Result<(SaveRequest, StoreWriter), any Error>) -> Void
+        _ push: ChildChanges, _ completion: @escaping @Sendable (Result<(SaveRequest, StoreWriter), any Error>) -> Void
     ) {
         // Wait for a running save, whose changes no longer belong to this context.
         whenIdle { [self] in
             defer { endSave() }
             do {
-                let own = try layersToTry()
-                let layers = own + layersAbove(own, above)
-                let origin = origin.orAuthor(transactionAuthor)
-                if isRoot { return completion(.success((requestToTry(layers, origin), setup.writer))) }
+                var push = push
+                try checkAccepts(push)
+                if layerStack.baseState.route == nil { catchUp(with: &push) }
+                _ = try layersToTry()
+                layerStack.beginSave()
+                let pushes = applicable([push])
+                if isRoot { return completion(.success((saveRequest(with: pushes, .durable), setup.writer))) }
                 guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-                let isEnqueued = parent.enqueue { $0.gather(layers, origin: origin, completion) }
+                let joined = joined(pushes)
+                let isEnqueued = parent.enqueue { $0.gather(joined, completion) }
                 if !isEnqueued { throw SaveError.parentGone(context: name) }
             } catch {
                 completion(.failure(error))
