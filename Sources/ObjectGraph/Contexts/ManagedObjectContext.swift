@@ -37,10 +37,13 @@ public final class ManagedObjectContext {
     /// A root context merges saves of other contexts, and a child merges saves of its parent. A root context merges the first save
     /// at once. Saves that follow within one frame at 120 Hz are merged together at the end of the frame.
     ///
+    /// The main context of `.hybrid` also sets it for its root, which programs do not see.
+    ///
     /// If a root context is set to true later, it merges the saves until then after the running job of its executor. A child merges from
     /// the next save of its parent on.
     public var automaticallyMergesChanges: Bool {
         didSet {
+            shareMerging()
             follow()
             if automaticallyMergesChanges, !oldValue { mergeEarlierSaves() }
         }

@@ -102,6 +102,31 @@ import Testing
         #expect(try main.existingObject(with: track)["plays"] == .int(2))
     }
 
+    /// Catches: the hidden root of main merges although main does not.
+    @MainActor @Test(arguments: ContextStack.allCases, StoreKind.allCases)
+    func `S100: a save that a main context without automatic merges has not read is a conflict`(
+        _ stack: ContextStack, _ kind: StoreKind
+    ) async throws {
+        let held = try await HeldSaves(kind, stack)
+        let main = held.container.mainContext
+        main.automaticallyMergesChanges = false
+        main.refreshAllObjects()
+        #expect(try main.existingObject(with: held.track)["plays"] == .int(0))
+        try await held.setPlays(1)
+        try Self.increment(held.track, main)
+        await #expect(throws: SaveError.self) { try await main.save(through: .store) }
+        main.rollback()
+        main.refreshAllObjects()
+        try Self.increment(held.track, main)
+        try await main.save(through: .store)
+        main.automaticallyMergesChanges = true
+        try await held.setPlays(5)
+        let worker = held.container.newBackgroundContext(name: "worker")
+        await worker.perform { _ = $0.makeTrack("y") }
+        try await worker.save(through: .store)
+        #expect(try main.existingObject(with: held.track)["plays"] == .int(5))
+    }
+
     // MARK: The end of a save moves the context
 
     @Test(arguments: StoreKind.allCases)

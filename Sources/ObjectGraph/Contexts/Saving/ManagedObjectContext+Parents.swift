@@ -80,6 +80,14 @@ extension ManagedObjectContext {
         setup.parent?.host?.enqueue { $0.mergePolicy = policy }
     }
 
+    /// Makes the root of a main context that follows the store merge only if the main context does. Otherwise the root would merge saves that
+    /// main has not read, and main's next save would overwrite them without a conflict (S100).
+    func shareMerging() {
+        guard setup.followedRoot != nil else { return }
+        let isMerging = automaticallyMergesChanges
+        setup.parent?.host?.enqueue { $0.automaticallyMergesChanges = isMerging }
+    }
+
     /// Registers a child, which then moves after each save and merge of this context.
     func addChild(_ child: any ContextExecutor, at place: ContextAddress) {
         observers.children.removeAll { $0.host == nil || $0.host === child }
