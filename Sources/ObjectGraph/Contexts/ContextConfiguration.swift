@@ -20,6 +20,8 @@ struct ContextConfiguration: @unchecked Sendable {
     /// takes them from the writer (S068). It may thus read a newer state than its parent.
     var followedRoot: UInt64?
 
+    /// The number of the root that saves the changes of a child; nil in a root.
+    var root: UInt64?
     /// Whether the context's merge policy is also that of its parent: the main context, whose root programs do not see.
     var decidesForParent = false
 

@@ -28,6 +28,9 @@ struct ContextPhase {
     /// Whether the context is notified of flushes although it does not merge. After a flush it can release the snapshot below the
     /// deferred saves.
     var awaitsFlushes = false
+    /// The newest step of the writer that the context has merged, or with which it began. Later steps in its state came with its own saves
+    /// and those of its children, which are no merges.
+    var mergedThrough = SaveSequence.zero
     /// The error thrown by requests and saves after the container was closed; nil before.
     var closure: StoreError?
 }

@@ -46,6 +46,7 @@ public final class ManagedObjectContext {
             shareMerging()
             follow()
             if automaticallyMergesChanges, !oldValue { mergeEarlierSaves() }
+            if !automaticallyMergesChanges, oldValue { phase.mergedThrough = layerStack.baseState.state.sequence }
         }
     }
     /// A Boolean value that indicates whether the context also retains clean objects (S006). Setting it to false releases them.
@@ -77,6 +78,7 @@ public final class ManagedObjectContext {
         registry = ObjectRegistry(entityCount: setup.model.entities.count)
         layerStack = LayerStack(start, setup.model.storeSchema)
         tracker = ChangeTracker(keys: setup.traits.noKeys)
+        phase.mergedThrough = start.state.sequence
     }
 
     deinit {

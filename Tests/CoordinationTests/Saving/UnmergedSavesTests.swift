@@ -127,6 +127,46 @@ import Testing
         #expect(try main.existingObject(with: held.track)["plays"] == .int(5))
     }
 
+    enum Between: CaseIterable { case save, refresh, automaticMerge, saveOfTheSame }
+
+    /// Catches: the end of a parent's save hides from its root what others saved after a child had read it.
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], Between.allCases)
+    func `S100: a child that reads a state from before its parent's save is in conflict with what the parent has not merged`(
+        _ stack: ContextStack, _ between: Between
+    ) async throws {
+        for kind in StoreKind.allCases {
+            let held = try await HeldSaves(kind, stack)
+            let main = held.container.mainContext
+            let worker = held.container.newBackgroundContext(name: "worker")
+            #expect(try await worker.perform { try $0.existingObject(with: held.track)["plays"] } == .int(0))
+            switch between {
+            case .save:
+                try await held.setPlays(1)
+                main.makeTrack("y")
+            case .refresh:
+                try await held.setPlays(1)
+                main.refreshAllObjects()
+                main.makeTrack("y")
+            case .automaticMerge:
+                main.automaticallyMergesChanges = true
+                try await held.setPlays(1)
+                main.makeTrack("y")
+            case .saveOfTheSame: try Self.increment(held.track, main)
+            }
+            try await main.save(through: .store)
+            try await worker.perform { try Self.increment(held.track, $0) }
+            if between == .save {
+                await #expect(throws: SaveError.self, "\(kind)") { try await worker.save(through: .store) }
+                try await worker.save()
+                await #expect(throws: SaveError.self, "\(kind)") { try await main.save(through: .store) }
+                main.refreshAllObjects()
+                try await main.save(through: .store)
+            } else {
+                try await worker.save(through: .store)
+            }
+        }
+    }
+
     // MARK: The end of a save moves the context
 
     @Test(arguments: StoreKind.allCases)

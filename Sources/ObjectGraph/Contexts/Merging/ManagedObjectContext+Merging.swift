@@ -102,6 +102,7 @@ extension ManagedObjectContext {
 
     /// Moves to a newer state of the store, below the same layers.
     func advance(to state: StoreState) {
+        defer { phase.mergedThrough = layerStack.baseState.state.sequence }
         guard state.sequence > layerStack.baseState.state.sequence else { return }
         move(to: state, after: setup.writer.changes(after: layerStack.baseState.state, through: state))
     }
@@ -283,6 +284,7 @@ extension ManagedObjectContext {
         if isRoot { moved.state = setup.writer.newestState() }
         layerStack.baseState.route?.forget(nil)
         setBaseState(moved)
+        phase.mergedThrough = layerStack.baseState.state.sequence
         beginUndoSegment()
         notify(nil, refreshed: [])
     }

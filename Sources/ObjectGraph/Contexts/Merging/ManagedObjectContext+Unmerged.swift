@@ -101,7 +101,10 @@ extension ManagedObjectContext {
             advance(to: push.state)
             return nil
         }
-        if push.state.sequence < own.sequence { return nil }
+        if push.state.sequence < own.sequence {
+            noteUnmerged(below: &push)
+            return nil
+        }
         if push.state.sequence == own.sequence {
             guard own.pendingSaves == 0, own.storeBase !== push.state.storeBase, isRead(push.state) else { return nil }
             guard isRead(own) else {
@@ -125,6 +128,20 @@ extension ManagedObjectContext {
         move(to: push.state, after: counted)
         noteUnmerged(since: old, in: layerStack.sealed + [layerStack.top], by: nil)
         return old
+    }
+
+    /// Records the changed and watched objects of a child that reads an older state which other saves changed. Changes that this context has
+    /// merged do not count: there the child's changes win (S075). Saves that the writer no longer knows count as merged.
+    private func noteUnmerged(below push: inout ChildChanges) {
+        if automaticallyMergesChanges { return }
+        let start = max(push.state.sequence, phase.mergedThrough)
+        guard let changes = setup.writer.changes(
+            after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
+        else { return }
+        let others = ChangeSet.union(changes)
+        if others.isEmpty || push.checks.watched.isEmpty && push.changes.limited(to: others).entities.isEmpty { return }
+        let old = LayeredView(base: push.state.base, layers: push.state.deferred)
+        noteUnmerged(&push.checks, since: old, in: [push.layer], by: [others])
     }
 
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.

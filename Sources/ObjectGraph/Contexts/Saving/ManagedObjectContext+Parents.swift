@@ -101,7 +101,7 @@ extension ManagedObjectContext {
             "cannot create a child of the context \(self.name): it has no executor. Create another context of the container")
         return ContextConfiguration(
             name: name, coordinator: setup.coordinator, baseState: baseStateForChild(),
-            parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging)
+            parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging, root: setup.root ?? number)
     }
 
     /// Returns the base state of a child that is created now.
@@ -131,6 +131,7 @@ extension ManagedObjectContext {
         let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedBaseForChild() }
         tracker.forgetUnmerged()
         moveToParent(new, changes: nil)
+        phase.mergedThrough = layerStack.baseState.state.sequence
     }
 
     /// Moves a child that merges, or whose parent programs do not see, to the parent's state after a save that passed through both: the root

@@ -18,6 +18,8 @@ struct ChangeFeed: Sendable {
     private struct Entry {
         var sequence: SaveSequence
         var step: Step
+        /// The number of the context that saved; 0 if it is unknown.
+        var origin: UInt64
         /// Whether the file has the save with other changes.
         var isRewritten = false
     }
@@ -27,9 +29,9 @@ struct ChangeFeed: Sendable {
     /// - Parameter limit: The number of steps to keep. Older steps are read from the store's history.
     init(limit: Int) { self.limit = limit }
 
-    mutating func append(_ step: Step, _ sequence: SaveSequence) {
+    mutating func append(_ step: Step, _ sequence: SaveSequence, origin: UInt64 = 0) {
         if let last = steps.last, last.sequence.next != sequence { steps.removeAll() }
-        steps.append(Entry(sequence: sequence, step: step))
+        steps.append(Entry(sequence: sequence, step: step, origin: origin))
         // Trim many steps at once, because removing from the front moves the rest.
         if steps.count > 2 * limit { steps.removeFirst(steps.count - limit) }
     }
@@ -44,11 +46,13 @@ struct ChangeFeed: Sendable {
     }
 
     /// Returns the steps after one sequence up to another; nil if the feed does not contain all of them.
-    func steps(after old: SaveSequence, through new: SaveSequence) -> [Step]? {
+    ///
+    /// - Parameter origin: The number of a context whose saves are left out; nil for none.
+    func steps(after old: SaveSequence, through new: SaveSequence, notBy origin: UInt64? = nil) -> [Step]? {
         guard old < new else { return old == new ? [] : nil }
         guard let first = steps.first, let last = steps.last, first.sequence <= old.next, new <= last.sequence else { return nil }
         let start = Int(old.next.rawValue - first.sequence.rawValue)
-        return steps[start..<start + Int(new.rawValue - old.rawValue)].map(\.step)
+        return steps[start..<start + Int(new.rawValue - old.rawValue)].filter { $0.origin != origin }.map(\.step)
     }
 
     /// Returns the saves of this writer that are in the file with the generations after one up to another, oldest first; nil if it did

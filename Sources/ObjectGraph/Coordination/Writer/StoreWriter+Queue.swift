@@ -158,9 +158,9 @@ extension StoreWriter {
     private func publish(_ group: CommitGroup, after old: StoreState?) {
         let (listeners, wake) = shared.withLock { shared -> ([SaveListeners.Call], DispatchTime?) in
             var sequence = shared.state.sequence
-            for case .success(let changes) in group.results where !changes.isEmpty {
+            for case (let job, .success(let changes)) in zip(group.jobs, group.results) where !changes.isEmpty {
                 sequence = sequence.next
-                shared.recent.append(.save(changes), sequence)
+                shared.recent.append(.save(changes), sequence, origin: job.origin)
             }
             shared.isCommitting = false
             shared.deferred.pending = group.pending

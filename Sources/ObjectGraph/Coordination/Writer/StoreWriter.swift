@@ -283,6 +283,17 @@ final class StoreWriter: Sendable {
             guard let committed, new.pendingSaves == 0 else { return nil }
             return stored(after: committed, through: new.committed)
         }
+        return changes(steps)
+    }
+
+    /// Returns the saves after one step up to another that other contexts made; nil if they are no longer known.
+    ///
+    /// - Parameter root: The number of the root context whose saves are left out.
+    func changes(after old: SaveSequence, through new: SaveSequence, notBy root: UInt64) -> [ChangeSet]? {
+        shared.withLock { $0.recent.steps(after: old, through: new, notBy: root) }.flatMap(changes)
+    }
+
+    private func changes(_ steps: [ChangeFeed.Step]) -> [ChangeSet]? {
         var changes: [ChangeSet] = []
         for step in steps {
             switch step {
