@@ -49,14 +49,9 @@ extension ManagedObjectContext {
             }
             let isSavedHere = saved.contains { $0.row(entity, key) != nil }
             if !isSavedHere, numbers.areSame(before, after) { return nil }
-            let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
-            var columns = ColumnSet()
-            for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
-                if try old.value(entity, key: key, column: column) != new.value(entity, key: key, column: column) {
-                    columns.insert(column)
-                }
-            }
-            return columns.isEmpty && (isSavedHere || !derived.isEmpty) ? nil : columns
+            let columns = try changedColumns(entity, key, from: old, to: new)
+            let hasDerived = !traits.derived.isEmpty && !traits.derived[entity].isEmpty
+            return columns.isEmpty && (isSavedHere || hasDerived) ? nil : columns
         }
         trapOnStoreError {
             for layer in layers {
@@ -130,18 +125,49 @@ extension ManagedObjectContext {
         return old
     }
 
-    /// Records the changed and watched objects of a child that reads an older state which other saves changed. Changes that this context has
+    /// Records the changed objects of a child that reads an older state which other saves changed, and its watched objects. Changes that this context has
     /// merged do not count: there the child's changes win (S075). Saves that the writer no longer knows count as merged.
     private func noteUnmerged(below push: inout ChildChanges) {
+        noteWatched(below: &push)
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)
         guard let changes = setup.writer.changes(
             after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
         else { return }
         let others = ChangeSet.union(changes)
-        if others.isEmpty || push.checks.watched.isEmpty && push.changes.limited(to: others).entities.isEmpty { return }
+        if push.changes.limited(to: others).entities.isEmpty { return }
         let old = LayeredView(base: push.state.base, layers: push.state.deferred)
         noteUnmerged(&push.checks, since: old, in: [push.layer], by: [others])
+    }
+
+    /// Records the watched objects of a child that have other saved values here than in the child. This context may have merged or saved
+    /// them, but the child decided by the older values.
+    private func noteWatched(below push: inout ChildChanges) {
+        if push.checks.watched.isEmpty { return }
+        let old = LayeredView(base: push.state.base, layers: push.inherited + push.state.deferred)
+        let new = viewBelow()
+        for id in push.checks.watched where push.layer.row(id.entity, id.key) == nil {
+            let changed = trapOnStoreError { () -> ColumnSet? in
+                if try old.exists(id.entity, id.key) != new.exists(id.entity, id.key) {
+                    return ColumnSet(first: storedModel.entities[id.entity].columns.count)
+                }
+                let columns = try changedColumns(id.entity, id.key, from: old, to: new)
+                return columns.isEmpty ? nil : columns
+            }
+            if let changed { push.checks.note(.init(entity: id.entity, key: id.key), changed) }
+        }
+    }
+
+    /// Returns the columns, except for derived ones, that differ between two views.
+    private func changedColumns(_ entity: Int, _ key: ObjectKey, from old: LayeredView, to new: LayeredView) throws -> ColumnSet {
+        let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
+        var columns = ColumnSet()
+        for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
+            if try old.value(entity, key: key, column: column) != new.value(entity, key: key, column: column) {
+                columns.insert(column)
+            }
+        }
+        return columns
     }
 
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.
