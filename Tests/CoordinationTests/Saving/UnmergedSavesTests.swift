@@ -16,12 +16,12 @@ import Testing
         object["plays"] = .int(plays + 1)
     }
 
-    /// Another process sets the plays of a track.
-    private static func update(_ id: ObjectID, plays: Int64, _ store: FaultyStore) throws {
+    /// Another process sets the plays of a track, or deletes it.
+    private static func update(_ id: ObjectID, plays: Int64?, _ store: FaultyStore) throws {
         let layer = Layer(schema: Music.model.storeSchema)
         let entity = try #require(Music.model.entity(named: "Track"))
-        let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
-        row[Music.column("Track", "plays")] = .int(plays)
+        let row = Row.make(kind: plays == nil ? .delete : .update, layer: layer.id, columnCount: entity.columns.count)
+        if let plays { row[Music.column("Track", "plays")] = .int(plays) }
         layer.put(row, entity: entity.number, key: id.key)
         try store.saveElsewhere(layer)
     }
@@ -427,7 +427,8 @@ import Testing
         try await a.save()
     }
 
-    @Test func `S167: an unchanged object that is watched is checked after a suspension`() async throws {
+    @Test(arguments: [7, nil] as [Int64?])
+    func `S167: an unchanged object that is watched is checked after a suspension`(_ plays: Int64?) async throws {
         let (store, container) = try await Self.faulty()
         let context = container.coordinator.newBackgroundContext()
         let id = try await context.perform(andSave: .durable) { $0.makeTrack("a").objectID }
@@ -438,7 +439,7 @@ import Testing
             context.makeTrack("b")
         }
         try await container.suspend()
-        try Self.update(id, plays: 7, store)
+        try Self.update(id, plays: plays, store)
         await container.resume()
         await #expect(throws: SaveError.self) { try await context.save() }
         try await container.close()

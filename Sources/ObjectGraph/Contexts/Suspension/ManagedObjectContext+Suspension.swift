@@ -107,7 +107,14 @@ extension ManagedObjectContext {
         forEachPending { entity, key, kind in
             if kind != .insert { note(ObjectAddress(entity: entity, key: key)) }
         }
-        for id in tracker.checks.watched { note(ObjectAddress(entity: id.entity, key: id.key)) }
+        for id in tracker.checks.watched where layerStack.pendingKind(id.entity, id.key) != .insert {
+            let address = ObjectAddress(entity: id.entity, key: id.key)
+            if (try? base.exists(id.entity, id.key)) == false {
+                tracker.checks.note(address, changedColumns(address, nil))
+            } else {
+                note(address)
+            }
+        }
     }
 
     /// Returns the columns of an object that saves have changed; all of them if that is unknown.
