@@ -239,6 +239,55 @@ import Testing
         await #expect(throws: SaveError.self) { try await main.save(through: .store) }
     }
 
+    /// Adds what both sides added to the plays.
+    private static let sum = MergePolicy.custom { conflicts in
+        conflicts.reduce(into: [:]) { answers, conflict in
+            guard let plays = conflict.properties.first(where: { $0.name == "plays" }), case .int(let base) = plays.base,
+                case .int(let ours) = plays.ours, case .int(let theirs) = plays.theirs
+            else { return }
+            answers[conflict.objectID] = .values(["plays": .int(theirs + ours - base)])
+        }
+    }
+
+    /// Catches: the conflict has the newer value as its base, so that our change looks like none.
+    @Test(arguments: StoreKind.allCases)
+    func `S109: the base of a conflict is the value over which a context made its change`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let track = held.track
+        let a = await held.container.makeBackgroundContext(name: "a")
+        await a.perform { context in
+            context.automaticallyMergesChanges = false
+            context.mergePolicy = Self.sum
+        }
+        #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(0))
+        let child = await a.newBackgroundChild(name: "child")
+        #expect(try await child.perform { try $0.existingObject(with: track)["plays"] } == .int(0))
+        try await held.setPlays(10)
+        held.block()
+        let saving = Task { try await a.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
+        try await held.queued(1)
+        try await a.perform { try Self.increment(track, $0) }
+        held.release()
+        try await saving.value
+        try await a.save()
+        #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(11))
+        try await child.perform { try Self.increment(track, $0) }
+        // The child's value wins over the one that its parent has saved.
+        try await child.save(through: .store)
+        await a.perform { $0.refreshAllObjects() }
+        try await child.refreshFromParent()
+        try await held.setPlays(20)
+        try await a.perform(andSave: .durable) { _ = $0.makeTrack("z") }
+        let before = try await child.perform { context -> Int in
+            try Self.increment(track, context)
+            guard case .int(let plays) = try context.existingObject(with: track)["plays"] else { return -1 }
+            return Int(plays)
+        }
+        #expect(before > 0 && before < 20)
+        try await child.save(through: .store)
+        #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(21))
+    }
+
     // MARK: Merges
 
     /// The ways in which a program merges what its context shows already.

@@ -43,7 +43,7 @@ struct ChangeTracker {
 
     /// Returns the checks of a save that failed to the next one.
     mutating func returnTakenChecks() {
-        checks.formUnion(takenChecks)
+        checks = takeChecks()
         takenChecks = ConflictChecks()
     }
 

@@ -1,21 +1,31 @@
+import StoreInterface
 import StoreModel
 
 /// The checks of a save besides those of the versions of the objects that it changes (S100).
 struct ConflictChecks: Sendable {
     /// Unchanged objects that the program wants to be checked.
     var watched: Set<ObjectID> = []
-    /// The changed or watched objects that other saves changed below the context without a merge, with the columns that those changed. The
-    /// context shows the newer values, so a comparison of versions would find no conflict.
-    var unmerged: [ObjectAddress: ColumnSet] = [:]
+    /// The changed or watched objects that other saves changed below the context without a merge. The context shows the newer values, so a
+    /// comparison of versions would find no conflict.
+    var unmerged: [ObjectAddress: Unmerged] = [:]
+
+    /// What other saves changed in one object.
+    struct Unmerged: Sendable {
+        var columns = ColumnSet()
+        /// The values of columns before those saves, over which the context made its changes. Missing if they are not known.
+        var before: [Int: Value] = [:]
+    }
 
     var isEmpty: Bool { watched.isEmpty && unmerged.isEmpty }
 
     mutating func formUnion(_ other: Self) {
         watched.formUnion(other.watched)
-        for (address, columns) in other.unmerged { note(address, columns) }
+        for (address, known) in other.unmerged { note(address, known.columns, before: known.before) }
     }
 
-    mutating func note(_ address: ObjectAddress, _ columns: ColumnSet) {
-        unmerged[address, default: ColumnSet()].formUnion(columns)
+    /// Adds later saves. Values that are known from before earlier ones stay.
+    mutating func note(_ address: ObjectAddress, _ columns: ColumnSet, before: [Int: Value] = [:]) {
+        unmerged[address, default: Unmerged()].columns.formUnion(columns)
+        unmerged[address]?.before.merge(before) { earlier, _ in earlier }
     }
 }

@@ -53,21 +53,29 @@ extension ManagedObjectContext {
             let hasDerived = !traits.derived.isEmpty && !traits.derived[entity].isEmpty
             return columns.isEmpty && (isSavedHere || hasDerived) ? nil : columns
         }
+        func note(_ entity: Int, _ key: ObjectKey, _ row: Row?) throws {
+            guard let columns = try changed(entity, key) else { return }
+            let own = row?.kind == .update ? columns.intersection(row?.set ?? ColumnSet()) : columns
+            checks.note(.init(entity: entity, key: key), columns, before: try values(entity, key, own, in: old))
+        }
         trapOnStoreError {
             for layer in layers {
                 for entity in 0..<layer.entityCount {
                     for (number, page) in layer.entity(entity)?.pages ?? [:] {
                         for slot in SlotIterator(page.updated | page.deleted) {
-                            let key = PageAddress.key(page: number, slot: slot)
-                            if let columns = try changed(entity, key) { checks.note(.init(entity: entity, key: key), columns) }
+                            try note(entity, PageAddress.key(page: number, slot: slot), page[slot])
                         }
                     }
                 }
             }
-            for id in checks.watched {
-                if let columns = try changed(id.entity, id.key) { checks.note(.init(entity: id.entity, key: id.key), columns) }
-            }
+            for id in checks.watched { try note(id.entity, id.key, nil) }
         }
+    }
+
+    private func values(_ entity: Int, _ key: ObjectKey, _ columns: ColumnSet, in view: LayeredView) throws -> [Int: Value] {
+        var values: [Int: Value] = [:]
+        try columns.forEach { values[$0] = try view.value(entity, key: key, column: $0) }
+        return values
     }
 
     /// Counts the changes of a save as merged, in a context whose state contains that save already. Objects that later saves have changed
@@ -147,14 +155,16 @@ extension ManagedObjectContext {
         let old = LayeredView(base: push.state.base, layers: push.inherited + push.state.deferred)
         let new = viewBelow()
         for id in push.checks.watched where push.layer.row(id.entity, id.key) == nil {
-            let changed = trapOnStoreError { () -> ColumnSet? in
-                if try old.exists(id.entity, id.key) != new.exists(id.entity, id.key) {
-                    return ColumnSet(first: storedModel.entities[id.entity].columns.count)
-                }
-                let columns = try changedColumns(id.entity, id.key, from: old, to: new)
-                return columns.isEmpty ? nil : columns
+            trapOnStoreError {
+                let isMissing = try old.exists(id.entity, id.key) != new.exists(id.entity, id.key)
+                let columns =
+                    isMissing
+                    ? ColumnSet(first: storedModel.entities[id.entity].columns.count)
+                    : try changedColumns(id.entity, id.key, from: old, to: new)
+                if columns.isEmpty { return }
+                let before = try values(id.entity, id.key, columns, in: old)
+                push.checks.note(.init(entity: id.entity, key: id.key), columns, before: before)
             }
-            if let changed { push.checks.note(.init(entity: id.entity, key: id.key), changed) }
         }
     }
 

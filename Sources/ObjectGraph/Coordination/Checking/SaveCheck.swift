@@ -165,7 +165,7 @@ struct SaveCheck {
         let current = state.view
         let layer = writable()
         let ours = row.copy(layer: layer.id)
-        let unseen = request.checks.unmerged[.init(entity: entity, key: key)]
+        let unseen = request.checks.unmerged[.init(entity: entity, key: key)]?.columns
         try row.set.forEach { column in
             let isUnseen = unseen?.contains(column) ?? false
             if try isUnseen || base.value(entity, key: key, column: column) != current.value(entity, key: key, column: column) {
@@ -231,9 +231,10 @@ struct SaveCheck {
         let base = request.base.view
         let current = state.view
         let schema = writer.store.schema.entities[entity]
+        let unmerged = request.checks.unmerged[.init(entity: entity, key: key)]
         var properties: [MergeConflict.Property] = []
         for (column, definition) in schema.columns.enumerated() {
-            let before = try base.value(entity, key: key, column: column)
+            let before = try unmerged?.before[column] ?? base.value(entity, key: key, column: column)
             let theirs = try current.value(entity, key: key, column: column)
             let isOurs = row?.isSet(column) ?? false
             guard isOurs || before != theirs, definition.derivation == nil, entity != keyedValues || column != KeyedColumn.key
