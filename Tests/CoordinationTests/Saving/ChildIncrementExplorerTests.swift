@@ -48,7 +48,9 @@ import Testing
         }
 
         private var durability: Durability {
-            mutating get { random.chance(50) ? .durable : .deferred(within: random.chance(50) ? .milliseconds(5) : .seconds(600)) }
+            mutating get {
+                random.chance(50) ? .durable : .deferred(within: random.chance(50) ? .milliseconds(5) : .seconds(600))
+            }
         }
 
         mutating func step() async throws {
@@ -99,7 +101,8 @@ import Testing
                 }
             } catch let error as SaveError {
                 conflicts += 1
-                #expect(takes && unsaved > 0 && isBehind, "a conflict without a reason: \(error)\n\(steps.joined(separator: "\n"))")
+                #expect(
+                    takes && unsaved > 0 && isBehind, "a conflict without a reason: \(error)\n\(steps.joined(separator: "\n"))")
                 try await recover()
             }
         }

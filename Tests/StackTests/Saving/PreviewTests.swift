@@ -43,7 +43,9 @@ import Testing
     enum Reason: CaseIterable { case merged, watched, refused }
 
     @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], Reason.allCases)
-    func `S065: a preview finds the conflicts of a child's save, and no others`(_ stack: ContextStack, _ reason: Reason) async throws {
+    func `S065: a preview finds the conflicts of a child's save, and no others`(_ stack: ContextStack, _ reason: Reason)
+        async throws
+    {
         for kind in StoreKind.allCases {
             let bed = try TestBed(kind)
             let container = try await bed.container(stack)

@@ -139,8 +139,9 @@ extension ManagedObjectContext {
         noteWatched(below: &push)
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)
-        guard let changes = setup.writer.changes(
-            after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
+        guard
+            let changes = setup.writer.changes(
+                after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
         else { return }
         let others = ChangeSet.union(changes)
         if push.changes.limited(to: others).entities.isEmpty { return }
