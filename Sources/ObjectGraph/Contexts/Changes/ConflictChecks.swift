@@ -9,7 +9,7 @@ struct ConflictChecks: Sendable {
     /// comparison of versions would find no conflict.
     var unmerged: [ObjectAddress: Unmerged] = [:]
 
-    /// What other saves changed in one object.
+    /// The changes that other saves made in one object.
     struct Unmerged: Sendable {
         var columns = ColumnSet()
         /// The values of columns before those saves, over which the context made its changes. Missing if they are not known.

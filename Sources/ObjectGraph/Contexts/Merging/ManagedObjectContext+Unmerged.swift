@@ -53,26 +53,26 @@ extension ManagedObjectContext {
             let hasDerived = !traits.derived.isEmpty && !traits.derived[entity].isEmpty
             return columns.isEmpty && (isSavedHere || hasDerived) ? nil : columns
         }
-        func note(_ entity: Int, _ key: ObjectKey, _ row: Row?) throws {
+        func note(_ entity: Int, _ key: ObjectKey, row: Row?) throws {
             guard let columns = try changed(entity, key) else { return }
             let own = row?.kind == .update ? columns.intersection(row?.set ?? ColumnSet()) : columns
-            checks.note(.init(entity: entity, key: key), columns, before: try values(entity, key, own, in: old))
+            checks.note(.init(entity: entity, key: key), columns, before: try values(entity, key, of: own, in: old))
         }
         trapOnStoreError {
             for layer in layers {
                 for entity in 0..<layer.entityCount {
                     for (number, page) in layer.entity(entity)?.pages ?? [:] {
                         for slot in SlotIterator(page.updated | page.deleted) {
-                            try note(entity, PageAddress.key(page: number, slot: slot), page[slot])
+                            try note(entity, PageAddress.key(page: number, slot: slot), row: page[slot])
                         }
                     }
                 }
             }
-            for id in checks.watched { try note(id.entity, id.key, nil) }
+            for id in checks.watched { try note(id.entity, id.key, row: nil) }
         }
     }
 
-    private func values(_ entity: Int, _ key: ObjectKey, _ columns: ColumnSet, in view: LayeredView) throws -> [Int: Value] {
+    private func values(_ entity: Int, _ key: ObjectKey, of columns: ColumnSet, in view: LayeredView) throws -> [Int: Value] {
         var values: [Int: Value] = [:]
         try columns.forEach { values[$0] = try view.value(entity, key: key, column: $0) }
         return values
@@ -163,7 +163,7 @@ extension ManagedObjectContext {
                     ? ColumnSet(first: storedModel.entities[id.entity].columns.count)
                     : try changedColumns(id.entity, id.key, from: old, to: new)
                 if columns.isEmpty { return }
-                let before = try values(id.entity, id.key, columns, in: old)
+                let before = try values(id.entity, id.key, of: columns, in: old)
                 push.checks.note(.init(entity: id.entity, key: id.key), columns, before: before)
             }
         }
