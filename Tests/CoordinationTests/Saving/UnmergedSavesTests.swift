@@ -406,43 +406,6 @@ import Testing
 
     // MARK: Checks that a save does not forget
 
-    enum Change: CaseIterable { case saveOfMain, merge, deletion, saveOfWhatTheChildHasRead, refreshOfTheChild }
-
-    /// Catches: a watched object counts as unchanged because the parent of the child has saved or merged the change.
-    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker, .hybrid], Change.allCases)
-    func `S100: an object that a child watches is checked against what its parent has saved and merged`(
-        _ stack: ContextStack, _ change: Change
-    ) async throws {
-        for kind in StoreKind.allCases {
-            let held = try await HeldSaves(kind, stack)
-            let main = held.container.mainContext
-            if change == .saveOfWhatTheChildHasRead { try Self.increment(held.track, main) }
-            let worker = held.container.newBackgroundContext(name: "worker")
-            await worker.perform { $0.automaticallyMergesChanges = false }
-            try await worker.perform { context in
-                let track = try context.existingObject(with: held.track)
-                #expect(track["plays"] == .int(change == .saveOfWhatTheChildHasRead ? 1 : 0))
-                context.detectConflicts(for: track)
-                context.makeTrack("y")
-            }
-            switch change {
-            case .saveOfMain: try Self.increment(held.track, main)
-            case .merge, .refreshOfTheChild:
-                try await held.setPlays(1)
-                main.refreshAllObjects()
-            case .deletion: main.delete(try main.existingObject(with: held.track))
-            case .saveOfWhatTheChildHasRead: break
-            }
-            try await main.save(through: .store)
-            if change == .refreshOfTheChild { try await worker.refreshFromParent() }
-            if change == .saveOfWhatTheChildHasRead || change == .refreshOfTheChild {
-                try await worker.save(through: .store)
-            } else {
-                await #expect(throws: SaveError.self, "\(kind)") { try await worker.save(through: .store) }
-            }
-        }
-    }
-
     @Test(arguments: StoreKind.allCases)
     func `S100: an object that is watched during a save is checked by the next one`(_ kind: StoreKind) async throws {
         let held = try await HeldSaves(kind)

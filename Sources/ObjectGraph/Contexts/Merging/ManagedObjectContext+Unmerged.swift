@@ -49,9 +49,14 @@ extension ManagedObjectContext {
             }
             let isSavedHere = saved.contains { $0.row(entity, key) != nil }
             if !isSavedHere, numbers.areSame(before, after) { return nil }
-            let columns = try changedColumns(entity, key, from: old, to: new)
-            let hasDerived = !traits.derived.isEmpty && !traits.derived[entity].isEmpty
-            return columns.isEmpty && (isSavedHere || hasDerived) ? nil : columns
+            let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
+            var columns = ColumnSet()
+            for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
+                if try old.value(entity, key: key, column: column) != new.value(entity, key: key, column: column) {
+                    columns.insert(column)
+                }
+            }
+            return columns.isEmpty && (isSavedHere || !derived.isEmpty) ? nil : columns
         }
         func note(_ entity: Int, _ key: ObjectKey, row: Row?) throws {
             guard let columns = try changed(entity, key) else { return }
@@ -133,10 +138,9 @@ extension ManagedObjectContext {
         return old
     }
 
-    /// Records the changed objects of a child that reads an older state which other saves changed, and its watched objects. Changes that this context has
+    /// Records the changed and watched objects of a child that reads an older state which other saves changed. Changes that this context has
     /// merged do not count: there the child's changes win (S075). Saves that the writer no longer knows count as merged.
     private func noteUnmerged(below push: inout ChildChanges) {
-        noteWatched(below: &push)
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)
         guard
@@ -144,41 +148,9 @@ extension ManagedObjectContext {
                 after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
         else { return }
         let others = ChangeSet.union(changes)
-        if push.changes.limited(to: others).entities.isEmpty { return }
+        if others.isEmpty || push.checks.watched.isEmpty && push.changes.limited(to: others).entities.isEmpty { return }
         let old = LayeredView(base: push.state.base, layers: push.state.deferred)
         noteUnmerged(&push.checks, since: old, in: [push.layer], by: [others])
-    }
-
-    /// Records the watched objects of a child that have other saved values here than in the child. This context may have merged or saved
-    /// them, but the child decided by the older values.
-    private func noteWatched(below push: inout ChildChanges) {
-        if push.checks.watched.isEmpty { return }
-        let old = LayeredView(base: push.state.base, layers: push.inherited + push.state.deferred)
-        let new = viewBelow()
-        for id in push.checks.watched where push.layer.row(id.entity, id.key) == nil {
-            trapOnStoreError {
-                let isMissing = try old.exists(id.entity, id.key) != new.exists(id.entity, id.key)
-                let columns =
-                    isMissing
-                    ? ColumnSet(first: storedModel.entities[id.entity].columns.count)
-                    : try changedColumns(id.entity, id.key, from: old, to: new)
-                if columns.isEmpty { return }
-                let before = try values(id.entity, id.key, of: columns, in: old)
-                push.checks.note(.init(entity: id.entity, key: id.key), columns, before: before)
-            }
-        }
-    }
-
-    /// Returns the columns, except for derived ones, that differ between two views.
-    private func changedColumns(_ entity: Int, _ key: ObjectKey, from old: LayeredView, to new: LayeredView) throws -> ColumnSet {
-        let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
-        var columns = ColumnSet()
-        for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
-            if try old.value(entity, key: key, column: column) != new.value(entity, key: key, column: column) {
-                columns.insert(column)
-            }
-        }
-        return columns
     }
 
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.

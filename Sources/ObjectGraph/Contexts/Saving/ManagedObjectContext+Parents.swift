@@ -20,8 +20,6 @@ struct ChildChanges: Sendable {
     var checks = ConflictChecks()
     /// Whether a context on the way reads the state after the save at once: see ``ContextAddress/readsNextState``.
     var readsNextState = false
-    /// The layers of ancestors that the child reads, newest first.
-    var inherited: [Layer] = []
 }
 
 /// A child's save through this context that waits for the running save.
@@ -219,7 +217,7 @@ extension ManagedObjectContext {
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, state: layerStack.baseState.state, origin: origin,
             updatesOfDeleted: tracker.updatesOfDeleted, checks: tracker.takeChecks(),
-            readsNextState: place.readsNextState.load(ordering: .relaxed), inherited: layerStack.baseState.inherited)
+            readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
     /// Returns the state that this context reads if it is ahead of a state of its parent: because it follows the store, was refreshed, or

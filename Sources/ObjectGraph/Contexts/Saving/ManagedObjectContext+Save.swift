@@ -75,8 +75,7 @@ extension ManagedObjectContext {
     ///
     /// Use this for an object on which a decision rests. If another context has changed or deleted it, the save throws
     /// ``SaveError/conflicts(_:)`` under the policy `.error`, and a custom policy decides. The other policies have nothing to resolve, because
-    /// this context has no change of the object. In a child, the values that the child has read are checked when
-    /// its root saves, also against those that its parents have saved or merged.
+    /// this context has no change of the object. In a child, the object is checked when its root saves.
     public func detectConflicts(for object: ManagedObject) {
         checkIsolation()
         tracker.checks.watched.insert(object.objectID)
