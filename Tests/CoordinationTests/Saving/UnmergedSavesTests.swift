@@ -167,6 +167,30 @@ import Testing
         }
     }
 
+    /// Catches: a child that continues from a snapshot which has one more save than its own, and edits over it.
+    @Test func `S100: a save that another process makes just after a child's commit is a conflict`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let root = coordinator.newBackgroundContext(name: "root")
+        let track = try await root.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        let child = await root.newBackgroundChild(name: "child")
+        #expect(try await child.perform { try $0.existingObject(with: track)["plays"] } == .int(0))
+        let (hasCommitted, mayPublish) = (Flag(), Flag())
+        store.afterCommit {
+            hasCommitted.set()
+            _ = mayPublish.wait(atMost: .seconds(600))
+        }
+        await child.perform { _ = $0.makeTrack("y") }
+        let saving = Task { try await child.save(through: .store) }
+        try await until("the commit is in the file") { hasCommitted.wait(atMost: .zero) }
+        try await child.perform { try Self.increment(track, $0) }
+        try Self.update(track, plays: 5, store)
+        mayPublish.set()
+        try await saving.value
+        store.afterCommit(nil)
+        await #expect(throws: SaveError.self) { try await child.save(through: .store) }
+    }
+
     // MARK: The end of a save moves the context
 
     @Test(arguments: StoreKind.allCases)

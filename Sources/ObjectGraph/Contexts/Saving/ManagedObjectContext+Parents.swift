@@ -250,10 +250,14 @@ extension ManagedObjectContext {
         let isAnnounced = layerStack.baseState.parentViewRevision >= place.viewRevision
         let added = isAnnounced || !place.showsTheSame ? nil : place.added
         let moved = movedBaseState(push, place)
+        let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
+        let below = hasNewer && place.showsTheSame ? viewBelow(layerStack.taken.reversed()) : nil
         let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), changes: nil) {
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
+            // The snapshot may have been acquired after another connection's next save, which no context has merged.
+            if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: []) }
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
