@@ -22,7 +22,7 @@ STRATA_BENCH := Benchmarks/.build/release/strata-bench
 
 say = printf '==> %s\n' $(1)
 # All tests at once would need some 20,000 file descriptors. A process often has 1,024.
-TESTS_AT_ONCE := --experimental-maximum-parallelization-width 48
+TESTS_AT_ONCE := --experimental-maximum-parallelization-width 24
 # Builds and runs the tests of a package: flags, environment, flags of the run. Prints suites, what tests print, and
 # failures, these once more at the end.
 run_tests = set -e -o pipefail; \
