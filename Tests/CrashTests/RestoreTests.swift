@@ -245,7 +245,7 @@ import Testing
         let copy = copy(in: bed)
         var cancelled = 0
         for moment in 1... {
-            let isDone = try await Self.cancelling(at: moment, ".copy.partial-") {
+            let isDone = try await Self.cancelling(at: moment, in: bed.folder, ".copy.partial-") {
                 switch work {
                 case .backup: try await container.coordinator.backup(to: copy)
                 case .replacingBackup: try await container.coordinator.backup(to: copy, existing: .replace)
@@ -268,17 +268,19 @@ import Testing
         try await opened.close()
     }
 
-    /// Runs a task, and cancels it at the nth call of the system on a file whose name contains a text. Returns whether the task succeeded.
+    /// Runs a task, and cancels it at the nth call of the system on a file of a folder whose name contains a text. Returns whether the task
+    /// succeeded.
     private static func cancelling(
-        at moment: Int, _ name: String, _ body: @escaping @Sendable () async throws -> Void
+        at moment: Int, in folder: URL, _ name: String, _ body: @escaping @Sendable () async throws -> Void
     ) async throws -> Bool {
         let task = Mutex<Task<Bool, any Error>?>(nil)
         let calls = Mutex(0)
         return try await withCheckedThrowingContinuation { continuation in
             // On another thread, because the injector stays until the task has ended.
             Thread.detachNewThread {
-                let cancelling: SystemFaults.Injector = { _, path in
-                    guard path.contains(name) else { return nil }
+                // The calls of all tests come here, and other cases make copies of that name.
+                let cancelling: SystemFaults.Injector = { [folder = folder.lastPathComponent] _, path in
+                    guard path.contains(folder), path.contains(name) else { return nil }
                     let call = calls.withLock { calls in
                         calls += 1
                         return calls
