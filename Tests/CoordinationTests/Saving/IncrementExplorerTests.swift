@@ -8,7 +8,8 @@ import Testing
 @testable import ObjectGraph
 
 /// Random increments of shared counters by contexts that save under `.error`, edit during running saves, roll back and have children. The
-/// plain model is a sum: each increment whose save succeeds counts once. A conflict needs a save by somebody else (S067, S100).
+/// plain model is a sum: each increment whose save succeeds counts once. A save has conflicts only if another context has
+/// saved (S067, S100).
 @Suite struct IncrementExplorerTests {
     private static let counters = 3
 
@@ -88,7 +89,7 @@ import Testing
         var stored = [Int](repeating: 0, count: counters)
         var steps: [String] = []
         var saves = 0
-        /// A conflict for which there was no reason.
+        /// A conflict that no other save explains.
         var unfounded: String?
         /// The step of the last save of each counter by each writer's name.
         var saved = [[String: Int]](repeating: [:], count: counters)
@@ -241,13 +242,13 @@ import Testing
             }
         }
 
-        /// Notes each conflict with a counter that nobody else has saved since the context read the newest state.
+        /// Records a conflict as unfounded if no other context has saved that counter since this one read the newest state.
         private mutating func check(_ failure: SaveError, of actor: Actor) {
             guard case .conflicts(let conflicts) = failure else { return }
             for conflict in conflicts {
                 let number = ids.firstIndex(of: conflict.objectID)
                 let others = number.map { saved[$0].filter { $0.key != name(actor) && $0.value >= actor.readNewest } } ?? [:]
-                if others.isEmpty { unfounded = "a conflict of \(name(actor)) with nobody: \(conflict)" }
+                if others.isEmpty { unfounded = "an unfounded conflict of \(name(actor)): \(conflict)" }
             }
         }
 

@@ -16,6 +16,16 @@ import Testing
         object["plays"] = .int(plays + 1)
     }
 
+    /// Saves another change of a context, and increments the plays of a track in it while the save waits.
+    private static func increment(_ id: ObjectID, duringSaveOf context: BackgroundContext, _ held: HeldSaves) async throws {
+        held.block()
+        let saving = Task { try await context.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
+        try await held.queued(1)
+        try await context.perform { try increment(id, $0) }
+        held.release()
+        try await saving.value
+    }
+
     /// Another process sets the plays of a track, or deletes it.
     private static func update(_ id: ObjectID, plays: Int64?, _ store: FaultyStore) throws {
         let layer = Layer(schema: Music.model.storeSchema)
@@ -200,12 +210,7 @@ import Testing
         let a = await held.container.makeBackgroundContext(name: "a")
         #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(0))
         try await held.setPlays(1)
-        held.block()
-        let saving = Task { try await a.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
-        try await held.queued(1)
-        try await a.perform { try Self.increment(track, $0) }
-        held.release()
-        try await saving.value
+        try await Self.increment(track, duringSaveOf: a, held)
         await #expect(throws: SaveError.self) { try await a.save() }
     }
 
@@ -287,12 +292,7 @@ import Testing
         let child = await a.newBackgroundChild(name: "child")
         #expect(try await child.perform { try $0.existingObject(with: track)["plays"] } == .int(0))
         try await held.setPlays(10)
-        held.block()
-        let saving = Task { try await a.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
-        try await held.queued(1)
-        try await a.perform { try Self.increment(track, $0) }
-        held.release()
-        try await saving.value
+        try await Self.increment(track, duringSaveOf: a, held)
         try await a.save()
         #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(11))
         try await child.perform { try Self.increment(track, $0) }
@@ -332,12 +332,7 @@ import Testing
             _ = context.addObserver { notice in if notice.kind == .didSave { saved.withLock { $0 = notice.changes } } }
         }
         try await other.perform(andSave: .durable) { try Self.increment(track, $0) }
-        held.block()
-        let saving = Task { try await a.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
-        try await held.queued(1)
-        try await a.perform { try Self.increment(track, $0) }
-        held.release()
-        try await saving.value
+        try await Self.increment(track, duringSaveOf: a, held)
         switch merge {
         case .refreshDuringTheNextSave:
             held.block()

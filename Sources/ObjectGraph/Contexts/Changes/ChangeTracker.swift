@@ -31,8 +31,8 @@ struct ChangeTracker {
         return takenChecks
     }
 
-    /// Forgets what other saves changed in objects below the context, because the program has merged it. The changes that a running save
-    /// has taken are unsaved again if the save fails, so this includes its objects.
+    /// Forgets the recorded changes of other saves that the context has merged. This includes objects of a running save: if it fails, their
+    /// changes are unsaved again.
     mutating func forgetUnmerged(where isMerged: (ObjectAddress) -> Bool = { _ in true }) {
         checks.unmerged = checks.unmerged.filter { !isMerged($0.key) }
         takenChecks.unmerged = takenChecks.unmerged.filter { !isMerged($0.key) }

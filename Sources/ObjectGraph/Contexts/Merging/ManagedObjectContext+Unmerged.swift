@@ -138,8 +138,8 @@ extension ManagedObjectContext {
         return old
     }
 
-    /// Records the changed and watched objects of a child that reads an older state which other saves changed. Changes that this context has
-    /// merged do not count: there the child's changes win (S075). Saves that the writer no longer knows count as merged.
+    /// Records the changed and watched objects of a child that reads an older state, if other saves changed them since. Saves that this
+    /// context has merged do not count: there the child's changes win (S075). Saves that the writer no longer knows count as merged.
     private func noteUnmerged(below push: inout ChildChanges) {
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)

@@ -7,8 +7,8 @@ extension ManagedObjectContext {
     /// Runs a save's validation, conflict and uniqueness checks, and its writes, in a transaction that is then aborted.
     ///
     /// Nothing is saved or changed. `willSave` hooks are not called, because they may change objects.
-    /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root. A parent that reads an older
-    /// state of the store than the child moves to the child's state, as before a save.
+    /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root. A parent that
+    /// reads an older state of the store than the child moves to the child's state, which a save does too.
     /// Deferred saves that cannot be written together are written one by one first, as they are before a save.
     ///
     /// The cost is that of the save without waiting for the disk. The executors are not blocked. On LMDB, large values of more than
