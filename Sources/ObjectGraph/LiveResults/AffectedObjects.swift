@@ -6,8 +6,8 @@ import StoreModel
 /// Changed rows are found exactly. For conditions that follow relationships, the search walks from changed destinations back to the
 /// objects that refer to them. Costs O(changes) reads, and one look-up per changed object and relationship step.
 struct AffectedObjects {
-    let old: LayeredView
-    let new: LayeredView
+    let old: PageKeepingView
+    let new: PageKeepingView
     let changes: [ChangeSet]
 
     /// Returns all objects of the query's entity to evaluate again, ascending.

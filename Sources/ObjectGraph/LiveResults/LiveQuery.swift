@@ -51,7 +51,7 @@ struct LiveQuery: Sendable {
     }
 
     /// Returns an object with its sort values, which a result with sections needs even if its prefix is exact.
-    private func candidate(_ key: ObjectKey, in view: LayeredView) throws -> SortCandidate {
+    private func candidate(_ key: ObjectKey, in view: some ObjectReader) throws -> SortCandidate {
         var candidate = try list.order.candidate(query.entity, key, in: view)
         if sections != nil, candidate.values.isEmpty { candidate.values = try list.order.values(query.entity, key, in: view) }
         return candidate
@@ -89,9 +89,10 @@ struct LiveQuery: Sendable {
         guard let changes = changes ?? view.changesWithin(next), remembered == nil || !followsOthers else {
             return try recompute(in: next)
         }
+        let (before, after) = (PageKeepingView(view), PageKeepingView(next))
         var changed = changes
-        changed += try saved.map { remembered == nil ? try view.differing($0, in: next) : $0 }
-        let affected = try AffectedObjects(old: view, new: next, changes: changed).keys(for: query)
+        changed += try saved.map { remembered == nil ? try before.differing($0, in: after) : $0 }
+        let affected = try AffectedObjects(old: before, new: after, changes: changed).keys(for: query)
         guard !affected.isEmpty else {
             view = next
             return ResultDifference()
@@ -99,7 +100,7 @@ struct LiveQuery: Sendable {
         if affected.count > 1_000, affected.count > list.count {
             return try recompute(in: next, updated: Set(affected))
         }
-        return try replace(affected, in: next)
+        return try replace(affected, from: before, to: after)
     }
 
     /// Releases the view. The next call of ``advance(to:changes:saved:)`` runs the query again.
@@ -132,18 +133,20 @@ struct LiveQuery: Sendable {
         var key: ObjectKey
     }
 
-    private mutating func replace(_ keys: [ObjectKey], in next: LayeredView) throws -> ResultDifference {
+    private mutating func replace(
+        _ keys: [ObjectKey], from before: PageKeepingView, to after: PageKeepingView
+    ) throws -> ResultDifference {
         var leaving: [(place: ResultList.Location, key: ObjectKey)] = []
         var arriving: [SortCandidate] = []
         var inPlace: [Int] = []
         for key in keys {
-            let transition = try transition(of: key, in: next)
+            let transition = try transition(of: key, from: before, to: after)
             switch (transition.from, transition.to) {
             case (nil, nil): break
             case (let from?, nil): leaving.append((from, key))
             case (nil, let to?): arriving.append(to)
             case (let from?, let to?):
-                if try isSameLocation(from, key: key, new: to) {
+                if try isSameLocation(from, key: key, new: to, before) {
                     inPlace.append(from.position)
                 } else {
                     leaving.append((from, key))
@@ -154,14 +157,16 @@ struct LiveQuery: Sendable {
         leaving.sort { $0.place.position < $1.place.position }
         let order = list.order
         arriving.sort { order.precedes($0, $1) }
-        let entering = try arriving.map { (place: try list.insertionLocation(of: $0, oldValues), entry: $0.entry) }
+        let entering = try arriving.map {
+            (place: try list.insertionLocation(of: $0) { try oldValues($0, before) }, entry: $0.entry)
+        }
         let oldKeys = isWindowed ? list.keys(window) : []
-        let leftSections = sections == nil ? [] : try leaving.map { try oldValues($0.key)[0] }
+        let leftSections = sections == nil ? [] : try leaving.map { try oldValues($0.key, before)[0] }
         let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
         list = replaced
         for value in leftSections { sections?.remove(value) }
         for candidate in arriving { if let value = candidate.values.first { sections?.insert(value) } }
-        view = next
+        view = after.view
         remember(arriving, forgetting: leaving.map(\.key))
         if isWindowed {
             let updated = Set(keys)
@@ -174,23 +179,27 @@ struct LiveQuery: Sendable {
     private var isWindowed: Bool { query.offset > 0 || query.limit != nil }
 
     /// Returns an object's old and new place. The old place is looked up in the list, by the sort values in the old view.
-    private func transition(of key: ObjectKey, in next: LayeredView) throws -> Transition {
+    private func transition(
+        of key: ObjectKey, from before: PageKeepingView, to after: PageKeepingView
+    ) throws -> Transition {
         var transition = Transition(key: key)
         if let remembered {
-            if let old = remembered[key] { transition.from = try list.place(of: old, oldValues) }
-        } else if try view.exists(query.entity, key) {
-            transition.from = try list.place(of: list.order.candidate(query.entity, key, in: view), oldValues)
+            if let old = remembered[key] { transition.from = try list.place(of: old) { try oldValues($0, before) } }
+        } else if try before.exists(query.entity, key) {
+            transition.from = try list.place(of: list.order.candidate(query.entity, key, in: before)) {
+                try oldValues($0, before)
+            }
         }
-        if try next.exists(query.entity, key), try query.predicate.matches(query.entity, key: key, in: next) {
-            transition.to = try candidate(key, in: next)
+        if try after.exists(query.entity, key), try query.predicate.matches(query.entity, key: key, in: after) {
+            transition.to = try candidate(key, in: after)
         }
         return transition
     }
 
     /// Returns the values by which an object is placed in the list.
-    private func oldValues(_ key: ObjectKey) throws -> [Value] {
+    private func oldValues(_ key: ObjectKey, _ before: PageKeepingView) throws -> [Value] {
         if let remembered { return remembered[key]?.values ?? [] }
-        return try list.order.values(query.entity, key, in: view)
+        return try list.order.values(query.entity, key, in: before)
     }
 
     private mutating func remember(_ arrived: [SortCandidate], forgetting left: [ObjectKey]) {
@@ -200,10 +209,12 @@ struct LiveQuery: Sendable {
     }
 
     /// Whether an object's sort values are unchanged.
-    private func isSameLocation(_ place: ResultList.Location, key: ObjectKey, new: SortCandidate) throws -> Bool {
+    private func isSameLocation(
+        _ place: ResultList.Location, key: ObjectKey, new: SortCandidate, _ before: PageKeepingView
+    ) throws -> Bool {
         guard list.entry(at: place).prefix == new.entry.prefix else { return false }
         if new.entry.prefix.isExact { return true }
-        let old = try oldValues(key)
+        let old = try oldValues(key, before)
         return !list.order.precedes(old, key: key, new.values, key: key)
             && !list.order.precedes(new.values, key: key, old, key: key)
     }
@@ -215,7 +226,7 @@ struct LiveQuery: Sendable {
     /// - Parameter updated: The changed objects; nil if they are unknown.
     private mutating func recompute(in next: LayeredView, updated: Set<ObjectKey>? = nil) throws -> ResultDifference {
         let oldKeys = list.keys(window)
-        let old = view
+        let (old, new) = (PageKeepingView(view), PageKeepingView(next))
         let isRemembered = remembered != nil
         var after = self
         after.adopt(try fetch(in: next), of: next)
@@ -224,7 +235,7 @@ struct LiveQuery: Sendable {
             if let updated { return updated.contains(key) }
             // There are no old values to compare with, so count the object as updated.
             if isRemembered { return true }
-            return try !old.looksTheSame(entity, key, in: next)
+            return try !old.looksTheSame(entity, key, in: new)
         }
         if let sections, let newSections = after.sections {
             difference.noteChangedSections(
@@ -295,38 +306,6 @@ private struct Positions {
 }
 
 extension LayeredView {
-    /// Returns the objects of a change set that differ in another view. O(objects · columns) reads.
-    fileprivate func differing(_ changes: ChangeSet, in next: LayeredView) throws -> ChangeSet {
-        var changes = changes
-        changes.links = []
-        for index in changes.entities.indices {
-            let entity = changes.entities[index].entity
-            changes.entities[index].pages = try changes.entities[index].pages.compactMap { page in
-                var mask: UInt64 = 0
-                for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
-                    let key = PageAddress.key(page: page.number, slot: slot)
-                    if try !looksTheSame(entity, key, in: next) { mask |= 1 << UInt64(slot) }
-                }
-                var page = page
-                page.inserted &= mask
-                page.updated &= mask
-                page.deleted &= mask
-                page.columns = ColumnSet(first: EntitySchema.maximumColumns)
-                return mask == 0 ? nil : page
-            }
-        }
-        return changes
-    }
-
-    /// Whether an object exists in both views or in neither, with the same values.
-    fileprivate func looksTheSame(_ entity: Int, _ key: ObjectKey, in next: LayeredView) throws -> Bool {
-        guard try exists(entity, key) == next.exists(entity, key) else { return false }
-        return try schema.entities[entity].columns.indices.allSatisfy { column in
-            try (value(entity, key: key, column: column) ?? .null).order(next.value(entity, key: key, column: column) ?? .null)
-                == 0
-        }
-    }
-
     /// Returns the changes from this view to another over the same base: those of all layers that only one view has. Returns nil for
     /// another base.
     fileprivate func changesWithin(_ next: LayeredView) -> [ChangeSet]? {

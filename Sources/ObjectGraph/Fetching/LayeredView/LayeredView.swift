@@ -27,13 +27,21 @@ public struct LayeredView: ObjectReader {
     /// Returns the value from the newest layer that has the column set, else from the base. An inserting row ends the search; a
     /// deleting row returns nil.
     public func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+        try value(entity, key: key, column: column) { try base.page(entity, $0) }
+    }
+
+    /// Like ``value(_:key:column:)``, with another source of the base's pages.
+    @inline(__always)
+    func value(
+        _ entity: Int, key: ObjectKey, column: Int, pages: (UInt64) throws -> (any StorePage)?
+    ) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         switch try lookup(entity, page: number, slot: slot, column) {
         case .row(let row): return row[column]
         case .deleted: return nil
         case .below:
-            guard let page = try base.page(entity, number), try page.contains(slot) else { return nil }
+            guard let page = try pages(number), try page.contains(slot) else { return nil }
             return try page.value(slot, column)
         }
     }

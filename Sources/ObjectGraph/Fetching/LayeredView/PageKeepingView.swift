@@ -1,0 +1,58 @@
+import StoreInterface
+import StoreModel
+
+/// A view that keeps the pages that it has read from its base. Reading many objects of the same pages finds each page once.
+///
+/// `@unchecked Sendable` is right because a computation creates one for itself and lets no other thread use it.
+final class PageKeepingView: ObjectReader, @unchecked Sendable {
+    let view: LayeredView
+    private var pages = PageCache()
+
+    init(_ view: LayeredView) { self.view = view }
+
+    var schema: StoreSchema { view.schema }
+
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+        try view.value(entity, key: key, column: column) { try pages.page(entity, $0, in: view.base) }
+    }
+
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+        if let isThere = view.existsInLayers(entity, key) { return isThere }
+        let page = try pages.page(entity, PageAddress.page(of: key), in: view.base)
+        return try page?.contains(PageAddress.slot(of: key)) ?? false
+    }
+
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try view.related(relation, to: key) }
+
+    /// Returns the objects of a change set that differ in another view. O(objects · columns) reads.
+    func differing(_ changes: ChangeSet, in next: PageKeepingView) throws -> ChangeSet {
+        var changes = changes
+        changes.links = []
+        for index in changes.entities.indices {
+            let entity = changes.entities[index].entity
+            changes.entities[index].pages = try changes.entities[index].pages.compactMap { page in
+                var mask: UInt64 = 0
+                for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
+                    let key = PageAddress.key(page: page.number, slot: slot)
+                    if try !looksTheSame(entity, key, in: next) { mask |= 1 << UInt64(slot) }
+                }
+                var page = page
+                page.inserted &= mask
+                page.updated &= mask
+                page.deleted &= mask
+                page.columns = ColumnSet(first: EntitySchema.maximumColumns)
+                return mask == 0 ? nil : page
+            }
+        }
+        return changes
+    }
+
+    /// Whether an object exists in both views or in neither, with the same values.
+    func looksTheSame(_ entity: Int, _ key: ObjectKey, in next: PageKeepingView) throws -> Bool {
+        guard try exists(entity, key) == next.exists(entity, key) else { return false }
+        return try schema.entities[entity].columns.indices.allSatisfy { column in
+            try (value(entity, key: key, column: column) ?? .null).order(next.value(entity, key: key, column: column) ?? .null)
+                == 0
+        }
+    }
+}
