@@ -20,7 +20,7 @@ struct LargeValueCheck {
     /// Checks each large value of a page: all of its chunks, its byte count, its hash, and for a string that it is UTF-8.
     mutating func add(_ page: ObjectPage, _ number: UInt64) throws {
         guard page.hasLargeValues else { return }
-        let values = LargeValues(snapshot, entity: entity)
+        let values = LargeValues(snapshot.reader, entity: entity)
         try page.eachLargeValue { record, kind in
             chunks += record.chunkCount
             guard numbers.insert(record.number).inserted else {

@@ -3,22 +3,6 @@ import PageCodec
 import StoreInterface
 import StoreModel
 
-extension LMDBSnapshot: PageReading {
-    func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try transaction.get(database, key)
-    }
-
-    @inline(__always)
-    func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try transaction.get(database, key)
-    }
-
-    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
-        store.counters.chunkReads.add(1, ordering: .relaxed)
-        do { return try transaction.get(store.entities[entity].large, key) } catch { throw PageError(unreadable: key, error) }
-    }
-}
-
 extension LMDBTransaction: PageReading {
     func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try transaction.get(database, key)

@@ -92,7 +92,7 @@ struct Compaction {
             }
             looks += 1
             guard !PackedPage.isPacked(bytes) else { return .next }
-            let isOld = try store.withPage(bytes, entity: entity, number: number, for: .scanning, in: snapshot) {
+            let isOld = try store.withPage(bytes, entity: entity, number: number, for: .scanning, in: snapshot.reader) {
                 try options.age.includes($0, newest: snapshot.generation)
             }
             guard isOld else { return .next }

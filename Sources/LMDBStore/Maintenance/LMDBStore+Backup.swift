@@ -88,7 +88,7 @@ extension LMDBStore {
             try state.forEachPage(entity) { number, bytes in
                 checked += 1
                 try progress.step(checked, of: total)
-                try withPage(bytes, entity: entity, number: number, for: .verifying, check: .full, in: state) {
+                try withPage(bytes, entity: entity, number: number, for: .verifying, check: .full, in: state.reader) {
                     try large.add($0, number)
                 }
                 return large.problems.isEmpty ? .next : .stop

@@ -26,7 +26,7 @@ extension LMDBSnapshot {
         var examined = 0
         defer { ExaminedObjects.add(examined) }
         func visit(_ number: UInt64, bytes: UnsafeRawBufferPointer, wanted: UInt64) throws -> Step {
-            try store.withPage(bytes, entity: entity, number: number, for: .scanning, in: self) { page in
+            try store.withPage(bytes, entity: entity, number: number, for: .scanning, in: reader) { page in
                 var mask = page.presence & wanted
                 guard mask != 0 else { return .next }
                 examined += mask.nonzeroBitCount

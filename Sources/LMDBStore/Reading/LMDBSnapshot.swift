@@ -8,21 +8,23 @@ import StoreModel
 /// Threads take turns in the transaction only until the page is found. The page's bytes are in the map and do not change
 /// while the transaction exists, so they are decoded outside the lock.
 final class LMDBSnapshot: StoreSnapshot {
-    let transaction: ReadTransaction
-    let store: LMDBStore
+    /// The part that pages retain. The snapshot itself has weak references, and Swift counts strong references to such an object at
+    /// several times the cost.
+    let reader: SnapshotReader
     let generation: Generation
     /// LMDB's number of the commit that the snapshot reads.
     let transactionNumber: UInt64
     /// The indexes that do not contain all objects yet.
     private let unbuilt: Set<Database>
 
+    var store: LMDBStore { reader.store }
+    var transaction: ReadTransaction { reader.transaction }
     var schema: StoreSchema { store.schema }
     /// Pages are views into the map, of about 100 bytes each.
     var pagesWorthKeeping: Int { 1 << 14 }
 
     init(_ store: LMDBStore, _ transaction: ReadTransaction) throws {
-        self.store = store
-        self.transaction = transaction
+        reader = SnapshotReader(store, transaction)
         transactionNumber = transaction.transactionNumber
         // No file has so many saves. Checked because the following numbers must not overflow.
         guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
@@ -44,9 +46,6 @@ final class LMDBSnapshot: StoreSnapshot {
     func index(_ entity: Int, _ columns: [Int]) -> Tables.Index? {
         store.tables.index(entity, columns).flatMap { isReady($0) ? $0 : nil }
     }
-
-    // Ends the transaction first, because the last snapshot may release the store, which then closes the file.
-    deinit { transaction.end() }
 
     /// Returns the values of a key in a table of numbers, ascending.
     func values(of key: UInt64, in table: Database) throws -> [UInt64] {
@@ -74,9 +73,9 @@ final class LMDBSnapshot: StoreSnapshot {
         do {
             let page = try ObjectPage(
                 unpacked?.bytes ?? bytes, layout: store.entities[entity].layout, number: number, check: check,
-                large: LargeValues(self, entity: entity))
+                large: LargeValues(reader, entity: entity))
             return LMDBPage(
-                page, unpacked: unpacked, entity: entity, number: number, snapshot: self, checksLargeValues: check == .full)
+                page, unpacked: unpacked, entity: entity, number: number, reader: reader, checksLargeValues: check == .full)
         } catch {
             throw StoreError.damagedPage(store, entity: entity, number: number, error: error)
         }
@@ -86,7 +85,7 @@ final class LMDBSnapshot: StoreSnapshot {
     @inline(__always)
     func withPage<R>(_ entity: Int, number: UInt64, _ body: (ObjectPage) throws -> R?) throws -> R? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
-        return try store.withPage(bytes, entity: entity, number: number, for: .reading, in: self, body)
+        return try store.withPage(bytes, entity: entity, number: number, for: .reading, in: reader, body)
     }
 
     /// Returns the bytes of a page in the map, raw or packed. They are valid while the snapshot is referenced.
@@ -162,66 +161,5 @@ final class LMDBSnapshot: StoreSnapshot {
             next = last + 1
             size = 256
         } while true
-    }
-}
-
-/// One page, with a reference to its snapshot, without which its bytes could be overwritten, or to its unpacked bytes.
-///
-/// `@unchecked Sendable`: all of it is immutable, including the bytes, while snapshot and unpacked page are referenced.
-final class LMDBPage: StorePage, @unchecked Sendable {
-    private let page: ObjectPage
-    /// The unpacked bytes of a packed page.
-    private let unpacked: UnpackedPage?
-    private let entity: Int
-    private let number: UInt64
-    private let snapshot: LMDBSnapshot
-    private let checksLargeValues: Bool
-
-    init(
-        _ page: ObjectPage, unpacked: UnpackedPage?, entity: Int, number: UInt64, snapshot: LMDBSnapshot,
-        checksLargeValues: Bool
-    ) {
-        self.checksLargeValues = checksLargeValues
-        self.page = page
-        self.unpacked = unpacked
-        self.entity = entity
-        self.number = number
-        self.snapshot = snapshot
-    }
-
-    var presence: UInt64 { page.presence }
-
-    func version(_ slot: Int) throws -> Generation {
-        do {
-            return try page.version(slot)
-        } catch {
-            throw StoreError.damagedPage(snapshot.store, entity: entity, number: number, error: error)
-        }
-    }
-
-    /// Throws `PageError` if the value is stored outside of the page and does not have the hash in its record.
-    private func checkLargeValue(_ slot: Int, _ column: Int) throws(PageError) {
-        guard page.hasLargeValues, let record = try page.largeValue(slot, column) else { return }
-        var hash = LargeValueHash()
-        try LargeValues(snapshot, entity: entity).eachChunk(of: record) { chunk throws(PageError) in
-            hash.add(chunk)
-            return true
-        }
-        guard hash.value == record.hash else {
-            throw PageError(field: "large value \(record.number)", reason: "it has another hash than its record says")
-        }
-    }
-
-    func presentValue(_ slot: Int, _ column: Int) throws -> Value? {
-        page.presence >> UInt64(slot) & 1 != 0 ? try value(slot, column) : nil
-    }
-
-    func value(_ slot: Int, _ column: Int) throws -> Value {
-        do {
-            if checksLargeValues { try checkLargeValue(slot, column) }
-            return try page.value(slot, column)
-        } catch {
-            throw StoreError.damagedPage(snapshot.store, entity: entity, number: number, error: error)
-        }
     }
 }

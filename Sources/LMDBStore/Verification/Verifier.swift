@@ -98,7 +98,8 @@ struct Verifier {
             try pages.step(position)
             if PackedPage.missingByteCount(bytes) > 0 { split += 1 }
             do {
-                try store.withPage(bytes, entity: entity, number: number, for: .verifying, check: .full, in: snapshot) { page in
+                try store.withPage(bytes, entity: entity, number: number, for: .verifying, check: .full, in: snapshot.reader) {
+                    page in
                     found[number] = page.presence
                     try large.add(page, number)
                     if page.presence == 0 { problems.append("\(name), page \(number): has no object") }

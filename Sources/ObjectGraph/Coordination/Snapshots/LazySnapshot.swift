@@ -19,11 +19,17 @@ final class LazySnapshot: StoreSnapshot {
     private let state: Mutex<State>
     /// Set once. After that, ``taken`` does not change.
     private let isTaken = Atomic(false)
-    /// The acquired snapshot. Unchecked access is safe, because it is written before ``isTaken`` is set and read only after that.
-    private nonisolated(unsafe) var taken: (any StoreSnapshot)?
+    /// The acquired snapshot, retained until `deinit`. Unchecked access is safe, because it is written before ``isTaken`` is set and
+    /// read only after that. It is unmanaged because a read would count a reference to it, which costs more than finding a page.
+    private nonisolated(unsafe) var taken: Unmanaged<Acquired>?
     private let onTaking: @Sendable (any StoreSnapshot) -> Void
     /// Whether no earlier read can contradict the snapshot. A suspended context has read an older one.
     let isFixed: Bool
+
+    private final class Acquired: Sendable {
+        let snapshot: any StoreSnapshot
+        init(_ snapshot: any StoreSnapshot) { self.snapshot = snapshot }
+    }
 
     private enum State {
         /// Not acquired. The generation is that of the commit after which the snapshot was created.
@@ -54,8 +60,12 @@ final class LazySnapshot: StoreSnapshot {
         isFixed = true
     }
 
+    deinit { taken?.release() }
+
     /// The acquired snapshot; nil before the first read. Never acquires one.
-    var current: (any StoreSnapshot)? { isTaken.load(ordering: .acquiring) ? taken : nil }
+    var current: (any StoreSnapshot)? {
+        isTaken.load(ordering: .acquiring) ? taken?.takeUnretainedValue().snapshot : nil
+    }
 
     /// The snapshot whose pages this one keeps from reuse; nil if it keeps none.
     var held: (any StoreSnapshot)? { underlying ?? current }
@@ -65,7 +75,7 @@ final class LazySnapshot: StoreSnapshot {
     /// - Throws: `StoreError` of the store's `snapshot()`.
     @discardableResult
     func take() throws -> any StoreSnapshot {
-        if isTaken.load(ordering: .acquiring), let taken { return taken }
+        if let current { return current }
         // Outside the lock: a store with one connection waits here for the writer's transaction, in which the writer acquires this
         // snapshot. If two callers acquire one, the first is kept: it precedes every later commit of this process.
         let snapshot: any StoreSnapshot
@@ -74,8 +84,8 @@ final class LazySnapshot: StoreSnapshot {
             throw error
         }
         return state.withLock { state in
-            if case .taken = state, let taken { return taken }
-            taken = snapshot
+            if let current { return current }
+            taken = .passRetained(Acquired(snapshot))
             state = .taken
             isTaken.store(true, ordering: .releasing)
             onTaking(snapshot)
@@ -87,36 +97,45 @@ final class LazySnapshot: StoreSnapshot {
         if let current { return current.generation }
         return switch state.withLock({ $0 }) {
         case .untaken(let generation): generation
-        case .taken: taken?.generation ?? 0
+        case .taken: current?.generation ?? 0
         }
     }
 
     // MARK: Reading
 
-    var pagesWorthKeeping: Int { (try? take().pagesWorthKeeping) ?? 0 }
+    /// Calls `body` with the acquired snapshot.
+    @inline(__always)
+    private func read<R>(_ body: (any StoreSnapshot) throws -> R) throws -> R {
+        guard isTaken.load(ordering: .acquiring), let taken else { return try body(take()) }
+        return try taken._withUnsafeGuaranteedRef { try body($0.snapshot) }
+    }
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try take().page(entity, number) }
-    func pageNumbers(_ entity: Int) throws -> [UInt64] { try take().pageNumbers(entity) }
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { try take().value(entity, key: key, column: column) }
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try take().exists(entity, key) }
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try take().version(entity, key) }
-    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try take().related(relation, to: key) }
-    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try take().keys(query) }
-    func count(_ query: StoreQuery) throws -> Int { try take().count(query) }
-    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try take().groups(aggregation) }
-    func explain(_ query: StoreQuery) throws -> String { try take().explain(query) }
+    var pagesWorthKeeping: Int { (try? read { $0.pagesWorthKeeping }) ?? 0 }
+
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try read { try $0.page(entity, number) } }
+    func pageNumbers(_ entity: Int) throws -> [UInt64] { try read { try $0.pageNumbers(entity) } }
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+        try read { try $0.value(entity, key: key, column: column) }
+    }
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try read { try $0.related(relation, to: key) } }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try read { try $0.keys(query) } }
+    func count(_ query: StoreQuery) throws -> Int { try read { try $0.count(query) } }
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try read { try $0.groups(aggregation) } }
+    func explain(_ query: StoreQuery) throws -> String { try read { try $0.explain(query) } }
 
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
-        try take().lookup(entity, column: column, value: value)
+        try read { try $0.lookup(entity, column: column, value: value) }
     }
 
     func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
-        try take().lookup(entity, columns: columns, values: values)
+        try read { try $0.lookup(entity, columns: columns, values: values) }
     }
 
-    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try take().orderedData(query) }
+    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try read { try $0.orderedData(query) } }
 
     func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
-        try take().parts(entity, key: key, column: column)
+        try read { try $0.parts(entity, key: key, column: column) }
     }
 }
