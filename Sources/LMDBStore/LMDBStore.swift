@@ -69,13 +69,15 @@ public final class LMDBStore: ObjectStore {
     /// so they are read again.
     public var lineage: StoreLineage {
         guard isReadOnly, let newest = try? newestSnapshot() else { return opened.lineage }
-        let found = try? StoredLineage.readOnly(opened.uuid, tables.meta, in: newest.transaction, path: url.path)
+        let found = try? StoredLineage.readOnly(opened.uuid, tables.meta, in: newest.transaction, path: path)
         return found ?? opened.lineage
     }
     /// The schema that the store was opened with.
     public var schema: StoreSchema { opened.schema }
     /// The file of the store.
     public var url: URL { opened.url }
+    /// The path of ``url``, without computing it again.
+    var path: String { signal.storePath }
     /// The abilities of the store.
     public var capabilities: StoreCapabilities { [.layeredDeferral, .externalSaves, .history, .backup, .compaction] }
 
@@ -224,7 +226,7 @@ public final class LMDBStore: ObjectStore {
     /// - Throws: The error of `body`; `StoreError` `.full`, `.inputOutput`, `.damaged`. In that case, nothing is written.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try beginUse()
-        if isReadOnly { throw StoreError.openReadOnly(url.path) }
+        if isReadOnly { throw StoreError.openReadOnly(path) }
         if counters.writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
         var result: R?
         try writing.withLock { _ in
@@ -257,13 +259,13 @@ public final class LMDBStore: ObjectStore {
     /// Returns the size of the data file in bytes, without the lock file.
     public func fileBytes() throws -> Int {
         try checkProcess()
-        return try FileIdentity.byteCount(path: url.path)
+        return try FileIdentity.byteCount(path: path)
     }
 
     /// A Boolean value that indicates whether the file was opened read-only.
     public var isReadOnly: Bool { options.isReadOnly }
     /// The path of the file.
-    public var name: String { url.path }
+    public var name: String { path }
 
     /// Begins a call that uses the file, and opens the file again if the store is suspended.
     @inline(__always)
@@ -276,10 +278,10 @@ public final class LMDBStore: ObjectStore {
         guard !environment.isOfForkedParent else {
             throw StoreError(
                 .usedAfterFork,
-                "\(url.path) was opened before a fork, and LMDB must not be used on both sides. Open it again in the new process"
+                "\(path) was opened before a fork, and LMDB must not be used on both sides. Open it again in the new process"
             )
         }
-        if isClosed.load(ordering: .acquiring) { throw StoreError.closed(url.path) }
+        if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
     }
 
     /// Waits up to five seconds for snapshots that are still referenced.
@@ -296,7 +298,7 @@ public final class LMDBStore: ObjectStore {
             }
             CurrentThread.sleep(microseconds: 1000)
         }
-        throw StoreError.stillRead(url.path, readers: environment.liveReaders)
+        throw StoreError.stillRead(path, readers: environment.liveReaders)
     }
 
     /// Runs `body` and converts LMDB's errors to errors of the store.
@@ -304,8 +306,8 @@ public final class LMDBStore: ObjectStore {
         do {
             return try body()
         } catch let error as LMDBError {
-            if isClosed.load(ordering: .acquiring) { throw StoreError.closed(url.path) }
-            throw StoreError(error, path: url.path)
+            if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
+            throw StoreError(error, path: path)
         }
     }
 }

@@ -7,14 +7,17 @@ package import Platform
 /// The file contains the number of the save, for inspection by people. Readers ask the store itself. Each store object has
 /// one signal.
 public final class SaveSignal: Sendable {
-    private let file: String
-    package var path: String { file + "-signal" }
+    package let storePath: String
+    package let path: String
     /// The signal's file, opened at first use.
     private let open = Mutex<StoreFile.Opened?>(nil)
 
     /// Creates a signal.
     /// - Parameter path: The path of the store's file.
-    public init(besideFile path: String) { file = path }
+    public init(besideFile path: String) {
+        storePath = path
+        self.path = path + "-signal"
+    }
 
     /// Closes the file until the next use.
     package func end() { open.withLock { $0 = nil } }
@@ -41,14 +44,14 @@ public final class SaveSignal: Sendable {
         }
         // A read-only watch does not create the file. The next signal of a writer does.
         if let watch = try? FileWatch(path: path, restore: {}, body) { return watch }
-        return try FileWatch(path: file, restore: {}, body)
+        return try FileWatch(path: storePath, restore: {}, body)
     }
 
     /// Returns the file that currently has the signal's name. Writes to a removed or replaced file wake no process.
     private func opened() throws -> StoreFile.Opened {
         let outcome: Result<StoreFile.Opened, any Error> = open.withLock { open in
-            if let known = open, StoreFile.isAt(path, known.file) { return .success(known) }
-            let made = Result { StoreFile.Opened(try StoreFile.openBeside(path, of: file)) }
+            if let known = open, known.isAt(path) { return .success(known) }
+            let made = Result { StoreFile.Opened(try StoreFile.openBeside(path, of: storePath)) }
             open = try? made.get()
             return made
         }

@@ -140,16 +140,17 @@ package enum StoreFile {
     /// An open file. It is closed with its last reference.
     package final class Opened: Sendable {
         package let file: OpenFile
+        private let identity: FileIdentity?
 
-        package init(_ file: OpenFile) { self.file = file }
+        package init(_ file: OpenFile) {
+            self.file = file
+            identity = try? file.status().identity
+        }
 
         deinit { file.close() }
-    }
 
-    /// Returns whether a path still leads to an open file, which was neither removed nor replaced.
-    package static func isAt(_ path: String, _ file: OpenFile) -> Bool {
-        guard let named = identity(path), let opened = try? file.status() else { return false }
-        return named == opened.identity
+        /// Returns whether a path still leads to the file, which was neither removed nor replaced. One `stat`.
+        package func isAt(_ path: String) -> Bool { identity != nil && StoreFile.identity(path) == identity }
     }
 
     /// Returns the identity of the file that currently has a name, or nil if there is none.

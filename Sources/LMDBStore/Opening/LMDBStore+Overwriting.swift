@@ -22,7 +22,7 @@ extension LMDBStore {
         guard try transaction.transactionNumber == environment.information().lastTransaction &+ 1,
             try Self.uuid(in: transaction, tables.meta) == opened.uuid,
             // Only opening a file for writing begins an incarnation, and this process has it open.
-            try StoredLineage.read(opened.uuid, tables.meta, in: transaction, path: url.path) == opened.lineage
+            try StoredLineage.read(opened.uuid, tables.meta, in: transaction, path: path) == opened.lineage
         else { throw overwritten }
     }
 
@@ -53,8 +53,8 @@ extension LMDBStore {
             else { return false }
             // Another process may open a read-only copy for writing and begin its incarnation.
             if isReadOnly { return true }
-            return try StoredLineage.read(opened.uuid, meta, in: transaction, path: url.path) == opened.lineage
-                && !StoredLineage.isNewCopy(meta, in: transaction, path: url.path)
+            return try StoredLineage.read(opened.uuid, meta, in: transaction, path: path) == opened.lineage
+                && !StoredLineage.isNewCopy(meta, in: transaction, path: path)
         }
         if !isSame { throw overwritten }
     }
@@ -67,5 +67,5 @@ extension LMDBStore {
         return UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
     }
 
-    var overwritten: StoreError { StoreError.fileReplaced(url.path, isGone: false) }
+    var overwritten: StoreError { StoreError.fileReplaced(path, isGone: false) }
 }

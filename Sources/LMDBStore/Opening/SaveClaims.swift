@@ -78,7 +78,7 @@ final class SaveClaims: Sendable {
     private func opened() throws -> StoreFile.Opened {
         try open.withLock { open in
             // A lock on a removed or replaced file no longer excludes other processes.
-            if let known = open, StoreFile.isAt(path, known.file) { return known }
+            if let known = open, known.isAt(path) { return known }
             let made = StoreFile.Opened(try StoreFile.openBeside(path, of: storePath))
             open = made
             return made

@@ -35,7 +35,7 @@ extension LMDBStore {
                 case .mapFull: guard try mappingErrors(grow) else { throw StoreError.full(self) }
                 case .mapResized:
                     guard try mappingErrors(adoptSize) else { throw StoreError.outgrown(self) }
-                default: throw error is LMDBError ? StoreError(reason, path: url.path) : error
+                default: throw error is LMDBError ? StoreError(reason, path: path) : error
                 }
             }
         }
@@ -79,9 +79,9 @@ extension LMDBStore {
     /// Checks that the file still has its name, because writes to a deleted or replaced file would be lost. One `stat`.
     /// - Throws: `StoreError` `.fileReplaced`.
     func checkFileIdentity() throws {
-        let found = try? FileIdentity.of(path: url.path)
+        let found = try? FileIdentity.of(path: path)
         guard found != file else { return }
-        throw StoreError.fileReplaced(url.path, isGone: found == nil)
+        throw StoreError.fileReplaced(path, isGone: found == nil)
     }
 
     /// Doubles the map. Returns false if the map has its maximum size, or while snapshots of this process are referenced,

@@ -242,8 +242,10 @@ extension SaveCheck {
             for page in changes.pages.values {
                 for slot in SlotIterator(page.inserted | page.updated) {
                     guard let row = page[slot] else { continue }
-                    row.set.intersection(wanted).forEach { column in
-                        if let key = row[column].referenceKey { targets.insert(destinations[column], key) }
+                    row.withValues { set, values in
+                        set.intersection(wanted).forEach { column in
+                            if let key = values[column].referenceKey { targets.insert(destinations[column], key) }
+                        }
                     }
                 }
             }
