@@ -87,11 +87,10 @@ extension ManagedObjectContext {
     /// stay conflicts of the next save.
     func forgetUnmerged(savedWith changes: ChangeSet) {
         let below = viewBelow()
-        let numbers = setup.writer.shared.withLock { $0.numbers }
         tracker.forgetUnmerged { address in
             guard changes.contains(address) else { return false }
             if let version = trapOnStoreError({ try below.version(address.entity, address.key) }) {
-                return numbers.areSame(version, .committed(changes.generation))
+                return setup.writer.isVersion(version, of: changes.generation)
             }
             return changes.change(of: address.entity)?.deletedKeys.contains(address.key) ?? false
         }

@@ -37,6 +37,15 @@ extension StoreWriter {
         }
     }
 
+    /// Whether a row has the version of the save with a generation. The generation of a save in memory is provisional.
+    func isVersion(_ version: RowVersion, of generation: Generation) -> Bool {
+        guard let sequence = version.sequence else { return version == .committed(generation) }
+        return shared.withLock { shared in
+            let committed = shared.numbers.generation(of: sequence)
+            return committed ?? shared.deferred.pending.first { $0.sequence == sequence }?.changes.generation
+        } == generation
+    }
+
     private func deleteSome(_ cut: HistoryCut) throws -> Int {
         try transaction { try $0.deleteHistory(cut, limit: Self.deletedAtOnce) }
     }
