@@ -51,4 +51,49 @@ import Testing
         await a.perform { $0.mergeChanges(from: merged[1]) }
         try await a.save(durability)
     }
+
+    /// Catches: a main context that follows the store and merges from now on keeps the conflicts from before.
+    @MainActor @Test(arguments: [ContextStack.siblings, .nested, .hybrid], [StoreKind.lmdb, .sqlite])
+    func `S093: an object that a main context has merged automatically is in no conflict`(
+        _ stack: ContextStack, _ kind: StoreKind
+    ) async throws {
+        let held = try await HeldSaves(kind, stack)
+        let main = held.container.mainContext
+        main.automaticallyMergesChanges = false
+        main.refreshAllObjects()
+        let track = try main.existingObject(with: held.track)
+        #expect(track["plays"] == .int(0))
+        try await held.setPlays(1)
+        main.makeTrack("y")
+        held.block()
+        let saving = Task { try await main.save(through: .store) }
+        try await held.queued(1)
+        track["plays"] = .int(3)
+        held.release()
+        try await saving.value
+        await #expect(throws: SaveError.self) { try await main.save(through: .store) }
+        main.automaticallyMergesChanges = true
+        try await held.setPlays(2)
+        let newest = held.container.coordinator.currentHistoryToken.generation
+        try await until("main has merged") { await MainActor.run { main.snapshot.generation } == newest }
+        try await main.save(through: .store)
+    }
+
+    /// Catches: a child that merges from now on keeps the conflicts from before.
+    @Test func `S072: an object that a child has merged automatically is in no conflict`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let container = try await PersistentContainer(model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
+        let root = container.coordinator.newBackgroundContext(name: "root")
+        let track = try await root.perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        let child = await root.newBackgroundChild(name: "child")
+        try await child.perform { try $0.existingObject(with: track)["plays"] = .int(1) }
+        try await container.suspend()
+        try Self.update(track, "Track", "plays", to: .int(7), store)
+        await container.resume()
+        await child.perform { $0.automaticallyMergesChanges = true }
+        try await root.perform(andSave: .durable) { _ = $0.makeTrack("b") }
+        try await until("the child has merged") { try await child.perform { try $0.trackTitles() } == ["a", "b"] }
+        try await child.save(through: .store)
+        try await container.close()
+    }
 }

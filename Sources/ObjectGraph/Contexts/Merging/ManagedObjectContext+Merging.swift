@@ -49,6 +49,8 @@ extension ManagedObjectContext {
     }
 
     private func moveOn(to newest: StoreState) {
+        // From before the context merged automatically.
+        if automaticallyMergesChanges { tracker.forgetUnmerged() }
         if newest.sequence == layerStack.baseState.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
     }
 

@@ -157,6 +157,8 @@ extension ManagedObjectContext {
         let base = layerStack.baseState
         let revision = new.baseState.parentViewRevision
         guard revision >= max(base.parentViewRevision, base.earliestParentRevision) else { return }
+        // From before the context merged automatically.
+        if automaticallyMergesChanges { tracker.forgetUnmerged() }
         // Unsaved changes of the parent may also have come or gone. With the same revision, the parent has moved to an equal state.
         var target = new.baseState
         target.state = newerState(than: target.state) ?? target.state
