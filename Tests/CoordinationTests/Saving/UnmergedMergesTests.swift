@@ -20,6 +20,34 @@ import Testing
         try store.saveElsewhere(layer)
     }
 
+    /// Catches: the partner's change is dropped with the object's, and its conflict is not.
+    @Test func `S055: an object whose change is dropped with that of its partner is in no conflict afterwards`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let container = try await PersistentContainer(model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
+        let root = container.coordinator.newBackgroundContext(name: "root")
+        let (artist, profile) = try await root.perform(andSave: .durable) { context in
+            let profile = context.insert("Profile")
+            profile["text"] = .string("old")
+            return (context.makeArtist("a").objectID, profile.objectID)
+        }
+        let child = await root.newBackgroundChild(name: "child")
+        try await child.perform { context in
+            try context.existingObject(with: artist)["profile"] = .reference(profile.key)
+        }
+        try await container.suspend()
+        try Self.update(profile, "Profile", "text", to: .string("theirs"), store)
+        await container.resume()
+        try await child.perform { context in
+            context.refresh(try context.existingObject(with: artist), mergeChanges: false)
+            #expect(!context.hasChanges)
+            let profile = try context.existingObject(with: profile)
+            #expect(profile["text"] == "theirs")
+            profile["text"] = .string("ours")
+        }
+        try await child.save(through: .store)
+        try await container.close()
+    }
+
     /// Catches: the version of a save in memory is compared with the generation that it is going to have.
     @Test(arguments: StoreKind.allCases, [Durability.durable, .deferred(within: .seconds(600))])
     func `S091: a save in memory that a context has read during its own save is no conflict once it is merged`(

@@ -66,7 +66,14 @@ extension ManagedObjectContext {
         if known.kind == .insert { return write(end.entity, key: end.key, column: column, value: .null) }
         let row = makeWritableRow(end.entity, end.key)
         row.clear(column)
-        if row.set.isEmpty { layerStack.top.remove(entity: end.entity, key: end.key) }
+        if row.set.isEmpty {
+            layerStack.top.remove(entity: end.entity, key: end.key)
+            let id = ObjectID(store: storeIdentity, entity: end.entity, key: end.key)
+            // A watched object is checked without changes, too.
+            if !tracker.checks.watched.contains(id) {
+                tracker.checks.unmerged[ObjectAddress(entity: end.entity, key: end.key)] = nil
+            }
+        }
         show(end.entity, end.key)
     }
 
