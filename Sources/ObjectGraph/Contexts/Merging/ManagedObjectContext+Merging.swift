@@ -155,6 +155,8 @@ extension ManagedObjectContext {
             move(to: moved, nil)
             return refreshRegistered(nil)
         }
+        // Children that are created now may read an older state than the one that was merged last.
+        phase.mergedThrough = min(phase.mergedThrough, snapshot.state.sequence)
         notify(nil, refreshed: refreshed)
     }
 
