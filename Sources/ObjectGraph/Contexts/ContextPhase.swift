@@ -29,7 +29,7 @@ struct ContextPhase {
     /// deferred saves.
     var awaitsFlushes = false
     /// The newest step of the writer that the context has merged, or with which it began. Later steps in its state came with its own saves
-    /// and those of its children, which are no merges.
+    /// and those of its children, or with a snapshot budget, which are no merges.
     var mergedThrough = SaveSequence.zero
     /// The error thrown by requests and saves after the container was closed; nil before.
     var closure: StoreError?

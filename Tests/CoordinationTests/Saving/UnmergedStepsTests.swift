@@ -58,4 +58,23 @@ import Testing
         try await child.perform { try Self.increment(held.track, $0) }
         await #expect(throws: SaveError.self) { try await child.save(through: .store) }
     }
+
+    /// Catches: a parent that a snapshot budget has moved counts as one that has merged.
+    @Test(arguments: StoreKind.allCases)
+    func `S152: a snapshot budget that moves a parent does not hide a save from its child`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let root = await held.container.makeBackgroundContext(name: "root")
+        await root.perform { $0.automaticallyMergesChanges = false }
+        let child = await root.newBackgroundChild(name: "child")
+        try await child.perform { try Self.increment(held.track, $0) }
+        try await held.setPlays(5)
+        await root.perform { $0.advanceIfClean() }
+        await #expect(throws: SaveError.self) { try await child.save(through: .store) }
+        await child.perform { $0.rollback() }
+        await root.perform { $0.refreshAllObjects() }
+        try await child.refreshFromParent()
+        try await child.perform { try Self.increment(held.track, $0) }
+        try await child.save(through: .store)
+        #expect(try await root.perform { try Self.plays(held.track, $0) } == .int(6))
+    }
 }

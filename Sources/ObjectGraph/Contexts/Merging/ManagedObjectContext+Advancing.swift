@@ -8,7 +8,7 @@ extension ManagedObjectContext {
         guard !phase.saveGate.isSaving, !hasChanges else {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
-        if isRoot { return advance(to: setup.writer.state) }
+        if isRoot { return moveUnmerged { advance(to: setup.writer.state) } }
         guard let parent = setup.parent?.host, layerStack.baseState.route == nil, let own = host else { return }
         let sequence = layerStack.baseState.state.sequence
         parent.enqueue { parent in
@@ -16,8 +16,19 @@ extension ManagedObjectContext {
             guard parent.layerStack.baseState.state.sequence > sequence else { return }
             let new = parent.sealedBaseForChild()
             own.enqueue { child in
-                if !child.phase.saveGate.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }
+                if child.phase.saveGate.isSaving || child.hasChanges { return }
+                child.moveUnmerged { child.moveToParent(new, changes: nil) }
             }
         }
+    }
+
+    /// Moves a context by a move that the program did not ask for, so that it is no merge: watched objects and changes of children that read
+    /// an older state stay in conflict with the saves that the context moves past.
+    func moveUnmerged(_ move: () -> Void) {
+        let (base, mergedThrough) = (layerStack.baseState.state, phase.mergedThrough)
+        let old = tracker.checks.watched.isEmpty ? nil : viewBelow()
+        move()
+        phase.mergedThrough = mergedThrough
+        if let old, layerStack.baseState.state !== base { noteUnmerged(since: old, in: [], by: nil) }
     }
 }

@@ -45,7 +45,7 @@ extension ManagedObjectContext {
         confinement.runJobs(in: self)
         resumeConfined(confinement)
         guard phase.closure == nil, !layerStack.baseState.isPinned, automaticallyMergesChanges || !hasChanges else { return }
-        moving { moveOn(to: setup.writer.newestState()) }
+        moving { moveUnmerged { moveOn(to: setup.writer.newestState()) } }
     }
 
     private func moveOn(to newest: StoreState) {

@@ -1,0 +1,63 @@
+import Dispatch
+import Platform
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// A watched object is checked from the watch until the next save, unless the context merges, is rolled back or is reset.
+@Suite struct UnmergedWatchesTests {
+    private static func watch(_ id: ObjectID, _ context: ManagedObjectContext) throws {
+        let object = try context.existingObject(with: id)
+        #expect(object["plays"] == .int(0))
+        context.detectConflicts(for: object)
+    }
+
+    /// Another process updates a property of an object.
+    private static func update(_ id: ObjectID, _ entity: String, _ property: String, to value: Value, _ store: FaultyStore) throws
+    {
+        let layer = Layer(schema: Music.model.storeSchema)
+        let columns = try #require(Music.model.entity(named: entity)).columns.count
+        let row = Row.make(kind: .update, layer: layer.id, columnCount: columns)
+        row[Music.column(entity, property)] = value
+        layer.put(row, entity: id.entity, key: id.key)
+        try store.saveElsewhere(layer)
+    }
+
+    // MARK: Moves
+
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S152: a watched object is checked although a snapshot budget moves the context`(
+        _ kind: StoreKind, _ isInChild: Bool
+    ) async throws {
+        let held = try await HeldSaves(kind)
+        let root = await held.container.makeBackgroundContext(name: "root")
+        await root.perform { $0.automaticallyMergesChanges = false }
+        let context = isInChild ? await root.newBackgroundChild(name: "child") : root
+        try await context.perform { try Self.watch(held.track, $0) }
+        try await held.setPlays(1)
+        await context.perform { $0.advanceIfClean() }
+        let newest = held.container.coordinator.currentHistoryToken.generation
+        try await until("the context is moved") { await context.perform { $0.snapshot.generation } == newest }
+        await context.perform { _ = $0.makeTrack("y") }
+        await #expect(throws: SaveError.self) { try await context.save(through: .store) }
+        await root.perform { $0.refreshAllObjects() }
+        if isInChild { try await context.refreshFromParent() }
+        try await context.save(through: .store)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S100: a watched object is checked although a request moves a confined context`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let context = held.container.makeConfinedContext()
+        try Self.watch(held.track, context)
+        try await held.setPlays(1)
+        #expect(try context.existingObject(with: held.track)["plays"] == .int(1))
+        context.makeTrack("y")
+        #expect(throws: SaveError.self) { try context.saveNow() }
+        context.refreshAllObjects()
+        try context.saveNow()
+    }
+}
