@@ -252,8 +252,10 @@ public final class ManagedObjectContext {
         layerStack.didMove(showsTheSame: true)
     }
 
-    /// Whether no object, observer or unsaved change depends on the base state.
-    var showsNothing: Bool { registry.count == 0 && observers.views.isEmpty && !hasUnsavedLayers }
+    /// Whether no object, observer, unsaved change or check of the next save depends on the base state.
+    var showsNothing: Bool {
+        registry.count == 0 && observers.views.isEmpty && !hasUnsavedLayers && tracker.checks.watched.isEmpty
+    }
 
     /// Returns the current view with its layers sealed, so that any thread may read it.
     func sealedView() -> LayeredView {

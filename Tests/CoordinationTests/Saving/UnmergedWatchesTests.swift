@@ -60,4 +60,22 @@ import Testing
         context.refreshAllObjects()
         try context.saveNow()
     }
+
+    /// Catches: a context that shows no object releases the snapshot with which a watched object is compared.
+    @Test func `S100: an object that is watched during a save is compared with the state after it`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let root = coordinator.newBackgroundContext(name: "root")
+        let track = try await root.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        let gate = DispatchSemaphore(value: 0)
+        coordinator.writer.queue.async { gate.wait() }
+        let saving = Task { try await root.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
+        try await until("the save waits") { coordinator.writer.shared.withLock { $0.waiting.count } == 1 }
+        try await root.perform { try Self.watch(track, $0) }
+        gate.signal()
+        try await saving.value
+        try Self.update(track, "Track", "plays", to: .int(5), store)
+        await root.perform { _ = $0.makeTrack("z") }
+        await #expect(throws: SaveError.self) { try await root.save() }
+    }
 }
