@@ -78,4 +78,43 @@ import Testing
         await root.perform { _ = $0.makeTrack("z") }
         await #expect(throws: SaveError.self) { try await root.save() }
     }
+
+    // MARK: Dropped changes
+
+    @Test(arguments: StoreKind.allCases)
+    func `S048: an object that was watched before a rollback is no conflict afterwards`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let a = await held.container.makeBackgroundContext(name: "a")
+        try await a.perform { context in
+            context.automaticallyMergesChanges = false
+            try Self.watch(held.track, context)
+            context.makeTrack("y")
+            context.rollback()
+            context.makeTrack("z")
+        }
+        try await held.setPlays(1)
+        try await a.save()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S048: a running save checks its watched objects although the context is rolled back`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let a = await held.container.makeBackgroundContext(name: "a")
+        let other = await held.container.makeBackgroundContext(name: "other")
+        try await a.perform { context in
+            context.automaticallyMergesChanges = false
+            try Self.watch(held.track, context)
+            context.makeTrack("y")
+        }
+        try await other.perform { try $0.existingObject(with: held.track)["plays"] = .int(1) }
+        held.block()
+        let first = Task { try await other.save() }
+        try await held.queued(1)
+        let second = Task { try await a.save() }
+        try await held.queued(2)
+        await a.perform { $0.rollback() }
+        held.release()
+        try await first.value
+        await #expect(throws: SaveError.self) { try await second.value }
+    }
 }

@@ -223,12 +223,13 @@ extension ManagedObjectContext {
     /// Drops all unsaved changes (S048). Reads nothing from the store.
     ///
     /// Inserted objects are gone, deleted objects are back with their relationships, and updated objects show their committed values.
-    /// Changes that a running save has taken stay. Nothing that was done before can be undone or redone afterwards (S162).
+    /// Changes that a running save has taken stay. Objects passed to ``detectConflicts(for:)`` are no longer checked. Nothing that was done
+    /// before can be undone or redone afterwards (S162).
     public func rollback() {
         checkIsolation()
         tracker.undo?.removeAllActions()
         tracker.keyed = KeyedChanges()
-        tracker.checks.unmerged = [:]
+        tracker.checks = ConflictChecks()
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }

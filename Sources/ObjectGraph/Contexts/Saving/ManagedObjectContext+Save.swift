@@ -76,6 +76,10 @@ extension ManagedObjectContext {
     /// Use this for an object on which a decision rests. If another context has changed or deleted it, the save throws
     /// ``SaveError/conflicts(_:)`` under the policy `.error`, and a custom policy decides. The other policies have nothing to resolve, because
     /// this context has no change of the object. In a child, the object is checked when its root saves.
+    ///
+    /// The save compares the object with the state that the context reads when this method is called. A merge or refresh, also an automatic
+    /// one, moves that state, so decide again after it. A move to which a ``SnapshotBudget`` forces the context does not. The check ends
+    /// with the next save that writes changes, with ``rollback()`` and with ``reset()``.
     public func detectConflicts(for object: ManagedObject) {
         checkIsolation()
         tracker.checks.watched.insert(object.objectID)
