@@ -32,6 +32,24 @@ import Testing
         #expect(feed.steps(after: SaveSequence(9), through: SaveSequence(8)) == nil)
     }
 
+    /// Catches: a context that takes the forgotten saves of another one for its own, or its own for those of another.
+    @Test func `Forgotten steps of the asking context are left out, and those of another are not answered`() {
+        var feed = ChangeFeed(limit: 2)
+        for (number, origin) in [UInt64(7), 8, 7, 7, 7, 8].enumerated() {
+            let sequence = UInt64(number + 1)
+            feed.append(.save(ChangeSet(generation: sequence)), SaveSequence(sequence), origin: origin)
+        }
+        // The steps 1 to 3 are forgotten.
+        func found(_ old: UInt64, _ new: UInt64, notBy origin: UInt64) -> [Generation]? {
+            generations(feed.steps(after: SaveSequence(old), through: SaveSequence(new), notBy: origin))
+        }
+        #expect(found(2, 6, notBy: 7) == [6] && found(2, 3, notBy: 7) == [] && found(3, 6, notBy: 8) == [4, 5])
+        #expect(found(1, 6, notBy: 7) == nil && found(2, 6, notBy: 8) == nil && found(0, 2, notBy: 7) == nil)
+        feed.forgetSteps()
+        #expect(found(2, 5, notBy: 7) == nil && found(5, 6, notBy: 8) == [] && found(5, 6, notBy: 7) == nil)
+        #expect(found(6, 6, notBy: 7) == [] && found(6, 7, notBy: 7) == nil)
+    }
+
     /// Catches: a save of memory that another coordinator takes for one of the file, or a gap between two saves that it does not notice.
     @Test func `Saves in the file are found by generation, if all of them are this writer's`() {
         var feed = feed(1...6)

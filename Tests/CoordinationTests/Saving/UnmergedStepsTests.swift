@@ -31,7 +31,77 @@ import Testing
 
     /// Makes the writer forget its steps, as after some thousand saves.
     private static func forgetSteps(_ held: HeldSaves) {
-        held.container.coordinator.writer.shared.withLock { $0.recent = ChangeFeed(limit: StoreWriter.recentLimit) }
+        held.container.coordinator.writer.shared.withLock { $0.recent.forgetSteps() }
+    }
+
+    // MARK: Forgotten steps
+
+    /// Catches: saves that the writer has forgotten count as merged.
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], StoreKind.allCases)
+    func `S100: a save that the writer has forgotten is a conflict with an older child`(
+        _ stack: ContextStack, _ kind: StoreKind
+    ) async throws {
+        let held = try await HeldSaves(kind, stack)
+        let main = held.container.mainContext
+        main.automaticallyMergesChanges = false
+        let worker = held.container.newBackgroundContext(name: "worker")
+        #expect(try await worker.perform { try Self.plays(held.track, $0) } == .int(0))
+        try await held.setPlays(1)
+        main.makeTrack("y")
+        try await main.save(through: .store)
+        Self.forgetSteps(held)
+        try await worker.perform { try Self.increment(held.track, $0) }
+        await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
+        await worker.perform { $0.rollback() }
+        main.refreshAllObjects()
+        try await worker.refreshFromParent()
+        try await worker.perform { try Self.increment(held.track, $0) }
+        try await worker.save(through: .store)
+        let plays = try await held.container.newBatchOperationContext().perform { try Self.plays(held.track, $0) }
+        #expect(plays == .int(2))
+    }
+
+    /// Catches: a step without a description, as after a flush that left a save out, counts as merged with all steps beside it.
+    @Test func `S100: a save beside one that could not be written is a conflict with an older child`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let (root, other) = (coordinator.newBackgroundContext(name: "root"), coordinator.newBackgroundContext(name: "other"))
+        let track = try await root.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        let child = await root.newBackgroundChild(name: "child")
+        #expect(try await child.perform { try Self.plays(track, $0) } == .int(0))
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform(andSave: .deferred(within: .seconds(600))) { try Self.increment(track, $0) }
+        let bad = try await other.perform(andSave: .deferred(within: .seconds(600))) { $0.makeTrack("bad").objectID }
+        store.refuse { layer in
+            layer.row(bad.entity, bad.key) == nil ? nil : StoreError(.valueTooLarge, "a value is too large. Change it")
+        }
+        await #expect(throws: SaveError.self) { try await coordinator.flush() }
+        store.refuse(nil)
+        try await root.perform(andSave: .durable) { _ = $0.makeTrack("y") }
+        try await child.perform { try Self.increment(track, $0) }
+        await #expect(throws: SaveError.self) { try await child.save(through: .store) }
+    }
+
+    /// Catches: a conflict with the parent's own saves, because the writer has forgotten who made them.
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], StoreKind.allCases)
+    func `S075: the parent's own saves are no conflict with an older child, even if the writer has forgotten them`(
+        _ stack: ContextStack, _ kind: StoreKind
+    ) async throws {
+        let held = try await HeldSaves(kind, stack)
+        let main = held.container.mainContext
+        main.automaticallyMergesChanges = false
+        main.refreshAllObjects()
+        let worker = held.container.newBackgroundContext(name: "worker")
+        #expect(try await worker.perform { try Self.plays(held.track, $0) } == .int(0))
+        for durability in [Durability.durable, .deferred(within: .seconds(600)), .durable] {
+            try Self.increment(held.track, main)
+            try await main.save(through: .store, durability)
+        }
+        Self.forgetSteps(held)
+        try await worker.perform { try $0.existingObject(with: held.track)["plays"] = .int(7) }
+        try await worker.save(through: .store)
+        let plays = try await held.container.newBatchOperationContext().perform { try Self.plays(held.track, $0) }
+        #expect(plays == .int(7))
     }
 
     // MARK: Moves that are no merges

@@ -138,18 +138,21 @@ extension ManagedObjectContext {
     }
 
     /// Records the changed and watched objects of a child that reads an older state, if other saves changed them since. Saves that this
-    /// context has merged do not count: there the child's changes win (S075). Saves that the writer no longer knows count as merged.
+    /// context has merged do not count: there the child's changes win (S075).
+    ///
+    /// If the writer no longer knows the saves, each object with another version counts, because an update must not be lost.
     private func noteUnmerged(below push: inout ChildChanges) {
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)
-        guard
-            let changes = setup.writer.changes(
-                after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
-        else { return }
-        let others = ChangeSet.union(changes)
-        if others.isEmpty || push.checks.watched.isEmpty && push.changes.limited(to: others).entities.isEmpty { return }
+        let known = setup.writer.changes(
+            after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
+        let others = known.map(ChangeSet.union)
+        if let others {
+            if others.isEmpty { return }
+            if push.checks.watched.isEmpty, push.changes.limited(to: others).entities.isEmpty { return }
+        }
         let old = LayeredView(base: push.state.base, layers: push.state.deferred)
-        noteUnmerged(&push.checks, since: old, in: [push.layer], by: [others])
+        noteUnmerged(&push.checks, since: old, in: [push.layer], by: others.map { [$0] })
     }
 
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.

@@ -24,17 +24,51 @@ struct ChangeFeed: Sendable {
         var isRewritten = false
     }
 
+    /// The steps that were removed, as far as they are known.
+    private var forgotten = Forgotten()
+
+    private struct Forgotten {
+        var newest = SaveSequence.zero
+        /// The context that made the newest step; 0 if it is unknown.
+        var origin: UInt64 = 0
+        /// The newest step that another context made.
+        var newestOfOthers = SaveSequence.zero
+
+        mutating func append(_ sequence: SaveSequence, origin: UInt64) {
+            if origin != self.origin { newestOfOthers = newest }
+            (newest, self.origin) = (sequence, origin)
+        }
+
+        /// Whether a context has made all of these steps after a sequence.
+        func areAll(by origin: UInt64?, after old: SaveSequence) -> Bool {
+            (origin != nil && origin == self.origin ? newestOfOthers : newest) <= old
+        }
+    }
+
     private let limit: Int
 
     /// - Parameter limit: The number of steps to keep. Older steps are read from the store's history.
     init(limit: Int) { self.limit = limit }
 
     mutating func append(_ step: Step, _ sequence: SaveSequence, origin: UInt64 = 0) {
-        if let last = steps.last, last.sequence.next != sequence { steps.removeAll() }
+        let newest = steps.last?.sequence ?? forgotten.newest
+        if newest.next != sequence {
+            removeFirst(steps.count)
+            forgotten.append(SaveSequence(sequence.rawValue - 1), origin: 0)
+        }
         steps.append(Entry(sequence: sequence, step: step, origin: origin))
         // Trim many steps at once, because removing from the front moves the rest.
-        if steps.count > 2 * limit { steps.removeFirst(steps.count - limit) }
+        if steps.count > 2 * limit { removeFirst(steps.count - limit) }
     }
+
+    /// Forgets the oldest steps.
+    private mutating func removeFirst(_ count: Int) {
+        for entry in steps.prefix(count) { forgotten.append(entry.sequence, origin: entry.origin) }
+        steps.removeFirst(count)
+    }
+
+    /// Forgets all steps, as later ones do.
+    mutating func forgetSteps() { removeFirst(steps.count) }
 
     /// Notes that a save was written with other changes than it was accepted with. Contexts that have not moved past it still see it as it
     /// was accepted.
@@ -45,14 +79,16 @@ struct ChangeFeed: Sendable {
         steps[Int(sequence.rawValue - first.rawValue)].isRewritten = true
     }
 
-    /// Returns the steps after one sequence up to another; nil if the feed does not contain all of them.
+    /// Returns the steps after one sequence up to another; nil if the feed has forgotten one of them.
     ///
     /// - Parameter origin: The number of a context whose saves are left out; nil for none.
     func steps(after old: SaveSequence, through new: SaveSequence, notBy origin: UInt64? = nil) -> [Step]? {
         guard old < new else { return old == new ? [] : nil }
-        guard let first = steps.first, let last = steps.last, first.sequence <= old.next, new <= last.sequence else { return nil }
-        let start = Int(old.next.rawValue - first.sequence.rawValue)
-        return steps[start..<start + Int(new.rawValue - old.rawValue)].filter { $0.origin != origin }.map(\.step)
+        guard forgotten.areAll(by: origin, after: old), new <= steps.last?.sequence ?? forgotten.newest else { return nil }
+        let first = max(old, forgotten.newest)
+        guard first < new else { return [] }
+        let start = Int(first.rawValue - forgotten.newest.rawValue)
+        return steps[start..<start + Int(new.rawValue - first.rawValue)].filter { $0.origin != origin }.map(\.step)
     }
 
     /// Returns the saves of this writer that are in the file with the generations after one up to another, oldest first; nil if it did
