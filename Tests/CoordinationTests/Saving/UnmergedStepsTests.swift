@@ -104,6 +104,31 @@ import Testing
         #expect(plays == .int(7))
     }
 
+    // MARK: Snapshots that are newer than their state
+
+    /// Catches: a parent whose snapshot has a save that is not among the writer's steps, below the changes of an older child.
+    @Test(arguments: [true, false])
+    func `S100: a save in the parent's later snapshot is a conflict with an older child`(_ parentReads: Bool) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let root = coordinator.newBackgroundContext(name: "root")
+        let track = try await root.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        let child = await root.newBackgroundChild(name: "child")
+        #expect(try await child.perform { try Self.plays(track, $0) } == .int(0))
+        try await root.perform(andSave: .durable) { _ = $0.makeTrack("y") }
+        // While the root rests.
+        try Self.update(track, plays: 5, store)
+        if parentReads { #expect(try await root.perform { try Self.plays(track, $0) } == .int(5)) }
+        try await child.perform { try Self.increment(track, $0) }
+        await #expect(throws: SaveError.self) { try await child.save(through: .store) }
+        await child.perform { $0.rollback() }
+        await root.perform { $0.refreshAllObjects() }
+        try await child.refreshFromParent()
+        try await child.perform { try Self.increment(track, $0) }
+        try await child.save(through: .store)
+        #expect(try await coordinator.newBackgroundContext().perform { try Self.plays(track, $0) } == .int(6))
+    }
+
     // MARK: Moves that are no merges
 
     /// Catches: what a context merged before it was pinned to an older state counts as merged for the children that read that state.

@@ -34,10 +34,7 @@ extension ManagedObjectContext {
         by changes: [ChangeSet]? = nil
     ) {
         if automaticallyMergesChanges || layerStack.baseState.route != nil { return }
-        let state = layerStack.baseState.state
-        state.takeBase()
-        // A snapshot that is acquired now may contain more saves of other connections than the known ones.
-        let changes = state.base.generation > state.committed ? nil : changes
+        let changes = changesInBase(changes)
         if changes?.isEmpty == true { return }
         let new = viewBelow()
         let numbers = setup.writer.shared.withLock { $0.numbers }
@@ -75,6 +72,17 @@ extension ManagedObjectContext {
             }
             for id in checks.watched { try note(id.entity, id.key, row: nil) }
         }
+    }
+
+    /// Acquires the snapshot of the base state, which may contain more saves of other connections than the known ones. Returns the saves
+    /// with those; nil if they are unknown.
+    private func changesInBase(_ known: [ChangeSet]?) -> [ChangeSet]? {
+        guard setup.writer.capabilities.contains(.externalSaves) else { return known }
+        let state = layerStack.baseState.state
+        state.takeBase()
+        if state.base.generation <= state.committed { return known }
+        guard let known, state.pendingSaves == 0, let more = setup.writer.acquire(state) else { return nil }
+        return known + more
     }
 
     private func values(_ entity: Int, _ key: ObjectKey, of columns: ColumnSet, in view: LayeredView) throws -> [Int: Value] {
@@ -146,7 +154,7 @@ extension ManagedObjectContext {
         let start = max(push.state.sequence, phase.mergedThrough)
         let known = setup.writer.changes(
             after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
-        let others = known.map(ChangeSet.union)
+        let others = changesInBase(known).map(ChangeSet.union)
         if let others {
             if others.isEmpty { return }
             if push.checks.watched.isEmpty, push.changes.limited(to: others).entities.isEmpty { return }
