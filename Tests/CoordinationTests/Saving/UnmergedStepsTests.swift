@@ -172,4 +172,35 @@ import Testing
         try await child.save(through: .store)
         #expect(try await root.perform { try Self.plays(held.track, $0) } == .int(6))
     }
+
+    // MARK: Bases
+
+    /// Catches: the base of the conflict is the store's value from before the child's own last save.
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S109: the base of an older child's conflict is the value that it saved last`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind, .nested)
+        let main = held.container.mainContext
+        main.automaticallyMergesChanges = false
+        let found = Mutex<[Value?]>([])
+        main.mergePolicy = .custom { conflicts in
+            for conflict in conflicts {
+                guard let plays = conflict.properties.first(where: { $0.name == "plays" }) else { continue }
+                found.withLock { $0 += [plays.base, plays.ours, plays.theirs] }
+            }
+            return [:]
+        }
+        let worker = held.container.newBackgroundContext(name: "worker")
+        #expect(try await worker.perform { try Self.plays(held.track, $0) } == .int(0))
+        // Changes of main that the worker does not see, so that it keeps the state that it reads.
+        main.makeTrack("y")
+        try await worker.perform { try Self.increment(held.track, $0) }
+        try await worker.save(through: .store)
+        try await held.setPlays(10)
+        main.makeTrack("z")
+        try await main.save(through: .store)
+        try await worker.perform { try Self.increment(held.track, $0) }
+        #expect(try await worker.perform { try Self.plays(held.track, $0) } == .int(2))
+        await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
+        #expect(found.withLock { $0 } == [.int(1), .int(2), .int(10)])
+    }
 }

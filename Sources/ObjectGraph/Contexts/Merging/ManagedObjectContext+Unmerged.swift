@@ -29,14 +29,16 @@ extension ManagedObjectContext {
     /// Records the objects among changes and watched ones that other saves changed between a view and the base state of this context.
     ///
     /// O(changed objects) if the layers have changes; most of them are compared by their versions only.
+    ///
+    /// - Parameter shown: The view over which the changes were made, if it has more layers than the old one.
     func noteUnmerged(
-        _ checks: inout ConflictChecks, since old: LayeredView, in layers: [Layer], saved: [Layer] = [],
-        by changes: [ChangeSet]? = nil
+        _ checks: inout ConflictChecks, since old: LayeredView, shown: LayeredView? = nil, in layers: [Layer],
+        saved: [Layer] = [], by changes: [ChangeSet]? = nil
     ) {
         if automaticallyMergesChanges || layerStack.baseState.route != nil { return }
         let changes = changesInBase(changes)
         if changes?.isEmpty == true { return }
-        let new = viewBelow()
+        let (new, shown) = (viewBelow(), shown ?? old)
         let numbers = setup.writer.shared.withLock { $0.numbers }
         func changed(_ entity: Int, _ key: ObjectKey) throws -> ColumnSet? {
             if let changes, !changes.contains(where: { $0.contains(ObjectAddress(entity: entity, key: key)) }) { return nil }
@@ -49,7 +51,7 @@ extension ManagedObjectContext {
             let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
             var columns = ColumnSet()
             for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
-                if try old.value(entity, key: key, column: column) != new.value(entity, key: key, column: column) {
+                if try shown.value(entity, key: key, column: column) != new.value(entity, key: key, column: column) {
                     columns.insert(column)
                 }
             }
@@ -58,7 +60,7 @@ extension ManagedObjectContext {
         func note(_ entity: Int, _ key: ObjectKey, row: Row?) throws {
             guard let columns = try changed(entity, key) else { return }
             let own = row?.kind == .update ? columns.intersection(row?.set ?? ColumnSet()) : columns
-            checks.note(.init(entity: entity, key: key), columns, before: try values(entity, key, of: own, in: old))
+            checks.note(.init(entity: entity, key: key), columns, before: try values(entity, key, of: own, in: shown))
         }
         trapOnStoreError {
             for layer in layers {
@@ -130,7 +132,7 @@ extension ManagedObjectContext {
             if own.base.generation > push.state.base.generation {
                 // The writer may have acquired the snapshot, with saves of other connections that no context has merged.
                 let old = LayeredView(base: push.state.base, layers: layerStack.baseState.inherited + push.state.deferred)
-                noteUnmerged(&push.checks, since: old, in: [push.layer])
+                noteUnmerged(&push.checks, since: old, shown: push.shown, in: [push.layer])
                 return nil
             }
         }
@@ -160,7 +162,7 @@ extension ManagedObjectContext {
             if push.checks.watched.isEmpty, push.changes.limited(to: others).entities.isEmpty { return }
         }
         let old = LayeredView(base: push.state.base, layers: push.state.deferred)
-        noteUnmerged(&push.checks, since: old, in: [push.layer], by: others.map { [$0] })
+        noteUnmerged(&push.checks, since: old, shown: push.shown, in: [push.layer], by: others.map { [$0] })
     }
 
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.

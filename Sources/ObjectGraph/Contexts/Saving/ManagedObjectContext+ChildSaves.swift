@@ -198,6 +198,7 @@ extension ManagedObjectContext {
             push.parentViewRevision = layerStack.baseState.parentViewRevision
             push.parentResetGeneration = layerStack.baseState.parentResetGeneration
             push.state = layerStack.baseState.state
+            push.inherited = layerStack.baseState.inherited
             push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
             push.checks.formUnion(tracker.takeChecks())
             push.updatesOfDeleted.noteRestored(tracker.updatesOfDeleted.restored)

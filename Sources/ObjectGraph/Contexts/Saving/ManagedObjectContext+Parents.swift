@@ -12,6 +12,8 @@ struct ChildChanges: Sendable {
     var parentResetGeneration: UInt64
     /// The store's state that the child reads. It may be newer than the parent's: see ``ContextConfiguration/followedRoot``.
     var state: StoreState
+    /// The layers of ancestors that the child reads over that state, newest first.
+    var inherited: [Layer] = []
     /// The child's name and author.
     var origin: SaveOrigin
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
@@ -20,6 +22,9 @@ struct ChildChanges: Sendable {
     var checks = ConflictChecks()
     /// Whether a context on the way reads the state after the save at once: see ``ContextAddress/readsNextState``.
     var readsNextState = false
+
+    /// The view over which the child made its changes.
+    var shown: LayeredView { LayeredView(base: state.base, layers: inherited + state.deferred) }
 }
 
 /// A child's save through this context that waits for the running save.
@@ -217,7 +222,8 @@ extension ManagedObjectContext {
         layer.seal()
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
-            parentResetGeneration: layerStack.baseState.parentResetGeneration, state: layerStack.baseState.state, origin: origin,
+            parentResetGeneration: layerStack.baseState.parentResetGeneration, state: layerStack.baseState.state,
+            inherited: layerStack.baseState.inherited, origin: origin,
             updatesOfDeleted: tracker.updatesOfDeleted, checks: tracker.takeChecks(),
             readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
