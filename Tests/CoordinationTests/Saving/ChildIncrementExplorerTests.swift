@@ -23,6 +23,8 @@ import Testing
         /// The increments in the file, and those that the child has not saved.
         var stored = 0
         var unsaved = 0
+        /// The increments of the child that main has not saved.
+        var pushed = 0
         /// Whether the other root has saved the counter since the child read it.
         var isBehind = false
         var saves = 0
@@ -55,7 +57,7 @@ import Testing
 
         mutating func step() async throws {
             let id = id
-            switch random.below(10) {
+            switch random.below(14) {
             case 0...1:
                 steps.append("child increments")
                 try await child.perform { try Self.increment(id, $0) }
@@ -83,9 +85,31 @@ import Testing
                 steps.append("main refreshes")
                 // A child's changes win over what its parent has merged, so the child follows.
                 try await recover()
+            case 8: try await move()
+            case 9:
+                steps.append("child saves to main")
+                try await child.save()
+                pushed += unsaved
+                unsaved = 0
             default:
                 steps.append("child saves")
                 try await save { [child] in try await child.save(through: .store, $0) }
+            }
+        }
+
+        /// Moves main or the writer in a way that is no merge.
+        private mutating func move() async throws {
+            switch random.below(3) {
+            case 0:
+                steps.append("a budget moves main")
+                main.advanceIfClean()
+            case 1:
+                steps.append("the writer forgets its steps")
+                let coordinator = container.coordinator
+                coordinator.writer.shared.withLock { $0.recent.forgetSteps() }
+            default:
+                steps.append("a read of main")
+                _ = try main.trackTitles()
             }
         }
 
@@ -95,14 +119,14 @@ import Testing
             do {
                 try await body(durability)
                 saves += 1
-                if takes {
-                    stored += unsaved
-                    unsaved = 0
-                }
+                stored += pushed + (takes ? unsaved : 0)
+                pushed = 0
+                if takes { unsaved = 0 }
             } catch let error as SaveError {
                 conflicts += 1
                 #expect(
-                    takes && unsaved > 0 && isBehind, "a conflict without a reason: \(error)\n\(steps.joined(separator: "\n"))")
+                    isBehind && pushed + (takes ? unsaved : 0) > 0,
+                    "a conflict without a reason: \(error)\n\(steps.joined(separator: "\n"))")
                 try await recover()
             }
         }
@@ -112,8 +136,7 @@ import Testing
             main.rollback()
             main.refreshAllObjects()
             for context in [child, grandchild] { try await context.refreshFromParent() }
-            unsaved = 0
-            isBehind = false
+            (unsaved, pushed, isBehind) = (0, 0, false)
         }
 
         func difference() async throws -> String? {
