@@ -133,8 +133,8 @@ extension ManagedObjectContext {
         setup.coordinator.instruments?.start("strata.merge", ["strata.context": "\(name)"])
     }
 
-    /// Acquires the snapshot of the next state, unless the context shows nothing that it must agree with. Returns the saves that the context must report: those
-    /// between the states, and those that only the snapshot contains. Returns nil if they are unknown.
+    /// Acquires the snapshot of the next state, unless the context shows nothing that it must agree with. Returns the saves that the
+    /// context must report: those between the states, and those that only the snapshot contains. Returns nil if they are unknown.
     func changes(_ counted: [ChangeSet]?, showing state: StoreState) -> [ChangeSet]? {
         if layerStack.baseState.route != nil || showsNothing { return counted }
         guard let counted, let more = setup.writer.acquire(state) else { return nil }
