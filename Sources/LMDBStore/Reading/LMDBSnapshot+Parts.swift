@@ -16,27 +16,27 @@ extension LMDBSnapshot {
         return try withPage(entity, number: number) { page -> (any ValueParts)? in
             guard page.presence >> UInt64(slot) & 1 != 0 else { return nil }
             if let record = try page.largeValue(slot, column) {
-                return LargeValueParts(record, entity: entity, page: number, reader: reader)
+                return LargeValueParts(record, entity: entity, page: number, snapshot: self)
             }
             return WholeValueParts(try page.value(slot, column))
         }
     }
 }
 
-/// The chunks of a value, one after another. Keeps the transaction alive.
+/// The chunks of a value, one after another. Keeps the snapshot alive.
 struct LargeValueParts: ValueParts {
     private let record: LargeValueRecord
     private let entity: Int
     /// The number of the page that has the record, for messages.
     private let page: UInt64
-    private let reader: SnapshotReader
+    private let snapshot: LMDBSnapshot
     private var index = 0
 
-    init(_ record: LargeValueRecord, entity: Int, page: UInt64, reader: SnapshotReader) {
+    init(_ record: LargeValueRecord, entity: Int, page: UInt64, snapshot: LMDBSnapshot) {
         self.record = record
         self.entity = entity
         self.page = page
-        self.reader = reader
+        self.snapshot = snapshot
     }
 
     var byteCount: Int { record.byteCount }
@@ -44,11 +44,11 @@ struct LargeValueParts: ValueParts {
     mutating func next() throws -> Data? {
         guard index < record.chunkCount else { return nil }
         do {
-            let part = try LargeValues(reader, entity: entity).data(ofChunk: index, record)
+            let part = try LargeValues(snapshot.reader, entity: entity).data(ofChunk: index, record)
             index += 1
             return part
         } catch {
-            throw StoreError.damagedPage(reader.store, entity: entity, number: page, error: error)
+            throw StoreError.damagedPage(snapshot.store, entity: entity, number: page, error: error)
         }
     }
 }
