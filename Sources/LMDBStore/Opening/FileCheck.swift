@@ -12,8 +12,15 @@ enum FileCheck {
     static func beforeOpening(_ path: String, _ check: LMDBStore.Options.OpeningCheck, isWritten: Bool = false) throws {
         guard try FileIdentity.of(path: path) != nil else { return }
         try StoreFile.checkSingleName(path)
+        guard try checkMetaPages(path) else { return }
+        try checkTrees(path, check == .everything ? .everything : .roots, isWritten: isWritten)
+    }
+
+    /// Throws if the first two pages of a file are not those of a store. Returns false for an empty file.
+    @discardableResult
+    static func checkMetaPages(_ path: String) throws -> Bool {
         switch try MetaPages.read(path: path) {
-        case .empty: return
+        case .empty: return false
         case .notLMDB(let reason): throw StoreError(.notAStore, "\(path) is not a store: \(reason). Check the path")
         case .damaged(let reason): throw StoreError(.damaged, "\(path) is damaged: \(reason). Restore a copy")
         case .otherVersion(let version):
@@ -21,7 +28,7 @@ enum FileCheck {
                 .formatTooNew,
                 "\(path) was written by a line of LMDB with file format \(version); this library uses \(MetaTable.libraryLine), "
                     + "which reads 1. Export it there and import it here")
-        case .sound: try checkTrees(path, check == .everything ? .everything : .roots, isWritten: isWritten)
+        case .sound: return true
         }
     }
 

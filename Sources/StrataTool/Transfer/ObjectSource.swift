@@ -68,12 +68,15 @@ struct TransferSummary: Sendable {
     var entries: [String: Int] = [:]
     /// The number of entries of keyed collections with an id of no object of the new store, by the name of the collection.
     var keptIDs: [String: Int] = [:]
+    /// The damage of the input that is in no data that was read, one line each.
+    var damage: [String] = []
 
     /// The data that needs attention, one line each.
     var notes: [String] {
-        keptIDs.sorted { $0.key < $1.key }.map { name, count in
-            "\(name): the keys of \(count) entries are ids of objects that are not in the input. They were kept as they are"
-        }
+        damage.map { "damaged, but not needed or found again: \($0)" }
+            + keptIDs.sorted { $0.key < $1.key }.map { name, count in
+                "\(name): the keys of \(count) entries are ids of objects that are not in the input. They were kept as they are"
+            }
     }
 
     var objectCount: Int { objects.reduce(0, +) }
