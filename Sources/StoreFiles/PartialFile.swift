@@ -18,6 +18,8 @@ public struct PartialFile: Sendable {
     public let path: String
     private let existing: ExistingFile
     private let purpose: Purpose
+    /// The access of the complete file; nil for that of a new file. Until then, the owner may also read and write it.
+    private let access: FileAccess?
 
     private enum Purpose {
         case newFile
@@ -58,12 +60,13 @@ public struct PartialFile: Sendable {
         path = "\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
         Self.removeLeftovers(of: target)
         let access = source.flatMap { FileAccess(of: $0) }
+        self.access = access
         let path = path
         try Self.naming(target, saying: "cannot be created: no temporary file can be created in its folder") {
             () throws(SystemError) in
             let file = try OpenFile(
                 path, access: .write, options: [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
-            access?.apply(to: file)
+            access?.withWritingOwner.apply(to: file)
             file.close()
         }
     }
@@ -123,9 +126,16 @@ public struct PartialFile: Sendable {
     /// Syncs the file to disk and gives it its final name.
     /// - Throws: `StoreError` as ``init(for:existing:like:)``, because other processes may have created files meanwhile.
     public func finish() throws {
+        if let access, access != access.withWritingOwner { try setAccess(access) }
         try Self.sync(path, for: target)
         if purpose == .newFile { try Self.checkCompanions(of: target) }
         try Self.name(path, target, existing: existing)
+    }
+
+    private func setAccess(_ access: FileAccess) throws {
+        let file = try openFile()
+        defer { file.close() }
+        access.apply(to: file)
     }
 
     /// Renames a file that is on disk, and syncs the new name to disk.

@@ -59,4 +59,37 @@ import Testing
             try #require(run.isRefused(naming: path, "may not enter one of its folders"), "\(run)")
         }
     }
+
+    /// Catches: a temporary file with the mode of the original, which its owner may not write.
+    @Test(arguments: ["lmdb", "sqlite"])
+    func `a store that its owner may not write is copied, and the copy has its mode`(_ name: String) async throws {
+        let folder = try ToolFolder()
+        let kind: StoreKind = name == "lmdb" ? .lmdb : .sqlite
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let manager = FileManager.default
+        for file in ["", "shop"] {
+            try manager.setAttributes([.ownerAccountID: 65_534, .groupOwnerAccountID: 65_534], ofItemAtPath: folder.path(file))
+        }
+        for file in try manager.contentsOfDirectory(atPath: folder.path("")) where file != "shop" {
+            try manager.removeItem(atPath: folder.path(file))
+        }
+        try manager.setAttributes([.posixPermissions: 0o444], ofItemAtPath: folder.path("shop"))
+        await #expect(processExitsWith: .success) { [folder = folder.path("") as String, name = name as String] in
+            try #require(setgid(65_534) == 0 && setuid(65_534) == 0)
+            let shop = folder + "shop"
+            setenv("TMPDIR", folder, 1)
+            for verb in [["backup", shop, folder + "copy"], ["compact", shop, "--to", folder + "small"]] {
+                // SQLite's stores are not compacted.
+                if verb[0] == "compact", name == "sqlite" { continue }
+                let run = await ToolRun(verb)
+                try #require(run.status == 0, "\(run)")
+                let mode = try FileManager.default.attributesOfItem(atPath: verb.last ?? "")[.posixPermissions] as? Int
+                try #require(mode == 0o444)
+            }
+            let check = await ToolRun("migrate", "--check", shop, "--model", folder + "copy")
+            try #require(check.status == 0, "\(check)")
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+            try #require(!left.contains { $0.contains("partial") }, "\(left)")
+        }
+    }
 }

@@ -37,13 +37,18 @@ struct MigrateCommand: StoreVerb {
     mutating func run() async throws {
         let target = try await Self.targetModel(model)
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-migrate-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
+            throw ToolError.failed(
+                "\(folder.path): the folder for a copy cannot be created. Set TMPDIR to a folder that this user may write")
+        }
         defer { try? FileManager.default.removeItem(at: folder) }
         let copy = folder.appendingPathComponent("copy")
         let kind = try await OpenedStore.with(file) { store in
             try await store.container.coordinator.backup(to: copy)
             return store.kind
         }
+        // The copy has the mode of the store, which this user may not write, perhaps.
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path)
         let description = kind.description(copy.path, .writing)
         let changes = try await target.changes(opening: description, allowsDataLoss: Set(allowLoss)).lines
         var refusal: String?
