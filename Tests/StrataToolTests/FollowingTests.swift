@@ -141,6 +141,29 @@ import Testing
         }
         #expect(try await shell.end() == 0)
     }
+
+    /// Catches: a store that is replaced under a process, which goes on with a file that has no name.
+    @Test(arguments: ["import", "backup", "repair", "export"])
+    func `a store that is open in another process is not replaced`(_ verb: String) async throws {
+        let tool = try ChildProgram.built("strata")
+        let folder = try ToolFolder()
+        let (shop, target) = (folder.path("shop"), folder.path("used"))
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        try await folder.fill("used", .lmdb, Shop.model, Shop.fill)
+        let before = try folder.bytes("used")
+        let shell = try ToolProcess(tool, ["shell", target])
+        #expect(try await shell.answer("query List --count") == "1")
+        let arguments = [verb, shop, target, "--replace"] + (verb == "export" ? ["--format", "sqlite"] : [])
+        let run = await ToolRun(arguments)
+        #expect(run.isRefused(1, naming: "cannot replace \(target)", "open in another process"), "\(run)")
+        #expect(try folder.bytes("used") == before)
+        #expect(try await shell.end() == 0)
+        let later = await ToolRun(arguments)
+        #expect(later.status == 0, "\(later)")
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains("partial") }
+        #expect(left == [])
+        #expect(await ToolRun("verify", target).status == 0)
+    }
 }
 
 /// The tool in another process, whose output is read one line at a time.

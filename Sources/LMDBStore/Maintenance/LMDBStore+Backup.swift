@@ -16,8 +16,8 @@ extension LMDBStore {
     /// checksums of its pages and large values are checked. Writing takes as long as the disk takes. Meanwhile, the copied state
     /// is kept alive.
     ///
-    /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.inputOutput`, `.damaged` if the
-    ///   written copy is not sound; `CancellationError`.
+    /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.inUseElsewhere` if a process has the file to
+    ///   replace open, `.inputOutput`, `.damaged` if the written copy is not sound; `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         try checkProcess()
         if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
@@ -32,7 +32,7 @@ extension LMDBStore {
         }
         let generation = try Self.checkCopy(partial)
         try checkPages(ofCopy: partial, cancellation.part(0.75...1))
-        try partial.finish()
+        try partial.finishLMDB()
         return generation
     }
 

@@ -13,7 +13,7 @@ struct LockFile {
     private static let patience = (tries: 20, wait: UInt32(50_000))
 
     /// The work that needs the lock, for errors.
-    enum Purpose: String { case migrating = "migrate", restoring = "restore" }
+    enum Purpose: String { case migrating = "migrate", restoring = "restore", replacing = "replace" }
 
     private let path: String
     private let opened: OpenFile
@@ -72,5 +72,24 @@ struct LockFile {
         StoreError(
             .inUseElsewhere,
             "cannot \(purpose.rawValue) \(file): it is open in another process. Close it there")
+    }
+}
+
+extension PartialFile {
+    /// Gives a complete file the name of a store on LMDB, as `finish()` does for other files.
+    ///
+    /// A process that has the replaced store open would go on with a file that has no name, and its saves would be lost. Waits for up to a
+    /// second for processes that are about to close it.
+    /// - Throws: `StoreError` `.inUseElsewhere` while this or another process has the file to replace open. Else as `finish()`.
+    public func finishLMDB() throws {
+        guard try FileIdentity.of(path: target) != nil else { return try finish() }
+        try EnvironmentRegistry.exclusively(path: target) {
+            // No process has opened the file without a lock file.
+            guard try FileIdentity.of(path: target + "-lock") != nil else { return try finish() }
+            let lock = try LockFile(of: target, for: .replacing)
+            // Processes that wait for the lock create a new lock file for the new file.
+            defer { lock.removeAndUnlock() }
+            try finish()
+        }
     }
 }

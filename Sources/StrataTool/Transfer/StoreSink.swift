@@ -28,11 +28,20 @@ struct StoreSink {
         defer { partial.discard() }
         do {
             let summary = try await fill(partial, from: source, in: file)
-            if kind == .sqlite { try partial.finishDatabase() } else { try partial.finish() }
+            try name(partial)
             return summary
         } catch let error as StoreError {
             // The temporary name says nothing to the user.
             throw StoreError(error.code, error.message.replacing(partial.path, with: partial.target))
+        }
+    }
+
+    /// Gives the new store its name. A store of either kind that is open elsewhere is not replaced.
+    private func name(_ partial: PartialFile) throws {
+        let replaced = (try? FileKind(ofFile: partial.target)) ?? .other
+        switch (replaced, kind) {
+        case (.sqlite, _), (.other, .sqlite): try partial.finishDatabase()
+        case (.lmdb, _), (.other, .lmdb): try partial.finishLMDB()
         }
     }
 
