@@ -40,6 +40,26 @@ import Testing
         INSERT INTO Z_1FRIENDS VALUES (5, 9);
         """
 
+    /// Catches: primary keys that become numbers without a word.
+    @Test
+    func `without a model, a column with an index whose numbers are keys of several entities stays one of numbers, and is noted`()
+        throws
+    {
+        let data = try dataset(
+            """
+            INSERT INTO Z_PRIMARYKEY VALUES (1, 'Car', 0, 3), (2, 'Person', 0, 2);
+            CREATE TABLE ZCAR (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZOWNER INTEGER, ZYEAR INTEGER, ZSEATS INTEGER);
+            CREATE TABLE ZPERSON (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR);
+            CREATE INDEX ZCAR_ZOWNER_INDEX ON ZCAR (ZOWNER);
+            CREATE INDEX ZCAR_ZYEAR_INDEX ON ZCAR (ZYEAR);
+            INSERT INTO ZCAR VALUES (1, 1, 1, 2, 1999, 1), (2, 1, 1, 1, 2001, 2), (3, 1, 1, NULL, 2002, 2);
+            INSERT INTO ZPERSON VALUES (1, 2, 1, 'Ann'), (2, 2, 1, 'Bob');
+            """)
+        #expect(data.tables[0].attributes.map(\.name) == ["owner", "year", "seats"] && data.tables[0].references.isEmpty)
+        let notes = data.notes.filter { $0.contains("may be a relationship") }
+        #expect(notes.count == 1 && notes[0].contains("ZCAR.ZOWNER") && notes[0].contains("Car and of Person"), "\(data.notes)")
+    }
+
     @Test func `without a model, types and relationships come from the tables`() throws {
         let data = try dataset(Self.library)
         #expect(data.tables.map(\.name) == ["Author", "Book", "Tag"])

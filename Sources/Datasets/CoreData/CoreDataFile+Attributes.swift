@@ -15,6 +15,7 @@ extension CoreDataFile {
         for (position, column) in root.table.columns.enumerated() where !CoreDataColumn.isInternal(column.name) {
             guard destination(of: position, in: root) == nil else { continue }
             let attribute = try attribute(position, root)
+            if let note = noteOfUnknownDestination(position, in: root) { result.notes.append(note) }
             // Entities that inherit from one entity share an attribute of one name and type.
             if let shared = attributes.firstIndex(where: { $0.canShare(attribute, in: root) }) {
                 try attributes[shared].share(attribute)

@@ -43,16 +43,35 @@ extension CoreDataFile {
         return destinationByValues(plain, root.values(column.name) ?? []).map { ($0, 0) }
     }
 
+    /// Returns the tables whose keys contain all of some values.
+    private func tables(withKeys values: ValueColumn) -> [Int] {
+        let keys = Set(values.filter { !$0.isNull })
+        return keys.isEmpty ? [] : roots.indices.filter { number in keys.allSatisfy { roots[number].rows[$0] != nil } }
+    }
+
+    /// Returns a note for a column of numbers that are keys of several entities, so that it may be a relationship to any of them; nil for
+    /// other columns. Core Data creates an index for a relationship, but may also create one for an attribute.
+    func noteOfUnknownDestination(_ position: Int, in root: CoreDataRoot) -> String? {
+        let column = root.table.columns[position]
+        guard root.columns[position].property == nil, column.declaredType == "INTEGER",
+            indexes.contains("\(root.table.name)_\(column.name)_INDEX")
+        else { return nil }
+        let names = tables(withKeys: root.cells[position]).map { roots[$0].family.members[0].name }
+        guard names.count > 1 else { return nil }
+        return
+            "\(root.table.name).\(column.name) may be a relationship, because it has an index. Its numbers are primary keys of "
+            + "\(names.joined(separator: " and of ")), and only the model says of which. They stay numbers"
+    }
+
     /// Returns the table whose keys contain all values of an indexed column, if its name occurs in the column's or if it is the only
     /// one.
     private func destinationByValues(_ column: String, _ values: ValueColumn) -> Int? {
-        let keys = Set(values.filter { !$0.isNull })
-        let candidates = roots.indices.filter { number in keys.allSatisfy { roots[number].rows[$0] != nil } }
+        let candidates = tables(withKeys: values)
         let named = candidates.filter { number in
             roots[number].family.members.contains { column.hasSuffix($0.name.uppercased()) }
         }
         if named.count == 1 { return named[0] }
-        return candidates.count == 1 && !keys.isEmpty ? candidates[0] : nil
+        return candidates.count == 1 ? candidates[0] : nil
     }
 
     mutating func nameReferences(_ number: Int) -> [CoreDataReference] {
