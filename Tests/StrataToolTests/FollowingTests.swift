@@ -142,6 +142,19 @@ import Testing
         #expect(try await shell.end() == 0)
     }
 
+    /// Catches: the newest state that counts as an older one because another process reads it.
+    @Test func `a process that reads the newest state is in no list of older states`() async throws {
+        let folder = try ToolFolder()
+        let store = folder.path("shop")
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let studio = try ToolProcess(try ChildProgram.built("strata"), ["studio", store])
+        #expect(try await studio.line().contains("http"))
+        let before = try await ToolRun("info", store, "--no-model", "--json").object()["snapshots"] as? [String]
+        #expect(before == [])
+        let shown = await ToolRun("info", store, "--no-model")
+        #expect(shown.status == 0 && !shown.output.contains("older state"), "\(shown)")
+    }
+
     /// Catches: a store that is replaced under a process, which goes on with a file that has no name.
     @Test(arguments: ["import", "backup", "repair", "export"])
     func `a store that is open in another process is not replaced`(_ verb: String) async throws {

@@ -12,6 +12,7 @@ extension LMDBStore {
         return try mappingErrors {
             let numbers = snapshots.map { ($0 as? LMDBSnapshot)?.transactionNumber }
             let foreign = try environment.activeReaders().filter { $0.processID != SaveOrigin.thisProcess }
+            let newest = try environment.information().lastTransaction
             let all = numbers.compactMap { $0 } + foreign.map(\.transactionNumber)
             guard let oldest = all.min() else { return Retention(bytes: numbers.map { _ in nil }) }
             let freed = try freedPages(after: oldest)
@@ -20,7 +21,10 @@ extension LMDBStore {
             }
             return Retention(
                 bytes: numbers.map { $0.map(bytes) },
-                foreign: foreign.map { .init(processID: $0.processID, bytes: bytes($0.transactionNumber)) })
+                foreign: foreign.map {
+                    .init(
+                        processID: $0.processID, bytes: bytes($0.transactionNumber), isNewest: $0.transactionNumber >= newest)
+                })
         }
     }
 

@@ -6,11 +6,14 @@ public struct Retention: Sendable, Hashable {
         public var processID: Int32
         /// The number of bytes of the file that the reader keeps from being reused; nil if unknown.
         public var bytes: Int?
+        /// A Boolean value that indicates whether the reader reads the newest state, which keeps nothing from being reused.
+        public var isNewest: Bool
 
         /// Creates a reader in another process.
-        public init(processID: Int32, bytes: Int?) {
+        public init(processID: Int32, bytes: Int?, isNewest: Bool = false) {
             self.processID = processID
             self.bytes = bytes
+            self.isNewest = isNewest
         }
     }
 

@@ -62,7 +62,7 @@ extension Assets {
           const lines = snapshots.map(snapshot => h('tr', {},
             h('th', { scope: 'row' }, snapshot.owners.join(', ') || (snapshot.seconds === undefined ? 'another process' : 'live results or reads')),
             h('td', { class: 'number' }, String(snapshot.process)),
-            h('td', { class: 'number' }, snapshot.save === undefined ? 'unknown' : String(snapshot.save) + (snapshot.isNewest ? ' (newest)' : '')),
+            h('td', { class: 'number' }, snapshot.save === undefined ? (snapshot.isNewest ? 'newest' : 'unknown') : String(snapshot.save) + (snapshot.isNewest ? ' (newest)' : '')),
             h('td', { class: 'number' }, snapshot.seconds === undefined ? 'unknown' : whole(snapshot.seconds) + ' s'),
             h('td', { class: 'number' }, snapshot.bytes === undefined ? 'unknown' : bytes(snapshot.bytes))));
           return {

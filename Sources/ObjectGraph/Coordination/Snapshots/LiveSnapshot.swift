@@ -27,7 +27,7 @@ public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
         let who =
             owners.isEmpty ? (age == nil ? "process \(processID)" : "live results or reads") : owners.joined(separator: ", ")
         let since = age.map { ", for \($0.formattedSeconds)" } ?? ""
-        let what = generation.map { "save \($0)" } ?? "an older state"
+        let what = generation.map { "save \($0)" } ?? (isNewest ? "the newest state" : "an older state")
         return "\(who): \(what)\(since), \(bytesRetained.map { "\($0) bytes" } ?? "an unknown number of bytes") retained"
     }
 }

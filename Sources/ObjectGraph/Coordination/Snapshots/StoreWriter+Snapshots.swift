@@ -64,7 +64,7 @@ extension StoreWriter {
         }
         let foreign = retention.foreign.map {
             LiveSnapshot(
-                owners: [], processID: $0.processID, age: nil, generation: nil, bytesRetained: $0.bytes, isNewest: false)
+                owners: [], processID: $0.processID, age: nil, generation: nil, bytesRetained: $0.bytes, isNewest: $0.isNewest)
         }
         return own + foreign
     }
