@@ -23,7 +23,11 @@ import Testing
             ("Song", "seconds between 200 and 400 and seconds != 300", [2, 4]),
             ("Song", "seconds in ()", []), ("Song", "text = nil", [1, 2, 4, 5, 6]), ("Song", "text is not nil", [3]),
             ("Song", "text != null", [3]), ("Song", #"text contains "\"la\"""#, [3]), ("Song", "text endswith 'la'", [3]),
-            ("Song", "title like[c] 'SONG 2'", [2]), ("Song", "title beginswith 'song'", []), ("Song", "album = nil", [6]),
+            ("Song", "title like[c] 'SONG 2'", [2]), ("Song", "title like '*ong 2*'", [2]),
+            ("Song", "title like[c] 'SONG*'", [1, 2, 3, 4, 5, 6]),
+            ("Song", "title like '*5'", [5]), ("Song", "text like '*'", [3]), ("Song", #"title like 'Song 2\\*'"#, []),
+            ("Song", "title like 'song*'", []),
+            ("Song", "title beginswith 'song'", []), ("Song", "album = nil", [6]),
             ("Song", "album.band.name = 'Oasis'", [2, 5]), ("Song", "album.band.isActive = true", [1, 3, 4]),
             ("Song", "lists.count = 1", [2, 4, 6]), ("Song", "any lists (name = 'even') and seconds > 200", [4, 6]),
             ("Song", "none lists (name = 'even')", [1, 3, 5]), ("Song", "all lists (name = 'odd')", [1, 3, 5]),
@@ -47,7 +51,8 @@ import Testing
         let cases: [(condition: String, place: Int)] = [
             ("seconds", 8), ("seconds >", 10), ("seconds > 'x'", 11), ("seconds > 1.5", 11), ("seconds > 99999999999", 11),
             ("(seconds > 1", 13), ("seconds > 1)", 12), ("seconds > 1 seconds > 2", 13), ("title contains 5", 16),
-            ("seconds contains 'a'", 18), ("lists = 1", 1), ("lists.count = 'a'", 15), ("any seconds (1 = 1)", 5),
+            ("seconds contains 'a'", 18), ("title like 'S*2'", 12), ("title like 'Song ?'", 12), ("lists = 1", 1),
+            ("lists.count = 'a'", 15), ("any seconds (1 = 1)", 5),
             ("any lists name", 11), ("title = 'never", 9), ("seconds > #", 11), ("title is 5", 10), ("text < nil", 8),
             ("`title = 5", 1), ("album.nothing = 1", 1), ("seconds in (1", 14), ("and", 1), ("seconds between 1", 18),
         ]

@@ -201,7 +201,9 @@ struct ConditionParser {
                 sensitivity = .insensitive
             }
             guard case .string(let pattern)? = token else { throw unexpected("a text in quotes") }
+            let start = position
             place += 1
+            if match == .equals { return try LikePattern(pattern, at: start).condition(name, sensitivity: sensitivity) }
             return .string(name, match, pattern: pattern, sensitivity: sensitivity)
         }
         throw unexpected(

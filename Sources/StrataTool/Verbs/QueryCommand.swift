@@ -14,7 +14,8 @@ struct QueryCommand: StoreVerb {
             =  !=  <  <=  >  >=      a number, a text in quotes, true, false, nil, or a date such as 2013-01-31T10:00:00Z
             in (1, 2)                one of several values
             between 1 and 9          both ends included
-            contains, beginswith, endswith, like    texts; like is the whole text; with [c], in any case: title contains[c] "blue"
+            contains, beginswith, endswith    parts of texts; with [c], in any case: title contains[c] "blue"
+            like "blue*"             the whole text, where a * at the start or end is any text; also like[c]
             is nil, is not nil       a value is missing
             any tracks (…), all tracks (…), none tracks (…)    conditions on the objects of a to-many relationship
             tracks.count > 3         the number of its objects
