@@ -41,11 +41,15 @@ public final class Studio: Sendable {
     ///   - file: The name of the file, for titles.
     ///   - language: The text forms of conditions and values.
     ///   - options: The settings.
-    /// - Throws: An error if the port is in use.
+    /// - Throws: ``StudioError`` if the port is in use, or cannot be used by this user.
     public init(
         _ container: PersistentContainer, file: String, language: StudioLanguage, options: Options = Options()
     ) async throws {
-        server = try await HTTPServer.listen(port: options.port)
+        do { server = try await HTTPServer.listen(port: options.port) } catch let error as IOError {
+            throw StudioError(
+                description: error.errnoCode == EADDRINUSE
+                    ? "another program uses it" : String(cString: strerror(error.errnoCode)))
+        }
         access = AccessCheck(token: AccessCheck.makeToken(), port: server.port)
         let store = StudioStore(container: container, file: file, language: language, options: options)
         feed = LiveFeed(store)
@@ -81,6 +85,12 @@ public final class Studio: Sendable {
         access.complete(&response, to: request)
         return response
     }
+}
+
+/// The reason why a port cannot be used.
+public struct StudioError: Error, Sendable, CustomStringConvertible {
+    /// The reason in words.
+    public let description: String
 }
 
 /// The text forms of conditions, values and errors that a page shares with the program that serves it.

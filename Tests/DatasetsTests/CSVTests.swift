@@ -27,8 +27,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a,b\n1,2\n3\n", "things.csv:3: column 2: 1 fields, but the header names 2"),
-        ("a,b\n1,2,3\n", "things.csv:2: column 3: 3 fields, but the header names 2"),
+        ("a,b\n1,2\n3\n", "things.csv:3: column 2: 1 fields, but the header names 2; add the missing fields"),
+        ("a,b\n1,2,3\n", "things.csv:2: column 3: 3 fields, but the header names 2; quote fields that contain the delimiter"),
         ("a,b\n\"1\n2\",3\nx,\"open\n", "things.csv:4: column 2: a quoted field that never ends; close the quote"),
         ("a,b\n1,x\"y\n", "things.csv:2: column 2: a quote inside a field that is not quoted; quote the whole field"),
         ("a,b\n\"1\"x,2\n", "things.csv:2: column 1: text after a closing quote; double the quotes inside a field"),

@@ -57,6 +57,12 @@ struct CSVFile {
             columns[index] = made
             notes.append("\(name): the column \(index + 1) has no name in the header and is named \(made)")
         }
+        if texts.count == 1, options.delimiter == nil, let other = ";\t|".first(where: { texts[0].contains($0) }) {
+            let shown = other == "\t" ? "a tab" : "'\(other)'"
+            notes.append(
+                "\(name): the header has one column, \(texts[0]). If its names are separated by \(shown), choose that with --delimiter"
+            )
+        }
         var builders = columns.indices.map { ValueColumnBuilder($0 < ScratchSpace.maximumFiles ? options.scratch : nil) }
         longest = columns.map { _ in 0 }
         rowCount = 0
@@ -65,7 +71,9 @@ struct CSVFile {
             guard record.fields.count == columns.count else {
                 throw DatasetError(
                     "\(file):\(record.line): column \(min(record.fields.count, columns.count) + 1): "
-                        + "\(record.fields.count) fields, but the header names \(columns.count)")
+                        + "\(record.fields.count) fields, but the header names \(columns.count); "
+                        + (record.fields.count > columns.count
+                            ? "quote fields that contain the delimiter" : "add the missing fields"))
             }
             for (column, field) in record.fields.enumerated() {
                 let isNull = !field.wasQuoted && (field.text.isEmpty || nullWords.contains(field.text))

@@ -39,7 +39,9 @@ public enum CSVFolder {
         let read = try files.filter { included.contains(String($0.dropLast(4))) }.map {
             try CSVFile(path: path + "/" + $0, options: options)
         }
-        guard !read.isEmpty else { throw DatasetError("\(path): no file that ends in .csv or .tsv") }
+        guard !read.isEmpty else {
+            throw DatasetError("\(path): has no file that ends in .csv or .tsv. Name a folder that has one")
+        }
         return try dataset(read, name: name, options: options)
     }
 

@@ -174,7 +174,9 @@ public struct CSVParser: Sendable {
     }
 
     private func text(_ slice: ArraySlice<UInt8>, _ column: Int) throws -> String {
-        guard let text = String(validating: slice, as: UTF8.self) else { throw failure(column, "bytes that are not UTF-8") }
+        guard let text = String(validating: slice, as: UTF8.self) else {
+            throw failure(column, "bytes that are not UTF-8; save the file as UTF-8")
+        }
         return text
     }
 

@@ -27,7 +27,7 @@ public enum StrataProgram {
             try await run(StrataCommand.parseAsRoot(arguments))
             return 0
         } catch {
-            return end(error)
+            return end(error, verb: arguments.first)
         }
     }
 
@@ -52,12 +52,15 @@ public enum StrataProgram {
     }
 
     /// Prints the error, on standard error unless help was asked for, and returns the status.
-    private static func end(_ error: any Error) -> Int32 {
+    private static func end(_ error: any Error, verb: String? = nil) -> Int32 {
         let console = Console.current
         let known = StrataCommand.exitCode(for: error)
         if isOfParser(error) {
             guard known != .success else { return help(StrataCommand.fullMessage(for: error)) }
-            console.complain("strata: " + oneLine(StrataCommand.message(for: error)))
+            let message = oneLine(StrataCommand.message(for: error))
+            let help = verb.flatMap { StrataCommand.verbs.contains($0) ? "strata help \($0)" : nil } ?? "strata help"
+            // The parser's own messages name no remedy.
+            console.complain("strata: " + message + (message.contains(". ") ? "" : ". See `\(help)`"))
             return ToolError.Status.wrongInput.rawValue
         }
         let failure = ToolError(error)

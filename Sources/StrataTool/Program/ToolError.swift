@@ -1,4 +1,5 @@
 import Datasets
+import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -28,7 +29,10 @@ struct ToolError: Error, CustomStringConvertible {
     init(_ error: any Error) {
         switch error {
         case let error as ToolError: self = error
-        case let error as StoreError: self.init(status: Self.status(of: error.code), description: error.message)
+        case let error as StoreError:
+            // The library's parameter is an option of the tool.
+            let message = error.message.replacing(", or open it with readOnly: true", with: ", or leave out --write")
+            self.init(status: Self.status(of: error.code), description: message)
         case let error as FetchError: self.init(status: .wrongInput, description: error.message)
         case let error as DatasetError: self.init(status: .wrongInput, description: error.description)
         case let error as ModelError: self.init(status: .wrongInput, description: error.description)
@@ -51,4 +55,9 @@ struct ToolError: Error, CustomStringConvertible {
         default: .failed
         }
     }
+}
+
+extension Error {
+    /// The system's text of an error, without its full stop.
+    var reason: String { localizedDescription.trimmingCharacters(in: [".", " "]) }
 }

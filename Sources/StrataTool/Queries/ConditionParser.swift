@@ -1,4 +1,3 @@
-import Datasets
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -139,8 +138,7 @@ struct ConditionParser {
             throw Self.failure(
                 "\(name) is a to-many relationship; write \(name).count > 0, or any \(name) (…)", at: start)
         case nil:
-            let known = PropertyPath.names(of: entity)
-            throw Self.failure("\(entity.name) has no property \(name)\(Suggestion.hint(for: name, among: known))", at: start)
+            throw Self.failure(PropertyPath.problem(name, on: entity, in: model), at: start)
         }
     }
 

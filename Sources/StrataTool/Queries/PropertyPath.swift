@@ -1,3 +1,4 @@
+import Datasets
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -31,6 +32,38 @@ enum PropertyPath {
             }
         }
         return nil
+    }
+
+    /// Returns the reason why a path has no meaning: the first name that the entity before it does not have, or a to-many relationship in
+    /// the middle.
+    /// - Parameter names: The names that the entity before the wrong name could have.
+    static func problem(
+        _ path: String, on entity: Entity, in model: Model, names: (Entity) -> [String] = names(of:)
+    ) -> String {
+        var entity = entity
+        let parts = entity.names(onPath: path, in: model)
+        for (place, name) in parts.enumerated() where place < parts.count - 1 {
+            if let destination = entity.column(named: name).flatMap({ entity.columns[$0].destination }) {
+                entity = model.entities[destination]
+            } else if let relationship = entity.relationship(named: name), case .toMany = relationship.kind {
+                let collection = parts[...place].joined(separator: ".")
+                let rest = parts[(place + 1)...].joined(separator: ".")
+                return
+                    "\(name) is a to-many relationship. In a condition, write any \(collection) (\(rest) = …) or \(collection).count > 0"
+            } else if entity.column(named: name) != nil {
+                return "\(entity.name).\(name) is an attribute, which has no properties"
+            } else {
+                return "\(entity.name) has no property \(name)\(Suggestion.hint(for: name, among: names(entity)))"
+            }
+        }
+        let last = parts.last ?? path
+        if entity.column(named: last) == nil, let relationship = entity.relationship(named: last),
+            case .toMany = relationship.kind
+        {
+            return
+                "\(last) is a to-many relationship, which has no single value. Its objects can be counted in a condition: \(path).count > 0"
+        }
+        return "\(entity.name) has no property \(last)\(Suggestion.hint(for: last, among: names(entity)))"
     }
 
     /// Returns the names of an entity's properties.

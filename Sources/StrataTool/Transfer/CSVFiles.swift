@@ -35,7 +35,7 @@ enum CSVFiles {
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            throw ToolError.failed("\(folder) cannot be created: \(error.localizedDescription). Check the path")
+            throw ToolError.failed("\(folder) cannot be created: \(error.reason). Check the path")
         }
         var writers: [TextWriter] = []
         do {

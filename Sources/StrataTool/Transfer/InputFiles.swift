@@ -54,8 +54,26 @@ enum InputFiles {
             if lowercased.hasSuffix(".csv") || lowercased.hasSuffix(".tsv") || options.delimiter != nil {
                 return try DatasetSource(Dataset.read(path, options: options))
             }
+            try checkIsText(path)
             return try checked(
                 RealmExport.isExport(path) ? DatasetSource(RealmExport.read(path)) : JSONLinesSource(path))
+        }
+    }
+
+    /// Throws if a file begins like no JSON.
+    private static func checkIsText(_ path: String) throws {
+        guard let handle = FileHandle(forReadingAtPath: path) else { return }
+        defer { try? handle.close() }
+        let start = ((try? handle.read(upToCount: 4096)) ?? Data()).drop {
+            [0x20, 0x09, 0x0A, 0x0D, 0xEF, 0xBB, 0xBF].contains($0)
+        }
+        guard let first = start.first else {
+            throw ToolError.wrongInput("\(path): is empty. Choose a file with data")
+        }
+        guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else {
+            throw ToolError.wrongInput(
+                "\(path): is of no kind that can be imported. Choose an SQLite database, a store, a CSV file (.csv, .tsv), a folder of them, "
+                    + "JSON lines of `strata export`, or JSON of Realm Studio")
         }
     }
 

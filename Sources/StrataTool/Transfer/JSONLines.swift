@@ -145,7 +145,8 @@ final class JSONLinesSource: ObjectSource {
         reader = try LineReader(path)
         guard let first = try reader.next(), let header = try? JSONParser.parse(first), header["$strata"] != nil else {
             throw ToolError.wrongInput(
-                "\(path):1: no header with the schema. Only files that `strata export` has written can be imported as JSON lines")
+                "\(path):1: no header with the schema. JSON is imported only from `strata export` and Realm Studio. Convert other data to CSV"
+            )
         }
         let versions: [JSON] = [.number(JSONLines.version), .number(JSONLines.versionWithCollections)]
         guard let version = header["$strata"], versions.contains(version), let schema = header["schema"] else {

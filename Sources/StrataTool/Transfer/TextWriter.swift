@@ -37,7 +37,7 @@ final class TextWriter {
         if let handle {
             do { try handle.write(contentsOf: Data(buffer)) } catch {
                 throw ToolError.failed(
-                    "\(partial?.target ?? "the file") cannot be written: \(error.localizedDescription). Make room on the disk")
+                    "\(partial?.target ?? "the file") cannot be written: \(error.reason). Make room on the disk")
             }
         } else {
             try console.write(String(decoding: buffer, as: UTF8.self))
@@ -108,7 +108,7 @@ final class LineReader {
                 if more.isEmpty { isAtEnd = true }
                 buffer += more
             } catch {
-                throw ToolError.wrongInput("\(path): cannot be read: \(error.localizedDescription). Check the disk")
+                throw ToolError.wrongInput("\(path): cannot be read: \(error.reason). Check the disk")
             }
         }
     }

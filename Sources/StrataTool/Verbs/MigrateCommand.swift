@@ -1,4 +1,5 @@
 import ArgumentParser
+import Datasets
 import Foundation
 import ObjectGraph
 import StoreInterface
@@ -44,6 +45,7 @@ struct MigrateCommand: StoreVerb {
         defer { try? FileManager.default.removeItem(at: folder) }
         let copy = folder.appendingPathComponent("copy")
         let kind = try await OpenedStore.with(file) { store in
+            try checkAllowedLosses(in: store.model)
             try await store.container.coordinator.backup(to: copy)
             return store.kind
         }
@@ -58,7 +60,7 @@ struct MigrateCommand: StoreVerb {
             try await container.close()
         } catch let error as StoreError {
             // The message names the copy.
-            refusal = error.message.replacing(copy.path, with: file)
+            refusal = Self.inWordsOfTheTool(error.message.replacing(copy.path, with: file))
         }
         if output.json {
             try Console.print(
@@ -72,6 +74,33 @@ struct MigrateCommand: StoreVerb {
             try Console.print(refusal ?? "the store opens with this model")
         }
         if refusal != nil { throw ToolError.printedFindings }
+    }
+
+    /// Throws if a name of `--allow-loss` is none of the store.
+    private func checkAllowedLosses(in model: Model) throws {
+        let entities = model.entities.map(\.name) + model.subentities.map(\.name)
+        for name in allowLoss where !entities.contains(name) {
+            let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+            guard let entity = parts.first.flatMap({ model.entity(named: $0) }), parts.count == 2 else {
+                throw ToolError.wrongInput(
+                    "--allow-loss \(name): \(file) has no entity \(parts.first ?? name)\(Suggestion.hint(for: parts.first ?? name, among: entities))"
+                )
+            }
+            let known = PropertyPath.names(of: entity)
+            guard known.contains(parts[1]) else {
+                throw ToolError.wrongInput(
+                    "--allow-loss \(name): \(entity.name) has no property \(parts[1])\(Suggestion.hint(for: parts[1], among: known))"
+                )
+            }
+        }
+    }
+
+    /// Replaces the library's parameter in a refusal by the option of this verb.
+    private static func inWordsOfTheTool(_ refusal: String) -> String {
+        refusal.replacing(/pass allowsDataLoss: \[(.+)\]/) { match in
+            let names = match.1.split(separator: ", ").map { $0.trimmingCharacters(in: ["\""]) }
+            return "allow the loss with " + names.map { "--allow-loss \($0)" }.joined(separator: " ")
+        }
     }
 
     private static func targetModel(_ path: String) async throws -> Model {

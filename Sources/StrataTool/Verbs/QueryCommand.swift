@@ -1,5 +1,4 @@
 import ArgumentParser
-import Datasets
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -155,8 +154,7 @@ struct Query: Sendable {
     private static func column(_ name: String, entity: Entity, model: Model) throws -> ColumnSchema {
         guard case .column(let column)? = PropertyPath.resolve(name, on: entity, in: model) else {
             throw ToolError.wrongInput(
-                "\(entity.name) has no attribute or to-one relationship \(name)"
-                    + Suggestion.hint(for: name, among: entity.columns.map(\.name)))
+                PropertyPath.problem(name, on: entity, in: model) { $0.columns.map(\.name) })
         }
         return column
     }
@@ -176,6 +174,9 @@ struct Query: Sendable {
         }
         let name = String(parts.2)
         let type = try column(name, entity: entity, model: model).type
+        if ["sum", "average"].contains(parts.1), ![.int16, .int32, .int64, .float, .double].contains(type) {
+            throw ToolError.wrongInput("\(text): \(name) has no numbers. Use count, min or max")
+        }
         switch parts.1 {
         case "count": return (.count(name), .int64)
         case "sum": return (.sum(name), type)

@@ -237,7 +237,7 @@ import Testing
             let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains("out") }
             #expect(left.isEmpty, "\(left)", sourceLocation: sourceLocation)
         }
-        try await attempt([], "bad.jsonl:1")
+        try await attempt([], "bad.jsonl: is empty")
         try await attempt(Array(lines.dropFirst()), "bad.jsonl:1", "header")
         try await attempt([lines[0].replacing("\"$strata\":1", with: "\"$strata\":3")] + lines.dropFirst(), "newer")
         try await attempt([lines[0].replacing("\"source\":2", with: "\"source\":99")] + lines.dropFirst(), "schema")

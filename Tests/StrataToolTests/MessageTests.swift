@@ -1,0 +1,111 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// Messages in the words of the tool, each with a remedy.
+@Suite struct MessageTests {
+    private static func shop() async throws -> ToolFolder {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        return folder
+    }
+
+    @Test func `a wrong name in a path is named with the properties of its own entity`() async throws {
+        let folder = try await Self.shop()
+        let shop = folder.path("shop")
+        for arguments in [["album.Foo = 1"], ["--sort", "album.Foo"], ["--columns", "album.Foo"]] {
+            let run = await ToolRun(["query", shop, "Song"] + arguments)
+            #expect(run.isRefused(naming: "Album has no property Foo", "price") && !run.errors.contains("seconds"), "\(run)")
+        }
+        let attribute = await ToolRun("query", shop, "Song", "title.length = 1")
+        #expect(attribute.isRefused(naming: "Song.title is an attribute"), "\(attribute)")
+    }
+
+    @Test func `a property of objects of a to-many relationship is refused with the way to compare it`() async throws {
+        let folder = try await Self.shop()
+        let run = await ToolRun("query", folder.path("shop"), "Song", "lists.name = 'even'")
+        #expect(run.isRefused(naming: "write any lists (name = …)"), "\(run)")
+    }
+
+    @Test func `an aggregate of texts is refused in words of the tool`() async throws {
+        let folder = try await Self.shop()
+        let run = await ToolRun("query", folder.path("shop"), "Song", "--aggregate", "sum(title)")
+        #expect(run.isRefused(naming: "sum(title)", "Use count, min or max") && !run.errors.contains("_:"), "\(run)")
+    }
+
+    @Test func `migrate names its option for a loss, and refuses one that the store does not have`() async throws {
+        let folder = try await Self.shop()
+        var descriptions = EntityDescription.all(in: Shop.model.storeSchema)
+        descriptions[0].properties.removeAll { $0.name == "isActive" || $0.name == "since" }
+        try await folder.fill("narrower", .lmdb, Model(descriptions, version: SchemaVersion(2))) { _ in }
+        let arguments = ["migrate", "--check", folder.path("shop"), "--model", folder.path("narrower")]
+        let run = await ToolRun(arguments)
+        #expect(run.status == 1 && !run.output.contains("allowsDataLoss"), "\(run)")
+        #expect(run.output.contains("--allow-loss Band.since --allow-loss Band.isActive"), "\(run)")
+        for (name, reason) in [
+            ("Band.isActiv", "did you mean isActive"), ("Bond", "did you mean Band"), ("Bond.name", "no entity Bond"),
+        ] {
+            let wrong = await ToolRun(arguments + ["--allow-loss", name])
+            #expect(wrong.isRefused(naming: "--allow-loss \(name)", reason), "\(wrong)")
+        }
+        let allowed = await ToolRun(arguments + ["--allow-loss", "Band.since", "--allow-loss", "Band.isActive"])
+        #expect(allowed.status == 0, "\(allowed)")
+    }
+
+    @Test func `a port in use is refused with that reason`() async throws {
+        let folder = try await Self.shop()
+        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(socket) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port =
+            withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> Int in
+                    guard bind(socket, address, size) == 0, listen(socket, 1) == 0 else { return 0 }
+                    getsockname(socket, address, &size)
+                    return 1
+                }
+            } == 1 ? Int(UInt16(bigEndian: address.sin_port)) : 0
+        try #require(port > 0)
+        let run = await ToolRun("studio", folder.path("shop"), "--port", "\(port)")
+        #expect(run.isRefused(naming: "port \(port): another program uses it. Choose another port"), "\(run)")
+    }
+
+    @Test func `an input of no known kind is refused with the kinds that there are`() async throws {
+        let folder = try ToolFolder()
+        try Data([0x89, 0x50, 0x4E, 0x47]).write(to: folder.url.appending(path: "picture.png"))
+        try Data().write(to: folder.url.appending(path: "empty.sqlite"))
+        try Data("{\"a\": 1}\n".utf8).write(to: folder.url.appending(path: "other.json"))
+        for (name, reason) in [("picture.png", "SQLite"), ("empty.sqlite", "is empty"), ("other.json", "Convert other data")] {
+            let run = await ToolRun("import", folder.path(name), folder.path("new"))
+            #expect(run.isRefused(naming: folder.path(name), reason), "\(run)")
+        }
+    }
+
+    @Test func `errors of input say what can be done`() async throws {
+        let folder = try await Self.shop()
+        try Data("a,b\n1,2,3\n".utf8).write(to: folder.url.appending(path: "long.csv"))
+        try Data("a,b\n1,".utf8 + [0xFF, 0x0A]).write(to: folder.url.appending(path: "latin.csv"))
+        try FileManager.default.createDirectory(atPath: folder.path("none"), withIntermediateDirectories: true)
+        for (name, remedy) in [("long.csv", "quote fields"), ("latin.csv", "save the file as UTF-8"), ("none", "Name a folder")] {
+            let run = await ToolRun("import", folder.path(name), folder.path("new"))
+            #expect(run.isRefused(naming: remedy), "\(run)")
+        }
+        let limit = await ToolRun("query", folder.path("shop"), "Song", "--limit", "abc")
+        #expect(limit.isRefused(naming: "abc", "See `strata help query`"), "\(limit)")
+    }
+
+    @Test func `a CSV file with another delimiter is imported with a note that names it`() async throws {
+        let folder = try ToolFolder()
+        try Data("id;name\n1;a\n".utf8).write(to: folder.url.appending(path: "bands.csv"))
+        let run = await ToolRun("import", folder.path("bands.csv"), folder.path("new"))
+        #expect(run.status == 0 && run.errors.contains("separated by ';', choose that with --delimiter"), "\(run)")
+        let chosen = await ToolRun("import", folder.path("bands.csv"), folder.path("chosen"), "--delimiter", ";")
+        #expect(chosen.status == 0 && !chosen.errors.contains("choose that"), "\(chosen)")
+    }
+}
