@@ -13,7 +13,9 @@ enum RealmExport {
     static func isExport(_ path: String) -> Bool {
         guard let handle = FileHandle(forReadingAtPath: path) else { return false }
         defer { try? handle.close() }
-        let bytes = ((try? handle.read(upToCount: 4096)) ?? Data()).filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        let start = (try? handle.read(upToCount: 4096)) ?? Data()
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let bytes = start.dropFirst(start.starts(with: mark) ? 3 : 0).filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         if bytes.starts(with: Array("[{".utf8)) || bytes.elementsEqual("{}".utf8) { return true }
         guard bytes.starts(with: Array("{\"".utf8)) else { return false }
         // The first member is a list, which it is not in the lines of `strata export`.

@@ -227,8 +227,39 @@ struct RealmTables {
         let name = take(name, in: table)
         let attribute = Self.attribute(name, values)
         let hasLists = values.contains { if case .list = $0 { true } else { false } }
-        if hasLists { result.notes.append("\(classes.classes[table].name).\(name): its lists are JSON texts") }
+        let property = "\(classes.classes[table].name).\(name)"
+        if hasLists {
+            result.notes.append("\(property): its lists are JSON texts")
+        } else if attribute.type == .string, let note = Self.noteOfJSON(values) {
+            result.notes.append("\(property): \(note)")
+        }
         result.tables[table].attributes.append(attribute)
+    }
+
+    /// Returns a note for values of a column of texts that are not all texts, and therefore became JSON texts.
+    private static func noteOfJSON(_ values: [Value]) -> String? {
+        var counts: [String: Int] = [:]
+        for value in values {
+            switch value {
+            case .text: counts["texts", default: 0] += 1
+            case .number: counts["numbers", default: 0] += 1
+            case .bool: counts["booleans", default: 0] += 1
+            default: continue
+            }
+        }
+        if counts.isEmpty || counts.keys.elementsEqual(["texts"]) { return nil }
+        let list = counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+        return counts.count > 1
+            ? "its values are of several types (\(list)), so they are JSON texts, in which texts have quotes"
+            : "its \(list) do not fit a type of numbers, so they are JSON texts"
+    }
+
+    /// Returns a number as a double; nil for an integer that a double cannot represent.
+    private static func double(_ text: String) -> StoreInterface.Value? {
+        guard let number = Double(text), number.isFinite else { return nil }
+        let isInteger = text.allSatisfy { $0.isNumber || $0 == "-" }
+        if isInteger, Int64(text).map({ Int64(exactly: number) != $0 }) ?? true { return nil }
+        return .double(number)
     }
 
     private static func attribute(_ name: String, _ values: [Value]) -> TableAttribute {
@@ -254,7 +285,7 @@ struct RealmTables {
             let found =
                 made(.bool) { if case .bool(let flag) = $0 { .bool(flag) } else { nil } }
                 ?? made(.int64) { if case .number(let number) = $0 { Int64(number).map { .int($0) } } else { nil } }
-                ?? made(.double) { if case .number(let number) = $0 { Double(number).map { .double($0) } } else { nil } }
+                ?? made(.double) { if case .number(let number) = $0 { double(number) } else { nil } }
                 ?? made(.uuid, text { UUID(uuidString: $0).map { .uuid($0) } })
                 ?? made(.date, text { $0.utf8.count == 24 && $0.hasSuffix("Z") ? DateText.seconds($0).map { .double($0) } : nil })
                 ?? made(.string, text { .string($0) })

@@ -24,7 +24,8 @@ struct JSONParser {
     private init(_ bytes: ArraySlice<UInt8>, _ maximumDepth: Int) {
         self.bytes = bytes
         self.maximumDepth = maximumDepth
-        position = bytes.startIndex
+        // A byte order mark is no part of the text.
+        position = bytes.startIndex + (bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
     }
 
     private func failure(_ reason: String) -> Failure { Failure(reason: reason, position: position - bytes.startIndex + 1) }

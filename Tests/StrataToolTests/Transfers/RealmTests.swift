@@ -17,6 +17,30 @@ import Testing
         try await body(folder, await ToolRun(words + classes))
     }
 
+    @Test func `values of several types and integers that no number can hold become texts with a note`() async throws {
+        let json = #"{"Dog":[{"name":"Rex","size":1.5,"tag":1},{"name":5,"size":9007199254740993,"tag":2}]}"#
+        try await imported(json) { (folder, run) async throws in
+            let notes = try #require(try run.object()["notes"] as? [String])
+            #expect(notes.contains { $0.hasPrefix("Dog.name: its values are of several types (1 numbers, 1 texts)") }, "\(notes)")
+            #expect(notes.contains { $0.hasPrefix("Dog.size: its 2 numbers do not fit") }, "\(notes)")
+            let dogs = try await query(folder, "Dog")
+            #expect(dogs.map { $0["name"] as? String } == ["\"Rex\"", "5"])
+            #expect(dogs.map { $0["size"] as? String } == ["1.5", "9007199254740993"] && dogs[1]["tag"] as? Int == 2)
+        }
+    }
+
+    @Test func `a byte order mark is no part of the data`() async throws {
+        try await imported("\u{FEFF}{\"Dog\": [{\"name\": \"Rex\"}]}") { (folder, run) async throws in
+            #expect(run.status == 0, "\(run)")
+            #expect(try await query(folder, "Dog").count == 1)
+            #expect(await ToolRun("export", folder.path("out"), folder.path("dogs.jsonl")).status == 0)
+            let lines = try folder.bytes("dogs.jsonl")
+            try (Data([0xEF, 0xBB, 0xBF]) + lines).write(to: folder.url.appending(path: "marked.jsonl"))
+            let again = await ToolRun("import", folder.path("marked.jsonl"), folder.path("again"))
+            #expect(again.status == 0, "\(again)")
+        }
+    }
+
     private func query(_ folder: ToolFolder, _ words: String...) async throws -> [[String: Any]] {
         let run = await ToolRun(["query", folder.path("out")] + words + ["--json"])
         #expect(run.status == 0, "\(run.errors)")
