@@ -35,6 +35,25 @@ public enum SQLiteFile {
     }
 }
 
+extension SQLiteFile {
+    /// Returns whether a database has a table. Leaves the file and its folder as they are.
+    /// - Throws: ``DatasetError`` if the file cannot be read.
+    public static func hasTable(_ table: String, in path: String) throws -> Bool {
+        do {
+            let database = try DatabaseReader(path: path)
+            return try database.reading {
+                var isFound = false
+                try database.forEachRow("SELECT name FROM sqlite_master WHERE type = 'table'") { row in
+                    if row.text(0) == table { isFound = true }
+                }
+                return isFound
+            }
+        } catch let error as StoreError {
+            throw DatasetError(error.message)
+        }
+    }
+}
+
 /// Makes a data set of the tables of a file.
 struct SQLiteFileReader {
     private let database: DatabaseReader

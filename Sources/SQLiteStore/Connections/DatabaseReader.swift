@@ -6,12 +6,38 @@ import StoreModel
 /// Reads the tables of any SQLite database, for imports. One thread uses it.
 package struct DatabaseReader {
     private let connection: SQLiteConnection
+    /// The path and the times of a file that is read without locks; nil for another one.
+    private let frozen: (path: String, times: SQLiteFile.Times?)?
 
-    /// Opens a database read-only, without changing it.
+    /// Opens a database read-only, without changing it or its folder.
+    ///
+    /// A database in WAL mode that no process has open has no log. SQLite would leave an empty one, so such a file is read without locks.
     /// - Throws: `StoreError` for a file that is missing, cannot be read, or is not a database.
     package init(path: String) throws {
         let resolved = try StoreFile.resolved(URL(fileURLWithPath: path, isDirectory: false)).path
-        connection = try SQLiteConnection(path: resolved, role: SQLiteFile.readOnlyRole(resolved), name: path)
+        let role = try SQLiteFile.readOnlyRole(resolved)
+        let isUnused = Self.isUnusedInLogMode(resolved)
+        frozen = isUnused ? (resolved, SQLiteFile.Times(resolved)) : nil
+        connection = try SQLiteConnection(path: resolved, role: isUnused ? .frozen : role, name: path)
+    }
+
+    /// Returns whether a database is in WAL mode, and there is no log or journal beside it.
+    private static func isUnusedInLogMode(_ path: String) -> Bool {
+        guard ["-wal", "-shm", "-journal"].allSatisfy({ !FileManager.default.fileExists(atPath: path + $0) }),
+            let handle = FileHandle(forReadingAtPath: path)
+        else { return false }
+        defer { try? handle.close() }
+        // The versions that are needed for writing and for reading the file.
+        return (try? handle.read(upToCount: 20))?.suffix(2).elementsEqual([2, 2]) == true
+    }
+
+    /// Throws if another process may have written a file that is read without locks.
+    private func checkUnchanged() throws {
+        guard let frozen else { return }
+        guard SQLiteFile.Times(frozen.path) == frozen.times, !SQLiteFile.hasLog(frozen.path) else {
+            throw StoreError(
+                .inUseElsewhere, "\(frozen.path) was written by another process while it was read. Close it there, and try again")
+        }
     }
 
     /// Runs `body` in one read transaction, so that all rows are of one state.
@@ -19,7 +45,9 @@ package struct DatabaseReader {
         try connection.withLock {
             try connection.run("BEGIN")
             defer { try? connection.run("COMMIT") }
-            return try body()
+            let result = try body()
+            try checkUnchanged()
+            return result
         }
     }
 

@@ -79,6 +79,8 @@ enum InputFiles {
 
     /// Whether an SQLite file is a store.
     private static func isStore(_ path: String) async throws -> Bool {
+        // Opening a database as a store would leave an empty log beside it.
+        guard try SQLiteFile.hasTable("strata_meta", in: path) else { return false }
         do {
             _ = try await Model(storedIn: FileKind.sqlite.description(path, .reading))
             return true

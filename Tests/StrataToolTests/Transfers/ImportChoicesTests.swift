@@ -34,6 +34,24 @@ import Testing
         }
     }
 
+    /// Catches: an empty log and its index, which SQLite leaves beside a database that it opens for reading.
+    @Test func `import of a database in WAL mode leaves its folder as it was`() async throws {
+        let folder = try ToolFolder()
+        try FileManager.default.createDirectory(atPath: folder.path("source"), withIntermediateDirectories: true)
+        let source = folder.path("source/a.sqlite")
+        try makeDatabase(source, "PRAGMA journal_mode = WAL; CREATE TABLE a (b); INSERT INTO a VALUES (1), (2);")
+        for name in ["source/a.sqlite-wal", "source/a.sqlite-shm"] {
+            try? FileManager.default.removeItem(atPath: folder.path(name))
+        }
+        let before = try folder.bytes("source/a.sqlite")
+        #expect(before[18] == 2)
+        let run = await ToolRun("import", source, folder.path("out"))
+        #expect(run.status == 0, "\(run)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("source")) == ["a.sqlite"])
+        #expect(try folder.bytes("source/a.sqlite") == before)
+        #expect(await ToolRun("query", folder.path("out"), "a", "--count").output == "2\n")
+    }
+
     @Test func `lost references are counted, and their keys are kept`() async throws {
         let folder = try ToolFolder()
         try makeDatabase(
