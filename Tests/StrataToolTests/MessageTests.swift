@@ -55,6 +55,18 @@ import Testing
         #expect(allowed.status == 0, "\(allowed)")
     }
 
+    /// Catches: a promise of equal bytes for stores on SQLite, which have an id and a history.
+    @Test func `the help of export promises equal bytes for JSON lines and CSV only`() async throws {
+        let folder = try await Self.shop()
+        let help = await ToolRun("help", "export").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(help.contains("as JSON lines or as CSV gives the same bytes") && help.contains("an id and a history of its own"))
+        for name in ["one.sqlite", "two.sqlite"] {
+            #expect(await ToolRun("export", folder.path("shop"), folder.path(name)).status == 0)
+        }
+        #expect(try folder.bytes("one.sqlite") != folder.bytes("two.sqlite"))
+        #expect(await ToolRun("diff", folder.path("one.sqlite"), folder.path("two.sqlite")).status == 0)
+    }
+
     @Test func `a port in use is refused with that reason`() async throws {
         let folder = try await Self.shop()
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

@@ -12,7 +12,8 @@ struct ExportCommand: StoreVerb {
             The form follows from the name: .jsonl, .ndjson, .json or - (standard output) for JSON lines, .sqlite, .sqlite3 or .db for SQLite, and \
             a name without a suffix for a folder of CSV files. Other suffixes need --format. \
             Each object has the id $id, its position among the objects of its entity, which references contain. \
-            `strata import` makes a store of each form again, and exporting that store gives the same bytes.
+            `strata import` makes a store of each form again, with the same objects. Exporting that store as JSON lines or as CSV gives the \
+            same bytes as before. A store on SQLite also has an id and a history of its own, so two exports of one store differ in them.
             """)
 
     /// The form of an export.
