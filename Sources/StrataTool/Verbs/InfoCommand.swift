@@ -25,6 +25,8 @@ struct InfoCommand: StoreVerb {
         var bytes: Int?
         var largeBytes: Int?
         var indexBytes: Int?
+        /// The entities that inherit from it, each after its superentity.
+        var subentities: [(name: String, superentity: String, count: Int)] = []
     }
 
     /// The facts about a keyed collection.
@@ -65,6 +67,9 @@ struct InfoCommand: StoreVerb {
     private static func entities(_ store: OpenedStore, _ sizes: [TableSize]) async throws -> [EntityFacts] {
         let names = store.model.entities.map(\.name)
         let counts = try await store.read { context in try names.map { try context.count(EntityFetchRequest($0)) } }
+        let subnames = store.model.subentities.map(\.name)
+        let subcounts = try await store.read { context in try subnames.map { try context.count(EntityFetchRequest($0)) } }
+        let subentities = Array(zip(store.model.subentities, subcounts))
         return zip(store.model.entities, counts).map { entity, count in
             func bytes(_ content: TableSize.Content, _ isOfEntity: (String) -> Bool) -> Int? {
                 sizes.isEmpty
@@ -73,7 +78,10 @@ struct InfoCommand: StoreVerb {
             return EntityFacts(
                 name: entity.name, count: count, properties: PropertyPath.names(of: entity).count,
                 bytes: bytes(.objects) { $0 == entity.name }, largeBytes: bytes(.largeValues) { $0 == entity.name },
-                indexBytes: bytes(.index) { $0.hasPrefix(entity.name + "(") })
+                indexBytes: bytes(.index) { $0.hasPrefix(entity.name + "(") },
+                subentities: subentities.filter { $0.0.number == entity.number }.map {
+                    ($0.0.name, $0.0.superentityName ?? entity.name, $0.1)
+                })
         }
     }
 
@@ -114,6 +122,8 @@ struct InfoCommand: StoreVerb {
         for entity in entities {
             let bytes = [entity.bytes, entity.largeBytes, entity.indexBytes].compactMap { $0.map(ByteText.text) }
             table.rows.append([entity.name, "\(entity.count)", "\(entity.properties)"] + bytes)
+            // Their objects are in the table of the root entity, and in its number.
+            table.rows += subentities(of: entity.name, entity, depth: 1).map { $0 + bytes.map { _ in "" } }
         }
         try Console.print(table.text)
         if !facts.collections.isEmpty {
@@ -128,6 +138,14 @@ struct InfoCommand: StoreVerb {
         var rest = TextTable(header: ["table", "content", "entries", "size"], numbers: [2, 3])
         for size in others { rest.rows.append([size.name, size.content.rawValue, "\(size.entries)", ByteText.text(size.bytes)]) }
         try Console.print("\n" + rest.text)
+    }
+
+    /// Returns the rows of the entities that inherit from one, each followed by those that inherit from it.
+    private static func subentities(of name: String, _ root: EntityFacts, depth: Int) -> [[String]] {
+        root.subentities.filter { $0.superentity == name }.flatMap { entity in
+            let title = String(repeating: "  ", count: depth) + "of these \(entity.name)"
+            return [[title, "\(entity.count)", ""]] + subentities(of: entity.name, root, depth: depth + 1)
+        }
     }
 
     /// Prints the classes. A name that no class can have is reported in their place, because the other facts are of use without them.
@@ -157,6 +175,13 @@ struct InfoCommand: StoreVerb {
                 try facts.entities.map { entity in
                     .object([
                         "name": .string(entity.name), "objects": .number(entity.count), "pageBytes": number(entity.bytes),
+                        "subentities": .array(
+                            entity.subentities.map {
+                                .object([
+                                    "name": .string($0.name), "superentity": .string($0.superentity),
+                                    "objects": .number($0.count),
+                                ])
+                            }),
                         "largeValueBytes": number(entity.largeBytes), "indexBytes": number(entity.indexBytes),
                         "source": .string(try store.model.entity(named: entity.name).map { try Self.source($0, source) } ?? ""),
                     ])

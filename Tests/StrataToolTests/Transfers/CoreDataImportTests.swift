@@ -52,6 +52,23 @@ import Testing
         #expect(await ToolRun("diff", out, folder.path("again")).lines == ["no differences"])
     }
 
+    @Test(arguments: fileKinds) func `info counts the objects of sub-entities below their root`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try makeDatabase(folder.path("garage.sqlite"), CoreDataGarage.tables(CoreDataGarage.model))
+        let out = folder.path("out")
+        let words = ["import", folder.path("garage.sqlite"), out, "--kind", kind == .sqlite ? "sqlite" : "lmdb"]
+        #expect(await ToolRun(words).status == 0)
+        let lines = await ToolRun("info", out, "--no-model").lines.map {
+            $0.split(separator: " ").prefix(4).joined(separator: " ")
+        }
+        let start = try #require(lines.firstIndex { $0.hasPrefix("Vehicle 4") })
+        #expect(lines[(start + 1)...].prefix(3) == ["of these Car 3", "of these SportCar 1", "of these Truck 1"], "\(lines)")
+        let entities = try #require(try await ToolRun("info", out, "--json").object()["entities"] as? [[String: Any]])
+        let vehicle = try #require(entities.first { $0["name"] as? String == "Vehicle" })
+        let found = try #require(vehicle["subentities"] as? [[String: Any]])
+        #expect(found.map { $0["name"] as? String }.contains("SportCar") && found.count == 3, "\(found)")
+    }
+
     /// The new store opens with the model of the classes, whose relationships lead to subclasses.
     private func opensWithClasses(_ folder: ToolFolder, _ kind: StoreKind) async throws {
         let model = try Dataset.read(folder.path("garage.sqlite")).model()
