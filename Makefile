@@ -12,8 +12,9 @@ SOURCES := $(wildcard Package.swift Sources Tests Examples Benchmarks fuzz)
 # The folder of the documentation, and the port that shows it.
 SITE := .build/documentation
 PORT ?= 8080
-DOCUMENTED := StoreModel StoreInterface StoreFiles ObjectGraph LMDBStore MemoryStore SQLiteStore PageCodec StoreContract Datasets Strata \
-    StrataSwiftData
+# In the order of the site's first page: the modules that programs import first.
+DOCUMENTED := Strata StrataSwiftData ObjectGraph LMDBStore SQLiteStore MemoryStore StoreInterface StoreModel StoreFiles StoreContract \
+    PageCodec Datasets
 # Progress for people; in a log, errors only.
 QUIET := $(shell test -t 2 || echo --quiet)
 # Leaves the macros out of the manifest, and with them swift-syntax, which takes minutes to compile.
@@ -194,11 +195,26 @@ format: ## format all sources
 lint: ## check the format of all sources
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 
-# One site, so that the pages of one module can link to those of another.
+# Sorts the modules of the first page, which DocC lists by name, and those of the list beside every page.
+define ORDER_OF_MODULES
+import json, sys
+site, order = sys.argv[1], [module.lower() for module in sys.argv[2:]]
+def sort(file, lists, name):
+    with open(f"{site}/{file}") as source: content = json.load(source)
+    for entries in lists(content): entries.sort(key=lambda entry: order.index(name(entry).split("/")[-1].lower()))
+    with open(f"{site}/{file}", "w") as target: json.dump(content, target)
+sort("data/documentation.json", lambda page: [page["topicSections"][0]["identifiers"]], lambda link: link)
+sort("index/index.json", lambda index: [index["interfaceLanguages"]["swift"][0]["children"]], lambda entry: entry["path"])
+endef
+export ORDER_OF_MODULES
+
+# One site, so that the pages of one module can link to those of another. Quiet, because a dependency has files that its manifest does not
+# declare, and the package manager would warn of them.
 docs: setup ## build the documentation as one site, warnings as errors
 	@$(call say,"Documentation of $(DOCUMENTED)")
-	@STRATA_DOCS=1 swift package --allow-writing-to-directory $(SITE) generate-documentation $(DOCUMENTED:%=--target %) \
+	@STRATA_DOCS=1 swift package --quiet --allow-writing-to-directory $(SITE) generate-documentation $(DOCUMENTED:%=--target %) \
 	    --enable-experimental-combined-documentation --warnings-as-errors --output-path $(SITE)
+	@python3 -c "$$ORDER_OF_MODULES" $(SITE) $(DOCUMENTED)
 
 docs-serve: docs ## build the documentation and show it at http://localhost:8080 (PORT=n)
 	@$(call say,"http://localhost:$(PORT)/documentation/")
