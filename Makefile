@@ -195,7 +195,7 @@ format: ## format all sources
 lint: ## check the format of all sources
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 
-# Sorts the modules of the first page, which DocC lists by name, and those of the list beside every page.
+# Sorts the modules of the first page, which DocC lists by name, and those of the list beside every page. Left out where Python is missing.
 define ORDER_OF_MODULES
 import json, sys
 site, order = sys.argv[1], [module.lower() for module in sys.argv[2:]]
@@ -214,7 +214,7 @@ docs: setup ## build the documentation as one site, warnings as errors
 	@$(call say,"Documentation of $(DOCUMENTED)")
 	@STRATA_DOCS=1 swift package --quiet --allow-writing-to-directory $(SITE) generate-documentation $(DOCUMENTED:%=--target %) \
 	    --enable-experimental-combined-documentation --warnings-as-errors --output-path $(SITE)
-	@python3 -c "$$ORDER_OF_MODULES" $(SITE) $(DOCUMENTED)
+	@if command -v python3 >/dev/null; then python3 -c "$$ORDER_OF_MODULES" $(SITE) $(DOCUMENTED); fi
 
 docs-serve: docs ## build the documentation and show it at http://localhost:8080 (PORT=n)
 	@$(call say,"http://localhost:$(PORT)/documentation/")

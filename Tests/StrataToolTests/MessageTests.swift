@@ -67,27 +67,6 @@ import Testing
         #expect(await ToolRun("diff", folder.path("one.sqlite"), folder.path("two.sqlite")).status == 0)
     }
 
-    @Test func `a port in use is refused with that reason`() async throws {
-        let folder = try await Self.shop()
-        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(socket) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let port =
-            withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> Int in
-                    guard bind(socket, address, size) == 0, listen(socket, 1) == 0 else { return 0 }
-                    getsockname(socket, address, &size)
-                    return 1
-                }
-            } == 1 ? Int(UInt16(bigEndian: address.sin_port)) : 0
-        try #require(port > 0)
-        let run = await ToolRun("studio", folder.path("shop"), "--port", "\(port)")
-        #expect(run.isRefused(naming: "port \(port): another program uses it. Choose another port"), "\(run)")
-    }
-
     @Test func `an input of no known kind is refused with the kinds that there are`() async throws {
         let folder = try ToolFolder()
         try Data([0x89, 0x50, 0x4E, 0x47]).write(to: folder.url.appending(path: "picture.png"))

@@ -39,7 +39,7 @@ struct StudioCommand: StoreVerb {
                     store.container, file: URL(fileURLWithPath: store.path).lastPathComponent, language: Self.language,
                     options: Studio.Options(isWritable: options.write, port: options.port))
             } catch {
-                throw ToolError.wrongInput("cannot listen on port \(options.port): \(error). Choose another port with --port")
+                throw ToolError.failed("cannot listen on port \(options.port): \(error). Choose another port with --port")
             }
             let address = studio.address
             try Console.print(options.output.json ? JSON.object(["address": .string(address)]).text : address)
