@@ -21,6 +21,8 @@ private let schema = StoreSchema(
 
 private let file = FileManager.default.temporaryDirectory.appendingPathComponent("strata-fuzz-\(UUID().uuidString)")
 
+private let copy = file.appendingPathExtension("copy")
+
 private let options: LMDBStore.Options = {
     var options = LMDBStore.Options()
     options.mapSize = 1 << 24
@@ -72,7 +74,7 @@ private func fill() throws {
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
-/// Any bytes are a store or an error, and so is a sound file with some bytes changed, cut or repeated. The file is opened with
+/// Any bytes are a store or an error, and so is a sound file with some bytes changed, cut or repeated. The file is salvaged, opened with
 /// a check of all its trees, verified, read and written.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFile(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
@@ -88,6 +90,7 @@ public func fuzzFile(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     defer { removeFile() }
     do {
         try Data(bytes).write(to: file)
+        try salvage()
         try use(isWriting: mode & 4 != 0)
     } catch is StoreError {
     } catch { fatalError("an error of another kind: \(error)") }
@@ -103,6 +106,12 @@ private func damagedInHeaders(_ script: inout ByteScript) -> [UInt8] {
         bytes[page + (place < 192 ? place : 4095 - (place - 192) * 4)] = script.byte()
     }
     return bytes
+}
+
+/// Copies what whole pages lead to, which must not crash whatever the bytes are.
+private func salvage() throws {
+    defer { for suffix in ["", "-lock"] { try? FileManager.default.removeItem(atPath: copy.path + suffix) } }
+    do { _ = try LMDBStore.salvage(file, to: copy) } catch is StoreError {}
 }
 
 private func use(isWriting: Bool) throws {
