@@ -279,7 +279,7 @@ extension ManagedObjectContext {
         if !observers.views.isEmpty || !visible.isEmpty {
             notify(
                 visible, refreshed: visible.isEmpty ? [] : refreshRegistered(visible),
-                saved: place.showsTheSame ? push.changes : ChangeSet())
+                saved: place.showsTheSame || isAnnounced ? push.changes : ChangeSet())
         }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
@@ -290,10 +290,12 @@ extension ManagedObjectContext {
     /// Returns the base state of a child after its parent has accepted its changes.
     private func movedBaseState(_ push: ChildChanges, _ place: ParentState) -> LayerStack.BaseState {
         var moved = layerStack.baseState
-        let isLater = moved.parentViewRevision > place.viewRevision
+        // The parent may have announced this state or a later one first. It contains the push, and what the writer has added to it.
+        let isAnnounced =
+            moved.parentViewRevision > place.viewRevision || moved.parentViewRevision == place.viewRevision && !place.showsTheSame
         moved.earliestParentRevision = place.viewRevision
-        if isLater {
-            // The parent's announcement of a later state came first. That state contains the push.
+        if isAnnounced {
+            // Above the announced state, the pushed layer would hide what the writer has added.
         } else if place.showsTheSame {
             moved.state = newerState(than: place.state) ?? place.state
             moved.inherited = place.inherited
