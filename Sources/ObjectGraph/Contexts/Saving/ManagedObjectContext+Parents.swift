@@ -175,7 +175,7 @@ extension ManagedObjectContext {
         }
         let counted =
             revision == base.parentViewRevision
-            ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes : nil
+            ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes.map { new.withdrawn(from: base, with: $0) } : nil
         let span = mergeSpan()
         defer { span?.end() }
         let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
@@ -205,7 +205,7 @@ extension ManagedObjectContext {
 
     /// Returns the state to which the children move. If one of them reads it at once, its snapshot is acquired.
     private func baseForChildren(_ saved: [Layer]) -> SealedBase {
-        var new = SealedBase(baseState: baseStateForChild(), saved: saved.map(\.id))
+        var new = SealedBase(baseState: baseStateForChild(), saved: saved)
         guard observers.children.contains(where: { $0.place?.readsNextState.load(ordering: .relaxed) ?? false }) else {
             return new
         }
@@ -320,13 +320,35 @@ extension ManagedObjectContext {
 struct SealedBase: @unchecked Sendable {
     // `@unchecked Sendable` is safe because everything in a base state is immutable once its layers are sealed.
     var baseState: LayerStack.BaseState
-    /// The ids of the layers that the parent has saved since its previous state.
-    var saved: [UInt64] = []
+    /// The layers that the parent has saved since its previous state, oldest first.
+    var saved: [Layer] = []
 
     /// Whether all differences from a child's base state are saves. Otherwise the parent has unsaved changes that the child has not seen,
     /// or has dropped some that it has seen.
     func differsOnlyBySaves(from old: LayerStack.BaseState) -> Bool {
         baseState.parentLayers.allSatisfy(old.parentLayers.contains)
-            && old.parentLayers.allSatisfy { baseState.parentLayers.contains($0) || saved.contains($0) }
+            && old.parentLayers.allSatisfy { id in baseState.parentLayers.contains(id) || saved.contains { $0.id == id } }
+    }
+
+    /// Adds to the changes of the save the objects that the child has seen as unsaved and that the parent deleted before it saved: no save
+    /// contains them. O(pages of the layers that the child has seen), if the parent has deleted anything.
+    func withdrawn(from old: LayerStack.BaseState, with changes: ChangeSet) -> ChangeSet {
+        let seen = saved.prefix { old.parentLayers.contains($0.id) }
+        let later = saved.dropFirst(seen.count)
+        guard let first = seen.first, later.contains(where: \.mayDelete) else { return changes }
+        var withdrawn = ChangeSet(generation: changes.generation, origin: changes.origin)
+        for entity in 0..<first.entityCount {
+            var inserted: [UInt64: UInt64] = [:]
+            for layer in seen {
+                for (number, page) in layer.entity(entity)?.pages ?? [:] { inserted[number, default: 0] |= page.inserted }
+            }
+            let pages = inserted.sorted { $0.key < $1.key }.compactMap { number, slots -> ChangeSet.PageChange? in
+                let deleted = later.reduce(0) { $0 | ($1.entity(entity)?.page(number)?.deleted ?? 0) } & slots
+                return deleted == 0
+                    ? nil : .init(number: number, inserted: 0, updated: 0, deleted: deleted, columns: ColumnSet())
+            }
+            if !pages.isEmpty { withdrawn.entities.append(.init(entity: entity, pages: pages)) }
+        }
+        return withdrawn.isEmpty ? changes : ChangeSet.union([withdrawn, changes])
     }
 }
