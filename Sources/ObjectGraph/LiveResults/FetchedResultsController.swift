@@ -83,15 +83,15 @@ public final class FetchedResultsController<Element> {
 
     /// Runs the request off the context's executor and follows the context from then on.
     ///
-    /// - Throws: `StoreError` if the store cannot be read.
+    /// - Throws: `StoreError` if the store cannot be read. Then an earlier result stays, and follows the context as before.
     nonisolated(nonsending) public func performFetchInBackground() async throws {
         let view = observedView()
         let number = worker.beginFetch()
-        let computed: Result<LiveQuery, any Error>
-        do { computed = .success(try await worker.compute(request.query, hasSections: request.hasSections, in: view)) } catch {
-            computed = .failure(error)
+        let live: LiveQuery
+        do { live = try await worker.compute(request.query, hasSections: request.hasSections, in: view) } catch {
+            if worker.cancelFetch(number) { endObserving() }
+            throw error
         }
-        let live = try observing { try computed.get() }
         guard worker.endFetch(live, number) else { return }
         fetch = number
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
@@ -109,12 +109,14 @@ public final class FetchedResultsController<Element> {
     /// Runs `body`, and ends the observation if it fails and there is no result to follow: the changes would be kept without a use.
     private func observing(_ body: () throws -> LiveQuery) throws -> LiveQuery {
         do { return try body() } catch {
-            if fetch == 0 {
-                context.removeViewObserver(worker)
-                isObserving = false
-            }
+            if fetch == 0 { endObserving() }
             throw error
         }
+    }
+
+    private func endObserving() {
+        context.removeViewObserver(worker)
+        isObserving = false
     }
 
     /// Starts to observe the context, and returns its present view.

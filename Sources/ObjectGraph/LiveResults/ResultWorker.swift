@@ -38,8 +38,11 @@ final class ResultWorker: ViewObserver {
         /// The results that the context's executor has not received yet, with the numbers of their fetches.
         var undelivered: [(Delivery, Int)] = []
         var hasFailed = false
+        /// What was followed before a background fetch that has not ended, and its number. The view is one that had arrived.
+        var previous: (live: LiveQuery, view: LayeredView?, fetch: Int)?
 
         mutating func begin() {
+            if let live { previous = (live, arrived.view ?? running?.view, fetch) }
             fetch += 1
             live = nil
             arrived = ArrivedChanges()
@@ -80,7 +83,7 @@ final class ResultWorker: ViewObserver {
     func follow(_ live: LiveQuery) -> Int {
         state.withLock { state in
             state.begin()
-            state.live = live
+            (state.live, state.previous) = (live, nil)
             return state.fetch
         }
     }
@@ -103,22 +106,38 @@ final class ResultWorker: ViewObserver {
     /// Starts to follow the result. Returns false if another fetch has begun since.
     func endFetch(_ live: LiveQuery, _ number: Int) -> Bool {
         let isCurrent = state.withLock { state in
-            if state.fetch == number { state.live = live }
+            if state.fetch == number { (state.live, state.previous) = (live, nil) }
             return state.fetch == number
         }
         schedule()
         return isCurrent
     }
 
+    /// Follows the former result again after a background fetch that failed. Its next computation compares whole results.
+    ///
+    /// - Returns: Whether there is no result to follow, and no other fetch that may give one.
+    func cancelFetch(_ number: Int) -> Bool {
+        let isIdle = state.withLock { state in
+            guard state.fetch == number else { return false }
+            guard let previous = state.previous else { return true }
+            (state.live, state.fetch, state.previous) = (previous.live, previous.fetch, nil)
+            state.arrived.view = state.arrived.view ?? previous.view
+            state.arrived.changes = nil
+            return false
+        }
+        schedule()
+        return isIdle
+    }
+
     func stop() {
         let live = state.withLock { state in
             state.isStopped = true
             defer {
-                state.live = nil
+                (state.live, state.previous) = (nil, nil)
                 state.arrived.view = nil
                 state.shown = []
             }
-            return state.live
+            return (state.live, state.previous)
         }
         // The list may be large, so release it on the queue.
         queue.async { withExtendedLifetime(live) {} }
@@ -134,7 +153,9 @@ final class ResultWorker: ViewObserver {
     /// Releases the views. The changes of a running computation are computed again with the next view.
     func releaseViews(_ ended: LayeredView) {
         let dropped = state.withLock { state in
-            let dropped = [state.arrived.view, state.running?.view, state.live?.view]
+            let dropped = [
+                state.arrived.view, state.running?.view, state.live?.view, state.previous?.view, state.previous?.live.view,
+            ]
             if let running = state.running {
                 state.arrived.changes = running.changes.flatMap { old in state.arrived.changes.map { old + $0 } }
                 state.arrived.saved = running.saved + state.arrived.saved
@@ -143,6 +164,8 @@ final class ResultWorker: ViewObserver {
             state.running = nil
             state.computation += 1
             state.live?.detach(ended)
+            state.previous?.live.detach(ended)
+            state.previous?.view = nil
             return dropped
         }
         withExtendedLifetime(dropped) {}

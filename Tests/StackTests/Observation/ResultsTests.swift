@@ -1,3 +1,4 @@
+import Foundation
 import ObjectGraph
 import Observation
 import StoreInterface
@@ -176,6 +177,29 @@ import Testing
         try await until("the end is announced") { watch.count == 1 }
         #expect((results.error as? StoreError)?.code == .closed)
         #expect(results.count == 1)
+    }
+
+    /// Catches: a fetch that ends the result before it, although it gives no other.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S145: a result goes on after a background fetch that failed`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        main.makeTrack("a", plays: 10)
+        try await container.saveMain()
+        let controller = try FetchedResultsController(Self.popular, context: main)
+        try controller.performFetch()
+        // Without its file, the store cannot be read.
+        try await container.suspend()
+        let aside = bed.folder.appendingPathExtension("aside")
+        try FileManager.default.moveItem(at: bed.folder, to: aside)
+        await #expect(throws: StoreError.self) { try await controller.performFetchInBackground() }
+        try FileManager.default.moveItem(at: aside, to: bed.folder)
+        await container.resume()
+        #expect(controller.snapshot.count == 1)
+        try await container.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("b", plays: 20) }
+        try await until("the result shows the save") { controller.snapshot.count == 2 }
+        #expect(try controller.snapshot.ids == main.fetchIDs(Self.popular))
     }
 
     @Test(arguments: StoreKind.allCases)
