@@ -38,7 +38,7 @@ final class ResultWorker: ViewObserver {
         /// The results that the context's executor has not received yet, with the numbers of their fetches.
         var undelivered: [(Delivery, Int)] = []
         var hasFailed = false
-        /// What was followed before a background fetch that has not ended, and its number. The view is one that had arrived.
+        /// The result before a background fetch that has not ended, the view that had arrived for it, and its number.
         var previous: (live: LiveQuery, view: LayeredView?, fetch: Int)?
 
         mutating func begin() {
