@@ -11,20 +11,22 @@ final class LMDBSnapshot: StoreSnapshot {
     /// The part that pages retain. The snapshot itself has weak references, and Swift counts strong references to such an object at
     /// several times the cost.
     let reader: SnapshotReader
+    // Of the reader. Stored here too, because a scan would otherwise count references to them for each page.
+    let store: LMDBStore
+    let transaction: ReadTransaction
     let generation: Generation
     /// LMDB's number of the commit that the snapshot reads.
     let transactionNumber: UInt64
     /// The indexes that do not contain all objects yet.
     private let unbuilt: Set<Database>
 
-    var store: LMDBStore { reader.store }
-    var transaction: ReadTransaction { reader.transaction }
     var schema: StoreSchema { store.schema }
     /// Pages are views into the map, of about 100 bytes each.
     var pagesWorthKeeping: Int { 1 << 14 }
 
     init(_ store: LMDBStore, _ transaction: ReadTransaction) throws {
         reader = SnapshotReader(store, transaction)
+        (self.store, self.transaction) = (store, transaction)
         transactionNumber = transaction.transactionNumber
         // No file has so many saves. Checked because the following numbers must not overflow.
         guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
