@@ -131,6 +131,11 @@ package final class TreeSalvage {
         bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: type) }
     }
 
+    /// Returns the number of the page that an entry of a branch leads to.
+    private static func child(_ branch: [UInt8], at place: Int) -> UInt64 {
+        UInt64(number(branch, at: place, as: UInt32.self)) | UInt64(number(branch, at: place + 4, as: UInt16.self)) << 32
+    }
+
     // MARK: Trees
 
     /// An entry of a leaf, whose key is inside the page.
@@ -172,8 +177,7 @@ package final class TreeSalvage {
         switch Self.number(page, at: Layout.flagsOffset, as: UInt16.self) {
         case 1:
             for place in places(page, root) {
-                let low = UInt64(Self.number(page, at: place, as: UInt32.self))
-                walk(low | UInt64(Self.number(page, at: place + 4, as: UInt16.self)) << 32, level: level + 1, body)
+                walk(Self.child(page, at: place), level: level + 1, body)
             }
         case Layout.leaf:
             for place in places(page, root) {
@@ -277,8 +281,7 @@ package final class TreeSalvage {
         switch Self.number(page, at: Layout.flagsOffset, as: UInt16.self) {
         case 1:
             for place in places(page, root) {
-                let low = UInt64(Self.number(page, at: place, as: UInt32.self))
-                numberTree(low | UInt64(Self.number(page, at: place + 4, as: UInt16.self)) << 32, level: level + 1, body)
+                numberTree(Self.child(page, at: place), level: level + 1, body)
             }
         case 0x22: page.withUnsafeBytes { numbers($0, body) }
         default: faults.add("page \(root) has no values")

@@ -18,8 +18,8 @@ extension LMDBStore {
         public internal(set) var harmlessDamage: [String] = []
     }
 
-    /// Copies the objects of a file with damaged pages to a new file, as far as whole pages lead to them. For a file that LMDB cannot open,
-    /// because it crashes on damaged pages of its own trees.
+    /// Copies the objects of a file with damaged pages to a new file, as far as whole pages lead to them. For a file that LMDB cannot open:
+    /// on damaged pages of its trees, LMDB crashes.
     ///
     /// The copy has the same model, objects and links. Its indexes and its history are empty, so it is only for reading each object once,
     /// without queries, and for copying what is read to a new store. Pages of objects are copied as they are. Their checksums show

@@ -6,7 +6,7 @@ import Testing
 
 /// Objects that a parent inserts, shows to a child, and deletes again before it saves.
 @Suite struct WithdrawnObjectTests {
-    /// Catches: a move of the child that is told only of the objects that were saved, among which there is none that was never saved.
+    /// Catches: a child that is told only of saved objects. An object that was deleted before its save is none of them.
     @Test(arguments: Combination.all) @MainActor
     func `S072: a child that merges reports an unsaved object that its parent deleted before saving`(_ combination: Combination)
         async throws
