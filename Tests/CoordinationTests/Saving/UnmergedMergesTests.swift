@@ -9,17 +9,6 @@ import Testing
 
 /// An object that a context has merged, or whose changes it has dropped, is in no conflict with its next save.
 @Suite struct UnmergedMergesTests {
-    /// Another process updates a property of an object.
-    private static func update(_ id: ObjectID, _ entity: String, _ property: String, to value: Value, _ store: FaultyStore) throws
-    {
-        let layer = Layer(schema: Music.model.storeSchema)
-        let columns = try #require(Music.model.entity(named: entity)).columns.count
-        let row = Row.make(kind: .update, layer: layer.id, columnCount: columns)
-        row[Music.column(entity, property)] = value
-        layer.put(row, entity: id.entity, key: id.key)
-        try store.saveElsewhere(layer)
-    }
-
     /// Catches: the partner's change is dropped with the object's, and its conflict is not.
     @Test func `S055: an object whose change is dropped with that of its partner is in no conflict afterwards`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)
@@ -35,7 +24,7 @@ import Testing
             try context.existingObject(with: artist)["profile"] = .reference(profile.key)
         }
         try await container.suspend()
-        try Self.update(profile, "Profile", "text", to: .string("theirs"), store)
+        try store.updateElsewhere(profile, entity: "Profile", property: "text", to: .string("theirs"))
         await container.resume()
         try await child.perform { context in
             context.refresh(try context.existingObject(with: artist), mergeChanges: false)
@@ -116,7 +105,7 @@ import Testing
         let child = await root.newBackgroundChild(name: "child")
         try await child.perform { try $0.existingObject(with: track)["plays"] = .int(1) }
         try await container.suspend()
-        try Self.update(track, "Track", "plays", to: .int(7), store)
+        try store.updateElsewhere(track, entity: "Track", property: "plays", to: .int(7))
         await container.resume()
         await child.perform { $0.automaticallyMergesChanges = true }
         try await root.perform(andSave: .durable) { _ = $0.makeTrack("b") }

@@ -10,30 +10,14 @@ import Testing
 /// An object that other saves changed below the unsaved changes of a context is in conflict with its next save, however the context came to
 /// the newer state, unless it merged.
 @Suite struct UnmergedSavesTests {
-    private static func increment(_ id: ObjectID, _ context: ManagedObjectContext) throws {
-        let object = try context.existingObject(with: id)
-        guard case .int(let plays) = object["plays"] else { return }
-        object["plays"] = .int(plays + 1)
-    }
-
     /// Saves another change of a context, and increments the plays of a track in it while the save waits.
     private static func increment(_ id: ObjectID, duringSaveOf context: BackgroundContext, _ held: HeldSaves) async throws {
         held.block()
         let saving = Task { try await context.perform(andSave: .durable) { _ = $0.makeTrack("y") } }
         try await held.queued(1)
-        try await context.perform { try increment(id, $0) }
+        try await context.perform { try $0.incrementPlays(of: id) }
         held.release()
         try await saving.value
-    }
-
-    /// Another process sets the plays of a track, or deletes it.
-    private static func update(_ id: ObjectID, plays: Int64?, _ store: FaultyStore) throws {
-        let layer = Layer(schema: Music.model.storeSchema)
-        let entity = try #require(Music.model.entity(named: "Track"))
-        let row = Row.make(kind: plays == nil ? .delete : .update, layer: layer.id, columnCount: entity.columns.count)
-        if let plays { row[Music.column("Track", "plays")] = .int(plays) }
-        layer.put(row, entity: entity.number, key: id.key)
-        try store.saveElsewhere(layer)
     }
 
     private static func faulty() async throws -> (FaultyStore, PersistentContainer) {
@@ -51,12 +35,12 @@ import Testing
         let root = coordinator.newBackgroundContext(name: "root")
         let id = try await root.perform(andSave: .durable) { $0.makeTrack("x").objectID }
         // While the root rests, so that its first read acquires a later snapshot of the same saves.
-        try Self.update(id, plays: 1, store)
+        try store.updateElsewhere(id, entity: "Track", property: "plays", to: .int(1))
         try await root.perform { context in
             #expect(try context.existingObject(with: id)["plays"] == .int(1))
-            try Self.increment(id, context)
+            try context.incrementPlays(of: id)
         }
-        try Self.update(id, plays: 2, store)
+        try store.updateElsewhere(id, entity: "Track", property: "plays", to: .int(2))
         let child = await root.newBackgroundChild(name: "child")
         await child.perform { _ = $0.makeTrack("y") }
         try await child.save()
@@ -72,8 +56,8 @@ import Testing
         // Opened before the next save, so that it acquires its snapshot later.
         let mine = try await bed.container(stack)
         let track = try await other.perform(andSave: .durable) { $0.makeTrack("x").objectID }
-        try Self.increment(track, mine.mainContext)
-        try await other.perform(andSave: .durable) { try Self.increment(track, $0) }
+        try mine.mainContext.incrementPlays(of: track)
+        try await other.perform(andSave: .durable) { try $0.incrementPlays(of: track) }
         if stack == .nested {
             let worker = mine.newBackgroundContext(name: "worker")
             await worker.perform { _ = $0.makeTrack("y") }
@@ -82,7 +66,7 @@ import Testing
         await #expect(throws: SaveError.self) { try await mine.mainContext.save(through: .store) }
         mine.mainContext.rollback()
         mine.mainContext.refreshAllObjects()
-        try Self.increment(track, mine.mainContext)
+        try mine.mainContext.incrementPlays(of: track)
         try await mine.mainContext.save(through: .store)
         let plays = try await mine.newBatchOperationContext().perform { try $0.existingObject(with: track)["plays"] }
         #expect(plays == .int(2))
@@ -98,12 +82,12 @@ import Testing
         let main = container.mainContext
         let (track, other) = (main.makeTrack("x").objectID, main.makeTrack("y").objectID)
         try await main.save(through: .store)
-        try Self.increment(track, main)
+        try main.incrementPlays(of: track)
         try await main.save(through: .store, .deferred(within: .seconds(600)))
         let child = container.newBackgroundContext(name: "child")
         try await child.perform { context in
             #expect(try context.existingObject(with: other)["title"] == "y")
-            try Self.increment(track, context)
+            try context.incrementPlays(of: track)
         }
         try await container.flush()
         main.refreshAllObjects()
@@ -123,11 +107,11 @@ import Testing
         main.refreshAllObjects()
         #expect(try main.existingObject(with: held.track)["plays"] == .int(0))
         try await held.setPlays(1)
-        try Self.increment(held.track, main)
+        try main.incrementPlays(of: held.track)
         await #expect(throws: SaveError.self) { try await main.save(through: .store) }
         main.rollback()
         main.refreshAllObjects()
-        try Self.increment(held.track, main)
+        try main.incrementPlays(of: held.track)
         try await main.save(through: .store)
         main.automaticallyMergesChanges = true
         try await held.setPlays(5)
@@ -161,10 +145,10 @@ import Testing
                 main.automaticallyMergesChanges = true
                 try await held.setPlays(1)
                 main.makeTrack("y")
-            case .saveOfTheSame: try Self.increment(held.track, main)
+            case .saveOfTheSame: try main.incrementPlays(of: held.track)
             }
             try await main.save(through: .store)
-            try await worker.perform { try Self.increment(held.track, $0) }
+            try await worker.perform { try $0.incrementPlays(of: held.track) }
             if between == .save {
                 await #expect(throws: SaveError.self, "\(kind)") { try await worker.save(through: .store) }
                 try await worker.save()
@@ -193,8 +177,8 @@ import Testing
         await child.perform { _ = $0.makeTrack("y") }
         let saving = Task { try await child.save(through: .store) }
         try await until("the commit is in the file") { hasCommitted.wait(atMost: .zero) }
-        try await child.perform { try Self.increment(track, $0) }
-        try Self.update(track, plays: 5, store)
+        try await child.perform { try $0.incrementPlays(of: track) }
+        try store.updateElsewhere(track, entity: "Track", property: "plays", to: .int(5))
         mayPublish.set()
         try await saving.value
         store.afterCommit(nil)
@@ -220,12 +204,12 @@ import Testing
         let track = held.track
         let a = await held.container.makeBackgroundContext(name: "a")
         let b = await held.container.makeBackgroundContext(name: "b")
-        try await a.perform { try Self.increment(track, $0) }
+        try await a.perform { try $0.incrementPlays(of: track) }
         try await b.perform(andSave: .durable) { _ = $0.makeTrack("z") }
         held.block()
         let saving = Task { try await a.save() }
         try await held.queued(1)
-        try await a.perform { try Self.increment(track, $0) }
+        try await a.perform { try $0.incrementPlays(of: track) }
         held.release()
         try await saving.value
         try await a.save()
@@ -245,7 +229,7 @@ import Testing
         held.block()
         let saving = Task { try await worker.save(through: .store) }
         try await held.queued(1)
-        try Self.increment(held.track, container.mainContext)
+        try container.mainContext.incrementPlays(of: held.track)
         #expect(track["plays"] == .int(1))
         held.release()
         try await saving.value
@@ -262,7 +246,7 @@ import Testing
         held.block()
         let saving = Task { try await main.save(through: .store) }
         try await held.queued(1)
-        try Self.increment(held.track, main)
+        try main.incrementPlays(of: held.track)
         held.release()
         try await saving.value
         await #expect(throws: SaveError.self) { try await main.save(through: .store) }
@@ -295,7 +279,7 @@ import Testing
         try await Self.increment(track, duringSaveOf: a, held)
         try await a.save()
         #expect(try await a.perform { try $0.existingObject(with: track)["plays"] } == .int(11))
-        try await child.perform { try Self.increment(track, $0) }
+        try await child.perform { try $0.incrementPlays(of: track) }
         // The child's value wins over the one that its parent has saved.
         try await child.save(through: .store)
         await a.perform { $0.refreshAllObjects() }
@@ -303,7 +287,7 @@ import Testing
         try await held.setPlays(20)
         try await a.perform(andSave: .durable) { _ = $0.makeTrack("z") }
         let before = try await child.perform { context -> Int in
-            try Self.increment(track, context)
+            try context.incrementPlays(of: track)
             guard case .int(let plays) = try context.existingObject(with: track)["plays"] else { return -1 }
             return Int(plays)
         }
@@ -331,7 +315,7 @@ import Testing
         await other.perform { context in
             _ = context.addObserver { notice in if notice.kind == .didSave { saved.withLock { $0 = notice.changes } } }
         }
-        try await other.perform(andSave: .durable) { try Self.increment(track, $0) }
+        try await other.perform(andSave: .durable) { try $0.incrementPlays(of: track) }
         try await Self.increment(track, duringSaveOf: a, held)
         switch merge {
         case .refreshDuringTheNextSave:
@@ -470,7 +454,7 @@ import Testing
             context.makeTrack("b")
         }
         try await container.suspend()
-        try Self.update(id, plays: plays, store)
+        try store.updateElsewhere(id, entity: "Track", property: "plays", to: plays.map(Value.int))
         await container.resume()
         await #expect(throws: SaveError.self) { try await context.save() }
         try await container.close()
@@ -491,7 +475,7 @@ import Testing
         let context = isInChild ? await root.newBackgroundChild(name: "child") : root
         try await context.perform { try $0.existingObject(with: id)["plays"] = .int(1) }
         try await container.suspend()
-        try Self.update(id, plays: 7, store)
+        try store.updateElsewhere(id, entity: "Track", property: "plays", to: .int(7))
         await container.resume()
         let gate = DispatchSemaphore(value: 0)
         func holdSave(of context: BackgroundContext) async throws -> Task<Void, any Error> {
@@ -529,7 +513,7 @@ import Testing
         let child = await root.newBackgroundChild(name: "child")
         try await child.perform { try $0.existingObject(with: id)["plays"] = .int(1) }
         try await container.suspend()
-        try Self.update(id, plays: 7, store)
+        try store.updateElsewhere(id, entity: "Track", property: "plays", to: .int(7))
         await container.resume()
         try await child.perform { context in
             let track = try context.existingObject(with: id)

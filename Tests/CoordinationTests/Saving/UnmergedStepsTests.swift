@@ -9,24 +9,8 @@ import Testing
 /// A child that reads an older state than its parent is in conflict with every save that its parent has not merged, also if the writer
 /// cannot tell those saves any more.
 @Suite struct UnmergedStepsTests {
-    private static func increment(_ id: ObjectID, _ context: ManagedObjectContext) throws {
-        let object = try context.existingObject(with: id)
-        guard case .int(let plays) = object["plays"] else { return }
-        object["plays"] = .int(plays + 1)
-    }
-
     private static func plays(_ id: ObjectID, _ context: ManagedObjectContext) throws -> Value? {
         try context.existingObject(with: id)["plays"]
-    }
-
-    /// Another process sets the plays of a track.
-    private static func update(_ id: ObjectID, plays: Int64, _ store: FaultyStore) throws {
-        let layer = Layer(schema: Music.model.storeSchema)
-        let entity = try #require(Music.model.entity(named: "Track"))
-        let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
-        row[Music.column("Track", "plays")] = .int(plays)
-        layer.put(row, entity: entity.number, key: id.key)
-        try store.saveElsewhere(layer)
     }
 
     /// Makes the writer forget its steps, as after some thousand saves.
@@ -50,12 +34,12 @@ import Testing
         main.makeTrack("y")
         try await main.save(through: .store)
         Self.forgetSteps(held)
-        try await worker.perform { try Self.increment(held.track, $0) }
+        try await worker.perform { try $0.incrementPlays(of: held.track) }
         await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
         await worker.perform { $0.rollback() }
         main.refreshAllObjects()
         try await worker.refreshFromParent()
-        try await worker.perform { try Self.increment(held.track, $0) }
+        try await worker.perform { try $0.incrementPlays(of: held.track) }
         try await worker.save(through: .store)
         let plays = try await held.container.newBatchOperationContext().perform { try Self.plays(held.track, $0) }
         #expect(plays == .int(2))
@@ -70,7 +54,7 @@ import Testing
         let child = await root.newBackgroundChild(name: "child")
         #expect(try await child.perform { try Self.plays(track, $0) } == .int(0))
         await other.perform { $0.refreshAllObjects() }
-        try await other.perform(andSave: .deferred(within: .seconds(600))) { try Self.increment(track, $0) }
+        try await other.perform(andSave: .deferred(within: .seconds(600))) { try $0.incrementPlays(of: track) }
         let bad = try await other.perform(andSave: .deferred(within: .seconds(600))) { $0.makeTrack("bad").objectID }
         store.refuse { layer in
             layer.row(bad.entity, bad.key) == nil ? nil : StoreError(.valueTooLarge, "a value is too large. Change it")
@@ -78,7 +62,7 @@ import Testing
         await #expect(throws: SaveError.self) { try await coordinator.flush() }
         store.refuse(nil)
         try await root.perform(andSave: .durable) { _ = $0.makeTrack("y") }
-        try await child.perform { try Self.increment(track, $0) }
+        try await child.perform { try $0.incrementPlays(of: track) }
         await #expect(throws: SaveError.self) { try await child.save(through: .store) }
     }
 
@@ -94,7 +78,7 @@ import Testing
         let worker = held.container.newBackgroundContext(name: "worker")
         #expect(try await worker.perform { try Self.plays(held.track, $0) } == .int(0))
         for durability in [Durability.durable, .deferred(within: .seconds(600)), .durable] {
-            try Self.increment(held.track, main)
+            try main.incrementPlays(of: held.track)
             try await main.save(through: .store, durability)
         }
         Self.forgetSteps(held)
@@ -117,14 +101,14 @@ import Testing
         #expect(try await child.perform { try Self.plays(track, $0) } == .int(0))
         try await root.perform(andSave: .durable) { _ = $0.makeTrack("y") }
         // While the root rests.
-        try Self.update(track, plays: 5, store)
+        try store.updateElsewhere(track, entity: "Track", property: "plays", to: .int(5))
         if parentReads { #expect(try await root.perform { try Self.plays(track, $0) } == .int(5)) }
-        try await child.perform { try Self.increment(track, $0) }
+        try await child.perform { try $0.incrementPlays(of: track) }
         await #expect(throws: SaveError.self) { try await child.save(through: .store) }
         await child.perform { $0.rollback() }
         await root.perform { $0.refreshAllObjects() }
         try await child.refreshFromParent()
-        try await child.perform { try Self.increment(track, $0) }
+        try await child.perform { try $0.incrementPlays(of: track) }
         try await child.save(through: .store)
         #expect(try await coordinator.newBackgroundContext().perform { try Self.plays(track, $0) } == .int(6))
     }
@@ -150,7 +134,7 @@ import Testing
         let child = await root.newBackgroundChild(name: "child")
         #expect(try await child.perform { try Self.plays(held.track, $0) } == .int(0))
         try await root.perform(andSave: .durable) { _ = $0.makeTrack("y") }
-        try await child.perform { try Self.increment(held.track, $0) }
+        try await child.perform { try $0.incrementPlays(of: held.track) }
         await #expect(throws: SaveError.self) { try await child.save(through: .store) }
     }
 
@@ -161,14 +145,14 @@ import Testing
         let root = await held.container.makeBackgroundContext(name: "root")
         await root.perform { $0.automaticallyMergesChanges = false }
         let child = await root.newBackgroundChild(name: "child")
-        try await child.perform { try Self.increment(held.track, $0) }
+        try await child.perform { try $0.incrementPlays(of: held.track) }
         try await held.setPlays(5)
         await root.perform { $0.advanceIfClean() }
         await #expect(throws: SaveError.self) { try await child.save(through: .store) }
         await child.perform { $0.rollback() }
         await root.perform { $0.refreshAllObjects() }
         try await child.refreshFromParent()
-        try await child.perform { try Self.increment(held.track, $0) }
+        try await child.perform { try $0.incrementPlays(of: held.track) }
         try await child.save(through: .store)
         #expect(try await root.perform { try Self.plays(held.track, $0) } == .int(6))
     }
@@ -193,12 +177,12 @@ import Testing
         #expect(try await worker.perform { try Self.plays(held.track, $0) } == .int(0))
         // Changes of main that the worker does not see, so that it keeps the state that it reads.
         main.makeTrack("y")
-        try await worker.perform { try Self.increment(held.track, $0) }
+        try await worker.perform { try $0.incrementPlays(of: held.track) }
         try await worker.save(through: .store)
         try await held.setPlays(10)
         main.makeTrack("z")
         try await main.save(through: .store)
-        try await worker.perform { try Self.increment(held.track, $0) }
+        try await worker.perform { try $0.incrementPlays(of: held.track) }
         #expect(try await worker.perform { try Self.plays(held.track, $0) } == .int(2))
         await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
         #expect(found.withLock { $0 } == [.int(1), .int(2), .int(10)])

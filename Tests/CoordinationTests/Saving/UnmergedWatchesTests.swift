@@ -15,17 +15,6 @@ import Testing
         context.detectConflicts(for: object)
     }
 
-    /// Another process updates a property of an object.
-    private static func update(_ id: ObjectID, _ entity: String, _ property: String, to value: Value, _ store: FaultyStore) throws
-    {
-        let layer = Layer(schema: Music.model.storeSchema)
-        let columns = try #require(Music.model.entity(named: entity)).columns.count
-        let row = Row.make(kind: .update, layer: layer.id, columnCount: columns)
-        row[Music.column(entity, property)] = value
-        layer.put(row, entity: id.entity, key: id.key)
-        try store.saveElsewhere(layer)
-    }
-
     // MARK: Moves
 
     @Test(arguments: StoreKind.allCases, [true, false])
@@ -74,7 +63,7 @@ import Testing
         try await root.perform { try Self.watch(track, $0) }
         gate.signal()
         try await saving.value
-        try Self.update(track, "Track", "plays", to: .int(5), store)
+        try store.updateElsewhere(track, entity: "Track", property: "plays", to: .int(5))
         await root.perform { _ = $0.makeTrack("z") }
         await #expect(throws: SaveError.self) { try await root.save() }
     }
