@@ -224,13 +224,17 @@ extension ManagedObjectContext {
         -> ParentState
     {
         let changes = ChangeSet.union(pushes.map(\.changes))
+        // The child has seen this context's own changes, and does not know which of them the save has dropped.
+        let hasOwn = layerStack.hasTakenLayers
         switch try result.get() {
         case .written(let outcome):
             // A save that wrote nothing, because the policy dropped everything, has no number.
             let base = layerStack.baseState.state.sequence
             let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
             let added = didWrite(outcome, adopted: changes)
-            var parent = place(same && isAlone, changes.limited(to: outcome.changes), added: added)
+            let lacksOwn = hasOwn && mergePolicy.mayDrop
+            var parent = place(same && isAlone && !lacksOwn, changes.limited(to: outcome.changes), added: added)
+            parent.mayLackChanges = mergePolicy.mayDrop
             // The writer has acquired the snapshot for the child, which would otherwise acquire another one on its own executor.
             let isInFile = outcome.state.pendingSaves == 0 && parent.state.sequence == outcome.state.sequence
             if isInFile, pushes.contains(where: \.readsNextState) { parent.state = outcome.state }
@@ -238,7 +242,11 @@ extension ManagedObjectContext {
         case .pushed(let push, let above):
             didPush(push, above, adopted: changes)
             if setup.decidesForParent { followParent(after: above) }
-            return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)), added: above.added)
+            let lacksOwn = hasOwn && above.mayLackChanges
+            var parent = place(
+                same && above.showsTheSame && !lacksOwn, changes.limited(to: above.taken(of: push)), added: above.added)
+            parent.mayLackChanges = above.mayLackChanges
+            return parent
         }
     }
 

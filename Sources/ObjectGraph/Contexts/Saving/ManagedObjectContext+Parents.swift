@@ -48,6 +48,8 @@ struct ParentState: Sendable {
     var taken: ChangeSet?
     /// The changes that the writer added to the push, such as derived values; nil if there are none.
     var added: ChangeSet?
+    /// Whether the merge policy of the root that saved may have dropped changes.
+    var mayLackChanges = false
 
     /// Returns the accepted changes of one push. Several children may have been pushed together.
     func taken(of push: ChildChanges) -> ChangeSet { taken.map { push.changes.limited(to: $0) } ?? push.changes }
