@@ -1,27 +1,32 @@
 import ObjectGraph
 import StoreInterface
 import StoreModel
+import Synchronization
 import TestSupport
 
 /// Random edits, saves, moves and batches in seven contexts of a container, each with three live results, which are compared with fetches
 /// after every step.
-struct LiveResultExploration {
+struct LiveResultExploration: Sendable {
     private let bed: TestBed
     private let container: PersistentContainer
     private let contexts: [WatchedContext]
-    /// The steps so far, in words.
-    private var log: [String] = []
+    private let log = StepLog()
 
     /// Returns the first difference, and the steps that led there; nil if there is none.
     ///
-    /// - Parameter steps: The seed of each step.
-    static func run(_ steps: [UInt64], _ combination: Combination, seed: UInt64) async throws -> String? {
-        var run = try await LiveResultExploration(combination, seed: seed)
+    /// - Parameters:
+    ///   - steps: The seed of each step.
+    ///   - count: The number of steps that are taken at the same time.
+    static func run(
+        _ steps: [UInt64], _ combination: Combination, seed: UInt64, atOnce count: Int = 1
+    ) async throws -> String? {
+        let run = try await LiveResultExploration(combination, seed: seed)
         var difference: String?
         do {
-            for step in steps where difference == nil {
-                var random = SeededGenerator(seed: step)
-                difference = try await run.take(&random)
+            for start in stride(from: 0, to: steps.count, by: count) where difference == nil {
+                let group = steps[start..<min(steps.count, start + count)]
+                difference = try await run.take(group)
+                var random = SeededGenerator(seed: group[start])
                 if difference == nil { difference = try await run.difference(&random) }
             }
         } catch {
@@ -31,7 +36,7 @@ struct LiveResultExploration {
             try await context.perform { [watches = context.watches] _ in watches.forEach { $0.stop() } }
         }
         try await run.container.close()
-        return difference.map { "\($0)\n" + run.log.map { "      \($0)" }.joined(separator: "\n") }
+        return difference.map { "\($0)\n" + run.log.lines.map { "      \($0)" }.joined(separator: "\n") }
     }
 
     private init(_ combination: Combination, seed: UInt64) async throws {
@@ -78,8 +83,21 @@ struct LiveResultExploration {
         return nil
     }
 
-    /// Takes one step. Returns a difference that was found during it.
-    private mutating func take(_ random: inout SeededGenerator) async throws -> String? {
+    /// Takes steps at the same time. Returns a difference that was found during one of them.
+    private func take(_ steps: ArraySlice<UInt64>) async throws -> String? {
+        let isAlone = steps.count == 1
+        return try await withThrowingTaskGroup(of: String?.self) { group in
+            for step in steps {
+                group.addTask {
+                    var random = SeededGenerator(seed: step)
+                    return try await take(&random, isAlone: isAlone)
+                }
+            }
+            return try await group.reduce(nil) { $0 ?? $1 }
+        }
+    }
+
+    private func take(_ random: inout SeededGenerator, isAlone: Bool) async throws -> String? {
         let context = contexts[random.below(contexts.count)]
         switch random.below(26) {
         case 0..<11: try await edit(context, &random)
@@ -97,7 +115,7 @@ struct LiveResultExploration {
             log.append("flush")
             try await container.flush()
         case 22: try await runBatch(&random)
-        case 23: return try await suspend(context, &random)
+        case 23 where isAlone: return try await suspend(context, &random)
         case 24: try await moveByBudget(context)
         default:
             log.append("\(context.name): fetches of the live results")
@@ -112,12 +130,12 @@ struct LiveResultExploration {
 // MARK: - Steps
 
 extension LiveResultExploration {
-    private mutating func edit(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
+    private func edit(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
         let seed = random.next()
         log.append("\(context.name): \(try await context.perform { try GalleryEdit.run(in: $0, seed: seed) })")
     }
 
-    private mutating func save(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
+    private func save(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
         let durability: Durability = random.chance(50) ? .durable : .deferred(within: .seconds(100))
         let through = random.chance(40)
         log.append("\(context.name): save \(durability)\(through ? " through" : "")")
@@ -135,7 +153,7 @@ extension LiveResultExploration {
         }
     }
 
-    private mutating func undo(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
+    private func undo(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
         let isRedo = random.chance(35)
         log.append("\(context.name): \(isRedo ? "redo" : "undo")")
         do {
@@ -149,7 +167,7 @@ extension LiveResultExploration {
         }
     }
 
-    private mutating func refresh(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
+    private func refresh(_ context: WatchedContext, _ random: inout SeededGenerator) async throws {
         if context.isChild, random.chance(70) {
             log.append("\(context.name): refresh from the parent")
             try await context.refreshFromParent()
@@ -159,7 +177,7 @@ extension LiveResultExploration {
         }
     }
 
-    private mutating func refreshObject(of context: WatchedContext, _ random: inout SeededGenerator) async throws {
+    private func refreshObject(of context: WatchedContext, _ random: inout SeededGenerator) async throws {
         let entity = ["Track", "Album", "Artist", "Playlist"][random.below(4)]
         let (number, keeps) = (random.below(1000), random.chance(30))
         let key = try await context.perform { managed -> ObjectKey? in
@@ -171,7 +189,7 @@ extension LiveResultExploration {
         log.append("\(context.name): refresh of \(entity) \(key.map { "\($0)" } ?? "none")\(keeps ? " that keeps changes" : "")")
     }
 
-    private mutating func runBatch(_ random: inout SeededGenerator) async throws {
+    private func runBatch(_ random: inout SeededGenerator) async throws {
         let (old, new) = (Int64(random.below(8)), Int64(random.below(8)))
         if random.chance(70) {
             log.append("batch: plays \(old) become \(new)")
@@ -184,7 +202,7 @@ extension LiveResultExploration {
         }
     }
 
-    private mutating func suspend(_ context: WatchedContext, _ random: inout SeededGenerator) async throws -> String? {
+    private func suspend(_ context: WatchedContext, _ random: inout SeededGenerator) async throws -> String? {
         log.append("suspend")
         try await container.suspend()
         if random.chance(50) { try await edit(context, &random) }
@@ -194,7 +212,7 @@ extension LiveResultExploration {
         return difference.map { "while the store is suspended, \($0)" }
     }
 
-    private mutating func moveByBudget(_ context: WatchedContext) async throws {
+    private func moveByBudget(_ context: WatchedContext) async throws {
         log.append("budget")
         let coordinator = container.coordinator
         coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1), responses: .advanceCleanContexts)
@@ -202,4 +220,13 @@ extension LiveResultExploration {
         try await context.perform { _ in }
         coordinator.snapshotBudget = SnapshotBudget()
     }
+}
+
+/// What the steps did, in words. Several steps may write at the same time.
+private final class StepLog: Sendable {
+    private let text = Mutex<[String]>([])
+
+    var lines: [String] { text.withLock { $0 } }
+
+    func append(_ line: String) { text.withLock { $0.append(line) } }
 }

@@ -8,12 +8,24 @@ import Testing
     func `S141, S145: live results, their sections and their differences say what a fetch says after every step`(
         _ combination: Combination
     ) async throws {
-        for run in 0..<UInt64(Rounds.of(2, long: 100)) {
+        try await explore(combination, rounds: Rounds.of(2, long: 100), atOnce: 1)
+    }
+
+    /// The steps of a failure are not repeated in their order, so they may be more than necessary.
+    @Test(arguments: Combination.all)
+    func `S141, S145: live results say what a fetch says after several contexts have worked at the same time`(
+        _ combination: Combination
+    ) async throws {
+        try await explore(combination, rounds: Rounds.of(2, long: 100), atOnce: 4)
+    }
+
+    private func explore(_ combination: Combination, rounds: Int, atOnce count: Int) async throws {
+        for run in 0..<UInt64(rounds) {
             let seed = Seed.value &+ run
             var random = SeededGenerator(seed: seed)
             let steps = (0..<80).map { _ in random.next() }
             let failure = await Shrinking.failure(of: steps, seed: seed, on: "\(combination)") { steps in
-                try await LiveResultExploration.run(steps, combination, seed: seed)
+                try await LiveResultExploration.run(steps, combination, seed: seed, atOnce: count)
             }
             guard let failure else { continue }
             Issue.record("\(failure)")
