@@ -73,14 +73,18 @@ struct LayerStack {
     var hasLayers: Bool { hasLayersBelow || top.weight != 0 }
 
     /// Whether a layer of unsaved changes may contain deletions.
+    @inline(__always)
     var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
 
     /// Whether there are unsaved changes (S007). Changes that cancel each other are none.
-    var hasChanges: Bool {
-        if sealed.isEmpty { return !top.isEmpty }
+    // Inlined, because a call copies the whole stack.
+    @inline(__always)
+    var hasChanges: Bool { sealed.isEmpty ? !top.isEmpty : Self.haveChanges(sealed + [top], schema) }
+
+    private static func haveChanges(_ layers: [Layer], _ schema: StoreSchema) -> Bool {
         // Changes can cancel each other only if there are deletions.
-        if !hasDeletes { return !top.isEmpty || sealed.contains { !$0.isEmpty } }
-        return !Layer.folding(sealed + [top], schema: schema).isEmpty
+        if !layers.contains(where: \.mayDelete) { return layers.contains { !$0.isEmpty } }
+        return !Layer.folding(layers, schema: schema).isEmpty
     }
 
     /// Returns the unsaved changes as one layer.
@@ -149,7 +153,8 @@ struct LayerStack {
     // MARK: Saving
 
     /// The layers that a running save has taken, oldest first.
-    var taken: [Layer] { Array(sealed.prefix(inFlight)) }
+    @inline(__always)
+    var taken: [Layer] { inFlight == 0 ? [] : Array(sealed.prefix(inFlight)) }
 
     /// The layers that no running save has taken, oldest first.
     var notInFlight: [Layer] { Array(sealed.dropFirst(inFlight)) + [top] }

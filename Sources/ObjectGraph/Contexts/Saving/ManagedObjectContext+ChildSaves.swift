@@ -75,7 +75,6 @@ extension ManagedObjectContext {
     /// during a save; it calls `endSave`.
     private func takeThrough(_ group: [WaitingPush]) {
         let durability = group.durability
-        var group = group
         do {
             for index in group.indices {
                 try checkAccepts(group[index].push, after: group[..<index].map(\.push.layer))
@@ -223,7 +222,7 @@ extension ManagedObjectContext {
     private func didForwardToParent(_ pushes: [ChildChanges], same: Bool, result: Result<Answer, any Error>) throws
         -> ParentState
     {
-        let changes = ChangeSet.union(pushes.map(\.changes))
+        let changes = pushes.count == 1 ? pushes[0].changes : ChangeSet.union(pushes.map(\.changes))
         // The child has seen this context's own changes, and does not know which of them the save has dropped.
         let hasOwn = layerStack.hasTakenLayers
         switch try result.get() {

@@ -27,11 +27,17 @@ struct ChildChanges: Sendable {
     var shown: LayeredView { LayeredView(base: state.base, layers: inherited + state.deferred) }
 }
 
-/// A child's save through this context that waits for the running save.
-struct WaitingPush {
+/// A child's save through this context that waits for the running save. A class, because it is passed on many times.
+final class WaitingPush {
     var push: ChildChanges
     let durability: Durability
     let completion: @Sendable (Result<ParentState, any Error>) -> Void
+
+    init(push: ChildChanges, durability: Durability, completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void) {
+        self.push = push
+        self.durability = durability
+        self.completion = completion
+    }
 }
 
 /// The parent's state after a push, from which the child continues.

@@ -14,8 +14,8 @@ final class SnapshotLease: Sendable {
 
     deinit { snapshotRegistry.remove(number) }
 
-    func rename(_ owner: String) { snapshotRegistry.change(number) { $0.owner = owner } }
-    func move(to state: StoreState) { snapshotRegistry.change(number) { $0.state = state } }
+    func rename(_ owner: String) { snapshotRegistry.rename(number, owner) }
+    func move(to state: StoreState) { snapshotRegistry.move(number, to: state) }
     /// The state held by the lease. Returns nil after the lease has ended.
     var state: StoreState? { snapshotRegistry.state(number) }
 }
@@ -64,14 +64,14 @@ final class SnapshotRegistry: Sendable {
         return SnapshotLease(number, self)
     }
 
-    /// Changes a holder. Its old state is released after the lock, because releasing the last reference ends a snapshot.
-    fileprivate func change(_ number: UInt64, _ body: (inout Holder) -> Void) {
-        _ = shared.withLock { shared in
-            guard var holder = shared.holders[number] else { return nil as Holder? }
-            defer { shared.holders[number] = holder }
-            let old = holder
-            body(&holder)
-            return old
+    fileprivate func rename(_ number: UInt64, _ owner: String) { shared.withLock { $0.holders[number]?.owner = owner } }
+
+    /// Changes the state of a holder. Its old state is released after the lock, because releasing the last reference ends a snapshot.
+    fileprivate func move(_ number: UInt64, to state: StoreState) {
+        _ = shared.withLock { shared -> StoreState? in
+            guard let index = shared.holders.index(forKey: number) else { return nil }
+            defer { shared.holders.values[index].state = state }
+            return shared.holders.values[index].state
         }
     }
 
