@@ -1,4 +1,5 @@
 import LMDB
+import PageCodec
 internal import Platform
 import StoreFiles
 import StoreInterface
@@ -55,6 +56,8 @@ struct MigratableLMDBFile: MigratableFile {
                 let file = try copy.openFile()
                 defer { file.close() }
                 try environment.copy(to: file.descriptor)
+                // LMDB does not copy the mark of a backup that was not opened yet. The first stage then begins its incarnation.
+                try CopyStamp.read(path: url.path)?.write(toFile: copy.path, for: copy.target)
                 return LMDBMigrationCopy(
                     copy: copy, options: options, transaction: newest,
                     original: FileIdentity.of(descriptor: try environment.fileDescriptor()))

@@ -101,6 +101,42 @@ enum People {
         try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains(".partial-") }
     }
 
+    /// Catches: a migration that copies a restored file without its mark, so that tokens and keys of the other branch are taken for its own.
+    @Test(arguments: kinds, [false, true])
+    func `S168: a backup that is first opened with custom stages is a new incarnation`(
+        _ kind: StoreKind, _ isByHand: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        try await People.fill(bed, 10)
+        let backup = bed.folder.appendingPathComponent("backup")
+        var lost: [HistoryToken] = []
+        do {
+            let container = try await bed.container(model: try People.first())
+            try await container.coordinator.backup(to: backup)
+            for number in 10..<15 {
+                try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+                    context.insert("Person")["name"] = .string("G\(number) F")
+                }
+                lost.append(container.coordinator.currentHistoryToken)
+            }
+            try await container.close()
+        }
+        if isByHand {
+            try Data(contentsOf: backup).write(to: bed.file)
+        } else {
+            try await PersistentContainer.restore(bed.description, from: backup)
+        }
+        let container = try await Self.open(bed, try People.plan())
+        #expect(try await People.isMigrated(container, 10))
+        let coordinator = container.coordinator
+        #expect(coordinator.store.lineage.copies.map(\.start) == [1])
+        for token in lost {
+            await #expect(throws: HistoryError.tokenOfAnotherCopy(token)) { try await coordinator.history(.init(after: token)) }
+        }
+        #expect(try await coordinator.verify() == [])
+        try await container.close()
+    }
+
     @Test(arguments: kinds) func S164_customStagesRunInOrderWithProgress(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         try await People.fill(bed, 500)
