@@ -309,6 +309,82 @@ import Testing
         }
     }
 
+    /// Changes every track of a file some times, in another process.
+    private static func changeElsewhere(_ file: URL) async {
+        await #expect(processExitsWith: .success) { [path = file.path as String] in
+            let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
+            for number in 0..<2 {
+                try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+                    for track in try context.objects("Track") { track["plays"] = .int(Int64(100 + number)) }
+                }
+            }
+            try await container.close()
+        }
+    }
+
+    /// Catches: a copy with pages of several states, which is called damaged although the backup is sound.
+    @Test func `S168: a backup that changes while it is copied is not restored`() async throws {
+        let bed = try TestBed(.lmdb)
+        let copy = copy(in: bed)
+        do {
+            let container = try await bed.container()
+            try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+                for number in 0..<20_000 { context.makeTrack("track \(number)", plays: 1) }
+            }
+            try await container.coordinator.backup(to: copy)
+            try await container.close()
+        }
+        let writes = Mutex(0)
+        let changing: SystemFaults.Injector = { [folder = bed.folder.lastPathComponent] call, path in
+            guard call == .write, path.contains(folder), path.contains(".partial-") else { return nil }
+            let number = writes.withLock { writes in
+                writes += 1
+                return writes
+            }
+            // The first part has been read, and the others have not.
+            if number == 1 {
+                let done = DispatchSemaphore(value: 0)
+                Task {
+                    await Self.changeElsewhere(copy)
+                    done.signal()
+                }
+                done.wait()
+            }
+            return nil
+        }
+        let error = try await Self.restoring(bed, from: copy, changing)
+        #expect(writes.withLock { $0 } > 2)
+        #expect(error?.code == .inUseElsewhere)
+        let container = try await bed.container()
+        #expect(container.coordinator.store.lineage.copies.isEmpty)
+        try await container.close()
+        // Afterwards the file can be used.
+        try await PersistentContainer.restore(bed.description, from: copy)
+        let restored = try await bed.container()
+        let changed = EntityFetchRequest("Track", matching: .compare("plays", .equal, to: .int(101)))
+        #expect(try await restored.read { try $0.count(changed) } == 20_000)
+        #expect(try await restored.coordinator.verify() == [])
+        try await restored.close()
+    }
+
+    /// Restores a store on a thread whose calls of the system an injector sees. Returns the error.
+    private static func restoring(
+        _ bed: TestBed, from copy: URL, _ injector: @escaping SystemFaults.Injector
+    ) async throws -> StoreError? {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                let ended = SystemFaults.withInjector(injector) {
+                    Result { try bed.description.migration?.restore(from: copy, cancellation: Cancellation()) }
+                }
+                switch ended {
+                case .success: continuation.resume(returning: nil)
+                case .failure(let error as StoreError): continuation.resume(returning: error)
+                case .failure(let error): continuation.resume(throwing: error)
+                }
+            }
+        }
+    }
+
     @Test func `a store without a file cannot be restored`() async throws {
         let error = await #expect(throws: StoreError.self) {
             try await PersistentContainer.restore(.memory, from: URL(fileURLWithPath: "/nowhere"))

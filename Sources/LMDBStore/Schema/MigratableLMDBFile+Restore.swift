@@ -49,7 +49,12 @@ private struct RestoredCopy {
 
     func make() throws {
         try keepMode()
+        let newest = try newestCommit()
         try copyBytes()
+        // A process that has the backup open may have reused pages, so that the copy would have pages of several states.
+        guard try newestCommit() == newest else {
+            throw StoreError(.inUseElsewhere, "cannot restore from \(source): it was changed while it was copied. Close it there")
+        }
         do {
             _ = try LMDBStore.checkCopy(partial)
         } catch let error as StoreError {
@@ -66,6 +71,12 @@ private struct RestoredCopy {
         do throws(SystemError) { try access.apply(toFile: partial.path) } catch {
             throw StoreError(error, "\(partial.target) cannot be given its mode")
         }
+    }
+
+    /// The number of the backup's newest commit; nil if its first pages are not sound, which the check of the copy reports.
+    private func newestCommit() throws -> UInt64? {
+        guard case .sound(let meta) = try MetaPages.read(path: source) else { return nil }
+        return meta.lastTransaction
     }
 
     private func copyBytes() throws {

@@ -23,8 +23,8 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - store: `.lmdb(url)`, or `.sqlite(url)` of the module `SQLiteStore`.
     ///   - backup: A file that `backup(to:)` wrote for a store of that kind.
-    /// - Throws: `StoreError` `.inUseElsewhere` if the store is open, `.unsupported` if it has no file. `.notAStore` or `.damaged`
-    ///   if the backup cannot be used. `.full`, `.inputOutput`; `CancellationError`.
+    /// - Throws: `StoreError` `.inUseElsewhere` if the store is open, or if another process changes the backup meanwhile. `.unsupported` if
+    ///   the store has no file. `.notAStore` or `.damaged` if the backup cannot be used. `.full`, `.inputOutput`; `CancellationError`.
     public static func restore(_ store: StoreDescription, from backup: URL) async throws {
         guard let file = store.migration else {
             throw StoreError(
