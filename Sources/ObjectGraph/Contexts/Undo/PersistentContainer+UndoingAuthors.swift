@@ -40,7 +40,7 @@ extension ManagedObjectContext {
         prepareRequest()
         layerStack.baseState.state.takeBase()
         let state = layerStack.baseState.state
-        let token = HistoryToken(setup.coordinator.store, snapshot.generation)
+        let token = HistoryToken(setup.coordinator.store, setup.writer.newestStored(in: snapshot.state))
         let known = try setup.coordinator.historyNow(HistoryRequest(after: token)).map(\.changeSet)
         // Saves that are not on disk have no author yet, so they count as made by others.
         let saves = known.filter { $0.generation <= state.committed } + state.deferred.reversed().map { $0.changeSet() }

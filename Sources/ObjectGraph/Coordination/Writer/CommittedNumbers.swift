@@ -38,6 +38,14 @@ struct CommittedNumbers: Sendable {
         return offset < run.count ? run.generation + offset : nil
     }
 
+    /// Returns the generation of the newest save up to one that is in the file; nil if none of them is known. O(log runs).
+    func newest(through sequence: SaveSequence) -> Generation? {
+        let after = runs.partitioningIndex { $0.first > sequence }
+        guard after > 0 else { return nil }
+        let run = runs[after - 1]
+        return run.generation + min(sequence.rawValue - run.first.rawValue, run.count - 1)
+    }
+
     /// Whether two versions belong to the same save.
     func areSame(_ a: RowVersion?, _ b: RowVersion?) -> Bool {
         if a == b { return true }

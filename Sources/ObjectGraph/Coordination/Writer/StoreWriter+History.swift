@@ -37,6 +37,14 @@ extension StoreWriter {
         }
     }
 
+    /// The newest save in the file that a state contains.
+    ///
+    /// A state with deferred saves counts each of them as one. If one was left out since, the later ones have smaller generations.
+    func newestStored(in state: StoreState) -> Generation {
+        if state.pendingSaves == 0 { return max(state.committed, state.generationOfBase) }
+        return max(state.committed, shared.withLock { $0.numbers.newest(through: state.sequence) } ?? 0)
+    }
+
     /// Whether a row has the version of the save with a generation. The generation of a save in memory is provisional.
     func isVersion(_ version: RowVersion, of generation: Generation) -> Bool {
         guard let sequence = version.sequence else { return version == .committed(generation) }
