@@ -166,6 +166,30 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         }
     }
 
+    /// Catches: saves that are not counted, because a restored store has fewer saves than the store that made the token.
+    @Test(.timeLimit(.minutes(10)))
+    func `S168: a history observer with a token of another copy counts once, and then the saves of this copy`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(Film.self)
+            try save(["a"], container)
+            let first = try HistoryObserver(modelContainer: container, isolation: nil)
+            let (store, own) = try #require(first.historyTokens.first)
+            let coded = try JSONEncoder().encode(try #require(own as? DefaultHistoryToken))
+            // As after a restore: the other copy has made 7 more saves.
+            var text = String(decoding: coded, as: UTF8.self)
+            text.replace(#/"incarnation":"[^"]*"/#, with: "\"incarnation\":\"\(UUID().uuidString)\"")
+            text.replace(#/"generation":[0-9]+/#, with: "\"generation\":8")
+            let foreign = try JSONDecoder().decode(DefaultHistoryToken.self, from: Data(text.utf8))
+            #expect(foreign != (own as? DefaultHistoryToken))
+            let observer = try HistoryObserver(historyTokens: [store: foreign], modelContainer: container, isolation: nil)
+            await until { observer.eventCounter > 0 }
+            await until { observer.historyTokens[store] as? DefaultHistoryToken == own as? DefaultHistoryToken }
+            try save(["b"], container)
+            await until { observer.eventCounter > 1 }
+            try await container.close()
+        }
+    }
+
     @Test @MainActor func `a history observer counts on the actor that made it`() async throws {
         let container = try inMemory(Film.self)
         let observer = try HistoryObserver(modelContainer: container)

@@ -35,6 +35,10 @@ public final class HistoryObserver: Observable, Sendable {
         var token: ObjectGraph.HistoryToken
         /// The position that observers have been told.
         var shown: ObjectGraph.HistoryToken
+        /// The number of readings.
+        var readings = 0
+        /// The number of the reading whose position observers have been told.
+        var shownReading = 0
         /// Whether the history is to be read.
         var isWanted = false
     }
@@ -103,7 +107,8 @@ public final class HistoryObserver: Observable, Sendable {
             // The history has only what is on disk.
             try coordinator.flushNow()
             let end = coordinator.currentHistoryToken
-            guard end > start else { return }
+            // A position of another copy may be after every save of this one. Reading from there throws.
+            guard end > start || end.incarnation != start.incarnation else { return }
             let request = HistoryRequest(
                 after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
             finish(through: end, isRelevant: try !coordinator.historyNow(request).isEmpty)
@@ -117,22 +122,28 @@ public final class HistoryObserver: Observable, Sendable {
 
     private func finish(through token: ObjectGraph.HistoryToken, isRelevant: Bool) {
         // The next reading begins here, even if the actor is busy.
-        state.withLock { $0.token = token }
-        if isolation.isNone { return show(token, isRelevant: isRelevant) }
+        let reading = state.withLock { state in
+            state.token = token
+            state.readings += 1
+            return state.readings
+        }
+        if isolation.isNone { return show(token, of: reading, isRelevant: isRelevant) }
         // Without its actor, the observer has no place to change.
         guard let actor = isolation.actor else { return }
-        Task { await show(token, isRelevant: isRelevant, in: actor) }
+        Task { await show(token, of: reading, isRelevant: isRelevant, in: actor) }
     }
 
-    private func show(_ token: ObjectGraph.HistoryToken, isRelevant: Bool, in isolation: isolated any Actor) {
-        show(token, isRelevant: isRelevant)
+    private func show(_ token: ObjectGraph.HistoryToken, of reading: Int, isRelevant: Bool, in isolation: isolated any Actor) {
+        show(token, of: reading, isRelevant: isRelevant)
     }
 
-    private func show(_ token: ObjectGraph.HistoryToken, isRelevant: Bool) {
+    private func show(_ token: ObjectGraph.HistoryToken, of reading: Int, isRelevant: Bool) {
         if isRelevant { registrar.withMutation(of: self, keyPath: \.eventCounter) { state.withLock { $0.count += 1 } } }
         registrar.withMutation(of: self, keyPath: \.historyTokens) {
-            // Tasks of one actor may run in another order than they were made.
-            state.withLock { $0.shown = token > $0.shown ? token : $0.shown }
+            state.withLock { state in
+                // Tasks of one actor may run in another order than they were made.
+                if reading > state.shownReading { (state.shown, state.shownReading) = (token, reading) }
+            }
         }
     }
 }
