@@ -61,22 +61,22 @@ extension PersistentStoreCoordinator {
 
     /// Deletes the saves up to a token from the history. Call this when all readers have processed them.
     ///
-    /// Runs in small transactions on the writer's thread.
+    /// Runs in small transactions on the writer's thread. While the store is suspended, waits until it is resumed.
     ///
     /// - Returns: The number of deleted saves.
     @discardableResult
     public func deleteHistory(before token: HistoryToken) async throws -> Int {
         try checkOpen()
-        return try await writer.deleteHistory(.through(token.place(in: store)))
+        return try await writer.deleteHistory(.through(token.place(in: store)), for: self)
     }
 
-    /// Deletes the saves made before a date from the history, oldest first.
+    /// Deletes the saves made before a date from the history, oldest first. Runs as ``deleteHistory(before:)-(HistoryToken)`` does.
     ///
     /// - Returns: The number of deleted saves.
     @discardableResult
     public func deleteHistory(before date: Date) async throws -> Int {
         try checkOpen()
-        return try await writer.deleteHistory(.before(time: SaveOrigin.time(of: date)))
+        return try await writer.deleteHistory(.before(time: SaveOrigin.time(of: date)), for: self)
     }
 
     /// Deletes the saves up to a token from the history, and blocks until they are deleted.

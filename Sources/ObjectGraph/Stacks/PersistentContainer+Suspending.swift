@@ -8,8 +8,8 @@ extension PersistentContainer {
     /// ended. Call it when a program goes to the background, and ``resume()`` when it comes back. It waits for running saves and for
     /// running closures of `perform`. All containers of this process on the same store object are suspended with it.
     ///
-    /// Until ``resume()``, saves and batches wait, and synchronous saves throw `StoreError` `.suspended`. Contexts keep their objects,
-    /// unsaved changes and observers. Reading is possible: it opens the file again, and moves the context to the newest state. After
+    /// Until ``resume()``, saves, batches and deletions of history wait, and synchronous ones throw `StoreError` `.suspended`. Contexts keep
+    /// their objects, unsaved changes and observers. Reading is possible: it opens the file again, and moves the context to the newest state. After
     /// such a read, call this method once more. Kept snapshots and iterations of a request have ended. Reading them throws `.suspended`.
     ///
     /// ```swift

@@ -5,21 +5,26 @@ extension StoreWriter {
     /// The number of saves deleted in one transaction, which takes some milliseconds of the writer's time.
     private static let deletedAtOnce = 1024
 
-    /// Deletes the beginning of the history in small transactions. Other saves run between them.
-    func deleteHistory(_ cut: HistoryCut) async throws -> Int {
+    /// Deletes the beginning of the history in small transactions. Other saves run between them. While the store is suspended, waits until it
+    /// is resumed.
+    func deleteHistory(_ cut: HistoryCut, for coordinator: PersistentStoreCoordinator) async throws -> Int {
         var total = 0
         while true {
+            try await suspension.enter(for: coordinator)
+            defer { suspension.leave() }
             let count = try await onQueue { try $0.deleteSome(cut) }
             total += count
             if count < Self.deletedAtOnce { return total }
         }
     }
 
-    /// Deletes the beginning of the history as ``deleteHistory(_:)`` does. Blocks; do not call it on the writer's queues.
+    /// Deletes the beginning of the history as ``deleteHistory(_:for:)`` does. Blocks; do not call it on the writer's queues.
+    ///
+    /// - Throws: `StoreError` `.suspended` while the store is suspended.
     func deleteHistoryAndWait(_ cut: HistoryCut) throws -> Int {
         var total = 0
         while true {
-            let count = try queue.sync { try deleteSome(cut) }
+            let count = try suspension.whileOpen(store) { try queue.sync { try deleteSome(cut) } }
             total += count
             if count < Self.deletedAtOnce { return total }
         }

@@ -1,0 +1,56 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// Maintenance of a store while it is suspended (S167).
+@Suite struct SuspendedMaintenanceTests {
+    private static func container(_ bed: TestBed) async throws -> PersistentContainer {
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        for title in ["a", "b", "c"] { try await context.perform(andSave: .durable) { _ = $0.makeTrack(title) } }
+        return container
+    }
+
+    /// Catches: a deletion that opens the file of a suspended store, and leaves it open.
+    @Test(arguments: StoreKind.allCases)
+    func `S167: deleting history waits until the container is resumed`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await Self.container(bed)
+        let coordinator = container.coordinator
+        let token = coordinator.currentHistoryToken
+        try await container.suspend()
+        // A deletion that may not wait says so.
+        let refused = #expect(throws: StoreError.self) { try coordinator.deleteHistoryNow(before: token) }
+        #expect(refused?.code == .suspended)
+        let refusedByDate = #expect(throws: StoreError.self) { try coordinator.deleteHistoryNow(before: .distantFuture) }
+        #expect(refusedByDate?.code == .suspended)
+        let deleted = Flag()
+        let deletion = Task {
+            defer { deleted.set() }
+            return try await coordinator.deleteHistory(before: token)
+        }
+        for _ in 0..<1000 { await Task.yield() }
+        #expect(!deleted.wait(atMost: .zero))
+        #expect(try SuspensionTests.used(bed) == [])
+        await container.resume()
+        #expect(try await deletion.value == 3)
+        #expect(try await coordinator.history().isEmpty)
+        try await container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S167: a deletion of history that waits ends when its container is closed`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await Self.container(bed)
+        let token = container.coordinator.currentHistoryToken
+        try await container.suspend()
+        let deletion = Task { try await container.coordinator.deleteHistory(before: token) }
+        for _ in 0..<1000 { await Task.yield() }
+        try await container.close()
+        let error = await #expect(throws: StoreError.self) { try await deletion.value }
+        #expect(error?.code == .closed)
+    }
+}
