@@ -57,6 +57,9 @@ struct CompactCopy {
     /// Adds the entries of each table in their order to a new file, so that its pages are full. LMDB's own compacting copy
     /// would keep the half-full pages that random writes leave.
     private func copyTables(to path: String) throws {
+        // Opens the file of a suspended store, and keeps it from being suspended or closed meanwhile.
+        let state = try store.newestSnapshot()
+        defer { withExtendedLifetime(state) {} }
         guard let tables = try store.reading({ try store.environment.openDatabases { try $0.tables() } }) else {
             throw StoreError.damaged(store, "a table is of an unknown kind")
         }

@@ -1,4 +1,5 @@
 import Foundation
+import LMDBStore
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -52,5 +53,22 @@ import Testing
         try await container.close()
         let error = await #expect(throws: StoreError.self) { try await deletion.value }
         #expect(error?.code == .closed)
+    }
+
+    /// Catches: a copy that fails because only other reads open the file again.
+    @Test(arguments: [false, true])
+    func `S167: a suspended store can be copied, and suspended again`(_ isCompact: Bool) async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await Self.container(bed)
+        try await container.suspend()
+        let copy = bed.folder.appendingPathComponent("copy")
+        if isCompact { try await container.compactCopy(to: copy) } else { try await container.coordinator.backup(to: copy) }
+        try await container.suspend()
+        #expect(try SuspensionTests.used(bed) == [])
+        await container.resume()
+        try await container.close()
+        let copied = try await PersistentContainer(model: Music.model, store: .lmdb(copy))
+        #expect(try await copied.read { try $0.trackTitles() } == ["a", "b", "c"])
+        try await copied.close()
     }
 }
