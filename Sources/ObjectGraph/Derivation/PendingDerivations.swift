@@ -74,7 +74,7 @@ struct PendingDerivations {
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: store.schema.entities[entity].columns.count)
                 for column in derived.columns where column.entity == entity {
                     let value = try derived.value(of: column, key, in: snapshot)
-                    if try page.value(slot, column.column) != value { row[column.column] = value }
+                    if try !Value.areSame(page.value(slot, column.column), value) { row[column.column] = value }
                 }
                 if !row.set.isEmpty { layer.put(row, entity: entity, key: key) }
             }
@@ -110,7 +110,7 @@ extension DerivedColumns {
                     let key = PageAddress.key(page: number, slot: slot)
                     let wanted = try value(of: column, key, in: snapshot)
                     let stored = try page.value(slot, column.column)
-                    guard stored != wanted else { continue }
+                    guard !Value.areSame(stored, wanted) else { continue }
                     found += 1
                     let id = ObjectID(store: store, entity: column.entity, key: key)
                     findings.append(

@@ -14,7 +14,10 @@ extension SaveCheck {
         // The other save may have changed derived values only.
         let current = state.view
         for column in writer.store.schema.entities[entity].columns.indices where !derived.contains(column) {
-            if try base.value(entity, key: key, column: column) != current.value(entity, key: key, column: column) { return true }
+            let (before, after) = try (
+                base.value(entity, key: key, column: column), current.value(entity, key: key, column: column)
+            )
+            if !Value.areSame(before, after) { return true }
         }
         return false
     }
@@ -87,8 +90,8 @@ extension SaveCheck {
     private mutating func put(_ column: DerivedColumns.Column, key: ObjectKey, value: Value, old: Value?) throws {
         let known = layer.row(column.entity, key)
         if let known, known.isSet(column.column) {
-            if known[column.column] == value { return }
-        } else if old == value {
+            if Value.areSame(known[column.column], value) { return }
+        } else if Value.areSame(old, value) {
             return
         }
         let schema = writer.store.schema.entities[column.entity]

@@ -83,6 +83,16 @@ extension Value {
 }
 
 extension Value {
+    /// Returns whether two stored values are the same: equal, or both NaN. nil stands for the value of an object that does not exist.
+    ///
+    /// States are compared with this, so that a NaN which nobody has changed is no change.
+    package static func areSame(_ a: Value?, _ b: Value?) -> Bool {
+        if case .double(let x)? = a, case .double(let y)? = b { return x == y || x.isNaN && y.isNaN }
+        return a == b
+    }
+}
+
+extension Value {
     /// Orders two values of one column: null first, then by value. Strings order by Unicode code point, data by bytes.
     ///
     /// Values of different storage classes order by class, so that the order is total.

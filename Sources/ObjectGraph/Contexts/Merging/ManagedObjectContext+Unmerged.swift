@@ -51,9 +51,9 @@ extension ManagedObjectContext {
             let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
             var columns = ColumnSet()
             for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
-                if try shown.value(entity, key: key, column: column) != new.value(entity, key: key, column: column) {
-                    columns.insert(column)
-                }
+                let isSame = try Value.areSame(
+                    shown.value(entity, key: key, column: column), new.value(entity, key: key, column: column))
+                if !isSame { columns.insert(column) }
             }
             return columns.isEmpty && (isSavedHere || !derived.isEmpty) ? nil : columns
         }

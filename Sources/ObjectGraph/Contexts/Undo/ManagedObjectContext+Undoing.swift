@@ -105,7 +105,7 @@ extension ManagedObjectContext {
         if newest.kind == .insert, !trapOnStoreError(state.exists) { return true }
         return (0..<newest.columnCount).contains { column in
             guard let row = rows.first(where: { $0.isSet(column) || $0.kind == .insert }) else { return false }
-            return trapOnStoreError { try state.value(column) } == row[column]
+            return Value.areSame(trapOnStoreError { try state.value(column) }, row[column])
         }
     }
 
@@ -122,7 +122,7 @@ extension ManagedObjectContext {
         } else if let row = layerStack.top.row(entity, key), row.kind == .update {
             var same = ColumnSet()
             row.set.forEach { column in
-                if trapOnStoreError({ try state.value(column) }) == row[column] { same.insert(column) }
+                if Value.areSame(trapOnStoreError { try state.value(column) }, row[column]) { same.insert(column) }
             }
             // A changed row of a keyed value keeps its key.
             let isWhole = same.count == row.set.count

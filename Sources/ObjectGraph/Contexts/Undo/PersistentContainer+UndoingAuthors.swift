@@ -97,7 +97,7 @@ private struct AuthorInverse {
     private mutating func addUpdate(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
         let (old, new) = try (row(address, before), row(address, now))
         for column in 0..<old.columnCount {
-            var isUndone = change.own.contains(column) && old[column] != new[column]
+            var isUndone = change.own.contains(column) && !Value.areSame(old[column], new[column])
             if isUndone, change.before.contains(column) {
                 add(.unknownValue, address: address, column: column)
                 isUndone = false

@@ -93,7 +93,7 @@ struct UndoPlan {
     private mutating func planDeletion(_ address: ObjectAddress, _ expected: Row) {
         guard !kept.contains(address) else { return }
         let changed = (0..<expected.columnCount).filter {
-            expected.isSet($0) && !isDerived($0, address) && present(address, $0) != expected[$0]
+            expected.isSet($0) && !isDerived($0, address) && !Value.areSame(present(address, $0), expected[$0])
         }
         for column in changed { add(.changed, address: address, column: column, expected: expected[column]) }
         if !changed.isEmpty, policy == .skip { return }
@@ -132,7 +132,9 @@ struct UndoPlan {
 
     /// Plans the values of an object that should have to be inserted, and exists already.
     private mutating func planValues(of address: ObjectAddress, _ wanted: Row) {
-        let different = (0..<wanted.columnCount).filter { !isDerived($0, address) && present(address, $0) != wanted[$0] }
+        let different = (0..<wanted.columnCount).filter {
+            !isDerived($0, address) && !Value.areSame(present(address, $0), wanted[$0])
+        }
         guard !different.isEmpty else { return }
         add(.exists, address: address, column: nil)
         guard policy == .force else { return }
@@ -146,8 +148,8 @@ struct UndoPlan {
         let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
         for column in 0..<wanted.columnCount where wanted.isSet(column) && !isDerived(column, address) {
             let value = present(address, column)
-            if value == wanted[column] { continue }
-            if value != expected[column] {
+            if Value.areSame(value, wanted[column]) { continue }
+            if !Value.areSame(value, expected[column]) {
                 add(.changed, address: address, column: column, expected: expected[column], wanted: wanted[column])
                 if policy == .skip { continue }
             }

@@ -75,7 +75,7 @@ extension UndoStep.ObjectChange {
     /// - Precondition: Both rows have the same columns set.
     static func update(from before: Row, to after: Row) -> Self? {
         var same = ColumnSet()
-        before.set.forEach { if before[$0] == after[$0] { same.insert($0) } }
+        before.set.forEach { if Value.areSame(before[$0], after[$0]) { same.insert($0) } }
         if same.isEmpty { return Self(before: before, after: after) }
         guard same.count < before.set.count else { return nil }
         let (old, new) = (before.copy(layer: 0), after.copy(layer: 0))

@@ -161,16 +161,12 @@ struct SaveCheck {
 
     /// Drops our value of each property that the store also changed.
     private mutating func keepUncontested(_ row: Row, entity: Int, key: ObjectKey) throws {
-        let base = request.base.view
-        let current = state.view
         let layer = writable()
         let ours = row.copy(layer: layer.id)
         let unseen = request.checks.unmerged[.init(entity: entity, key: key)]?.columns
         try row.set.forEach { column in
             let isUnseen = unseen?.contains(column) ?? false
-            if try isUnseen || base.value(entity, key: key, column: column) != current.value(entity, key: key, column: column) {
-                ours.clear(column)
-            }
+            if try isUnseen || hasStoreChanged(column, entity: entity, key: key) { ours.clear(column) }
         }
         for reference in request.rules.ordered[entity] {
             let isMoved = row.isSet(reference.column)
@@ -198,7 +194,8 @@ struct SaveCheck {
     }
 
     private func hasStoreChanged(_ column: Int, entity: Int, key: ObjectKey) throws -> Bool {
-        try request.base.view.value(entity, key: key, column: column) != state.view.value(entity, key: key, column: column)
+        try !Value.areSame(
+            request.base.view.value(entity, key: key, column: column), state.view.value(entity, key: key, column: column))
     }
 
     /// Writes our whole object: changed properties, and the other properties as the context read them.
@@ -237,7 +234,8 @@ struct SaveCheck {
             let before = try unmerged?.before[column] ?? base.value(entity, key: key, column: column)
             let theirs = try current.value(entity, key: key, column: column)
             let isOurs = row?.isSet(column) ?? false
-            guard isOurs || before != theirs, definition.derivation == nil, entity != keyedValues || column != KeyedColumn.key
+            guard isOurs || !Value.areSame(before, theirs), definition.derivation == nil,
+                entity != keyedValues || column != KeyedColumn.key
             else { continue }
             let ours = row?.kind == .delete ? nil : isOurs ? row?[column] : before
             properties.append(.init(name: definition.name, base: before, ours: ours, theirs: theirs, type: definition.type))
