@@ -9,6 +9,12 @@ struct BatchColumn: Sendable {
     /// The unique attribute by which the destination is found; nil for a value of the column itself.
     let destination: UniqueColumn?
     private let entity: Entity
+    /// The entity to whose objects the column refers; nil for an attribute.
+    private let far: Entity?
+
+    /// Whether a value depends on the state that the save follows: it names a destination, or it is a reference of which the save would
+    /// not find out that it leads to an object of another entity in the hierarchy.
+    var isResolved: Bool { destination != nil || far?.selection != nil }
 
     /// Finds a property by its name. `"album.title"` is the relationship `album`, set by the unique attribute `title` of albums.
     ///
@@ -26,13 +32,12 @@ struct BatchColumn: Sendable {
         self.name = name
         self.column = column
         self.entity = entity
+        far = entity.relationship(named: names[0]).map(model.destination)
         if names.count == 1 {
             destination = nil
         } else {
-            guard let relationship = entity.relationship(named: names[0]) else {
-                throw FetchError.unknownProperty(entity: entity.name, property: name)
-            }
-            destination = try model.destination(of: relationship).uniqueColumn(named: names[1])
+            guard let far else { throw FetchError.unknownProperty(entity: entity.name, property: name) }
+            destination = try far.uniqueColumn(named: names[1])
         }
     }
 
@@ -44,10 +49,18 @@ struct BatchColumn: Sendable {
         return definition.type.stored(value)
     }
 
-    /// Returns the value of the column: a reference to the destination that has a value of the unique attribute.
+    /// Returns the value of the column: a reference to the destination that has a value of the unique attribute, or the value itself.
+    ///
+    /// The save checks that references lead to objects, and this that they are objects of the relationship's entity.
     func resolved(_ value: Value, in state: StoreState) throws -> Value {
-        guard let destination, !value.isNull else { return value }
-        guard let key = try state.key(of: destination.entity.number, [destination.column], [value]) else {
+        if value.isNull { return value }
+        guard let destination else {
+            if let far, let key = value.referenceKey, try state.view.exists(far.number, key), try !state.includes(key, in: far) {
+                throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
+            }
+            return value
+        }
+        guard let key = try state.key(of: destination.entity, [destination.column], [value]) else {
             throw BatchError.noDestination(
                 entity: entity.name, property: name, destination: destination.entity.name,
                 attribute: destination.definition.name, value: value)
@@ -57,10 +70,19 @@ struct BatchColumn: Sendable {
 }
 
 extension StoreState {
-    /// Returns an object with these values of columns. Uses an index over the columns if there is one.
-    func key(of entity: Int, _ columns: [Int], _ values: [Value]) throws -> ObjectKey? {
-        if deferred.isEmpty { return try base.lookup(entity, columns: columns, values: values).first }
-        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) }
-        return try view.keys(StoreQuery(entity: entity, predicate: .and(parts), limit: 1)).first
+    /// Returns an object of an entity with these values of columns. Uses an index over the columns if there is one.
+    func key(of entity: Entity, _ columns: [Int], _ values: [Value]) throws -> ObjectKey? {
+        if deferred.isEmpty {
+            return try base.lookup(entity.number, columns: columns, values: values).first { try includes($0, in: entity) }
+        }
+        let parts =
+            zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) } + [entity.selection].compactMap(\.self)
+        return try view.keys(StoreQuery(entity: entity.number, predicate: .and(parts), limit: 1)).first
+    }
+
+    /// Returns whether an object of the store's entity is one of an entity in its hierarchy.
+    fileprivate func includes(_ key: ObjectKey, in entity: Entity) throws -> Bool {
+        guard let inheritance = entity.inheritance, !inheritance.isHead else { return true }
+        return try view.value(entity.number, key: key, column: inheritance.typeColumn).map(inheritance.types.contains) ?? false
     }
 }

@@ -10,7 +10,7 @@ struct BatchInsertion: Sendable {
     let columns: [Int]
     /// The same columns, with the unique attributes by which rows name destinations.
     private let properties: [BatchColumn]
-    /// The positions in rows of destinations that are found by a unique attribute.
+    /// The positions in rows of destinations that are found or checked in the state that a save follows.
     private let lookups: [Int]
     /// The columns by which existing objects are found; nil if they are not looked up.
     let match: [Int]?
@@ -31,7 +31,7 @@ struct BatchInsertion: Sendable {
         self.rule = rule
         self.properties = try properties.map { try BatchColumn($0, of: entity, in: model) }
         columns = self.properties.map(\.column)
-        lookups = self.properties.indices.filter { [properties = self.properties] in properties[$0].destination != nil }
+        lookups = self.properties.indices.filter { [properties = self.properties] in properties[$0].isResolved }
         match = try rule.properties?.map { try BatchColumn($0, of: entity, in: model).column }
         let initial = InitialValues(entity, in: model)
         initialValues = initial.flatMap { [columns] in $0.columns.isSubset(of: columns) ? nil : $0 }
@@ -63,9 +63,8 @@ struct BatchInsertion: Sendable {
             let values = positions.map { positions in positions.map { row[$0] } }
             var found: ObjectKey?
             if let values, let match, !values.contains(where: \.isNull) {
-                found = try met[values] ?? state.key(of: entity.number, match, values)
-                // An object of another entity in the hierarchy has the values. The save then reports the constraint.
-                if let other = found, try !entity.includes(other, in: layer, state: state) { found = nil }
+                // An object of another entity in the hierarchy may have the values. The save then reports the constraint, if there is one.
+                found = try met[values] ?? state.key(of: entity, match, values)
             }
             if let found {
                 if let values { met[values] = found }
@@ -122,19 +121,11 @@ struct BatchInsertion: Sendable {
         mutating func note(_ row: [Value], key: ObjectKey, insertion: BatchInsertion) {
             for position in insertion.lookups {
                 guard let destination = insertion.properties[position].destination,
-                    destination.entity.number == insertion.entity.number,
+                    destination.entity.includes(insertion.entity),
                     let source = insertion.columns.firstIndex(of: destination.column)
                 else { continue }
                 known[position][row[source]] = key
             }
         }
-    }
-}
-
-extension Entity {
-    /// Returns whether an object of the store's entity is one of this entity.
-    fileprivate func includes(_ key: ObjectKey, in layer: Layer, state: StoreState) throws -> Bool {
-        guard let inheritance, !inheritance.isHead, layer.row(number, key)?.kind != .insert else { return true }
-        return try state.view.value(number, key: key, column: inheritance.typeColumn).map(inheritance.types.contains) ?? false
     }
 }

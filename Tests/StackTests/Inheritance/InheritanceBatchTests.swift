@@ -1,0 +1,74 @@
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// Batches and imports of hierarchies, which find objects by their values in the store.
+@Suite struct InheritanceBatchTests {
+    /// Trips with a number that is unique among trips of all kinds.
+    private static func model() throws -> Model {
+        try Trips.model { entities in
+            guard let trip = entities.firstIndex(where: { $0.name == "Trip" }) else { return }
+            entities[trip].properties.append(.attribute(.init(name: "number", type: .string, isOptional: true, index: .unique)))
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S183: batches relate only to objects of the relationship's entity`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Self.model())
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Trip", ["name", "number"], rows: [["a", "1"]])
+        try await coordinator.insert(into: "Holiday", ["name", "number"], rows: [["b", "2"]])
+        let (trip, holiday) = try await coordinator.newBackgroundContext().perform { context throws in
+            let ids = try context.fetchIDs(EntityFetchRequest("Trip", sortBy: [.init("name")]))
+            return (Value.reference(ids[0].key), Value.reference(ids[1].key))
+        }
+        // `favorite` of a person is a holiday.
+        for (property, wrong, right) in [("favorite", trip, holiday), ("favorite.number", "1", "2")] {
+            try await coordinator.insert(into: "Person", ["name", property], rows: [["p", right]])
+            try await coordinator.batchUpdate(EntityFetchRequest("Person"), set: [property: right])
+            await #expect(throws: BatchError.self) {
+                try await coordinator.insert(into: "Person", ["name", property], rows: [["q", wrong]])
+            }
+            await #expect(throws: BatchError.self) {
+                try await coordinator.batchUpdate(EntityFetchRequest("Person"), set: [property: wrong])
+            }
+        }
+        await #expect(throws: SaveError.self) {
+            try await coordinator.batchUpdate(EntityFetchRequest("Person"), set: ["favorite": .reference(4_000)])
+        }
+        let favorites = try await coordinator.newBackgroundContext().perform { context throws in
+            try context.fetch(EntityFetchRequest("Person")).map { $0.relatedObject("favorite")?["name"] }
+        }
+        #expect(favorites == ["b", "b"])
+        #expect(try coordinator.store.verify() == [])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S137: an import updates objects of its entity, not others with the same values`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Self.model())
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Trip", ["name", "number"], rows: [["Rome", "1"]])
+        try await coordinator.insert(into: "Holiday", ["name", "place"], rows: [["Rome", "old"]])
+        for durability in [Durability.durable, .deferred(within: .seconds(60))] {
+            var options = BatchOptions()
+            options.durability = durability
+            try await coordinator.insert(into: "Person", ["name"], rows: [["a"]], options: options)
+            try await coordinator.insert(
+                into: "Holiday", ["name", "place"], rows: [["Rome", "new"]], rule: .update(on: ["name"]), options: options)
+            let places = try await coordinator.newBackgroundContext().perform { context throws in
+                try context.fetch(EntityFetchRequest("Holiday")).map { $0["place"] }
+            }
+            #expect(places == ["new"])
+            // The constraint holds for trips of all kinds.
+            await #expect(throws: SaveError.self) {
+                try await coordinator.insert(
+                    into: "Holiday", ["name", "number"], rows: [["Oslo", "1"]], rule: .update(on: ["number"]), options: options)
+            }
+        }
+        try await container.close()
+    }
+}
