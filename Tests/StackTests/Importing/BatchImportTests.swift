@@ -71,6 +71,28 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `S139: of two changes of one relationship, by id and by a unique value, the last one applies`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Disc", ["name"], rows: [["One"], ["Two"]])
+        try await coordinator.insert(into: "Song", ["code"], rows: [["s"]])
+        let two = try await coordinator.newBackgroundContext().perform { context throws in
+            try #require(try context.find(unique: \Disc.name, "Two")).managedObject.objectID
+        }
+        @Sendable func disc() async throws -> String? {
+            try await coordinator.newBackgroundContext().perform { try $0.find(unique: \Song.code, "s")?.disc?.name }
+        }
+        let all = FetchRequest<Song>()
+        try await coordinator.batchUpdate(all, .set(\.disc, \.name, to: "One"), .set(\.disc, to: two))
+        #expect(try await disc() == "Two")
+        try await coordinator.batchUpdate(all, .set(\.disc, to: two), .set(\.disc, \.name, to: "One"))
+        #expect(try await disc() == "One")
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `S137: an import reports its saves, and a cancelled one keeps whole saves only`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container(model: Songs.model)

@@ -135,6 +135,9 @@ extension PersistentStoreCoordinator {
         var values: [String: Value] = [:]
         for change in [first] + others {
             let (property, value) = try change.storeValue(entity, store.identity)
+            // A relationship may have been set in another way, by a key or by another attribute.
+            let name = property.prefix { $0 != "." }
+            for other in values.keys where other.prefix(while: { $0 != "." }) == name { values[other] = nil }
             values[property] = value
         }
         return try await batchUpdate(request, set: values, options: options)
