@@ -217,7 +217,7 @@ public final class SQLiteStore: ObjectStore {
         signal.end()
     }
 
-    /// - Parameter close: A closure that closes idle connections and returns the number of living snapshots.
+    /// - Parameter close: A closure that closes idle connections and returns the number of living snapshots and copies.
     private func waitForReaders(to verb: String, _ close: () -> Int) throws {
         for left in (0..<5000).reversed() {
             let readers = close()

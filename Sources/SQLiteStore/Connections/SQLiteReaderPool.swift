@@ -18,6 +18,10 @@ final class SQLiteReaderPool: Sendable {
         var idle: [SQLiteConnection] = []
         /// The connections of the living snapshots.
         var lent: [ObjectIdentifier: SQLiteConnection] = [:]
+        /// The number of connections that do not belong to the pool.
+        var separate = 0
+        /// The number of living snapshots and copies.
+        var readers: Int { lent.count + separate }
     }
 
     private static let idleLimit = 8
@@ -48,10 +52,14 @@ final class SQLiteReaderPool: Sendable {
         return connection
     }
 
-    /// Opens a connection that does not belong to the pool, for a copy of the store.
-    func separate() throws -> SQLiteConnection {
+    /// Runs `body` with a connection that does not belong to the pool, for a copy of the store. Meanwhile it counts as a living snapshot.
+    func withSeparate<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
+        connections.withLock { $0.separate += 1 }
+        defer { connections.withLock { $0.separate -= 1 } }
         try checkOpen()
-        return try open()
+        let connection = try open()
+        defer { connection.close() }
+        return try body(connection)
     }
 
     private func checkOpen() throws {
@@ -94,18 +102,18 @@ final class SQLiteReaderPool: Sendable {
     }
 
     /// Refuses new snapshots from now on, and closes the idle connections.
-    /// - Returns: The number of living snapshots.
+    /// - Returns: The number of living snapshots and copies.
     func close() -> Int {
         isClosed.store(true, ordering: .releasing)
         return closeIdle()
     }
 
     /// Closes the idle connections.
-    /// - Returns: The number of living snapshots.
+    /// - Returns: The number of living snapshots and copies.
     func closeIdle() -> Int {
         let (old, readers) = connections.withLock { connections in
             defer { connections.idle = [] }
-            return (connections.idle, connections.lent.count)
+            return (connections.idle, connections.readers)
         }
         for connection in old { connection.close() }
         return readers

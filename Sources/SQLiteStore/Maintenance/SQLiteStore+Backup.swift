@@ -14,7 +14,7 @@ extension SQLiteStore {
         }
         let partial = try PartialFile(for: url, existing: existing, like: path)
         defer { partial.discard() }
-        let generation = try SQLiteCopy.make(from: pool.separate(), to: partial, cancellation)
+        let generation = try pool.withSeparate { try SQLiteCopy.make(from: $0, to: partial, cancellation) }
         try cancellation.check()
         try SQLiteCopy.name(partial)
         return generation
@@ -25,7 +25,7 @@ extension SQLiteStore {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
         let partial = try PartialFile(for: url, existing: .refuse, like: path)
         defer { partial.discard() }
-        _ = try SQLiteCopy.make(from: pool.separate(), to: partial, cancellation)
+        _ = try pool.withSeparate { try SQLiteCopy.make(from: $0, to: partial, cancellation) }
         let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))
         let target = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
         do {

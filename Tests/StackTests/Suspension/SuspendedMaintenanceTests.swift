@@ -1,6 +1,7 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
+import SQLiteStore
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -68,6 +69,42 @@ import Testing
         await container.resume()
         try await container.close()
         let copied = try await PersistentContainer(model: Music.model, store: .lmdb(copy))
+        #expect(try await copied.read { try $0.trackTitles() } == ["a", "b", "c"])
+        try await copied.close()
+    }
+
+    enum End: CaseIterable { case suspending, closing }
+
+    /// Catches: a file that is open after the suspension, because a copy has a connection of its own.
+    @Test(arguments: [StoreKind.lmdb, .sqlite], End.allCases)
+    func `S167: a store is neither suspended nor closed while a backup reads it`(_ kind: StoreKind, _ end: End) async throws {
+        let bed = try TestBed(kind)
+        let container = try await Self.container(bed)
+        let (begun, mayEnd) = (Flag(), Flag())
+        let copy = bed.folder.appendingPathComponent("copy")
+        let backup = Task {
+            try await container.coordinator.backup(to: copy) { _ in
+                begun.set()
+                _ = mayEnd.wait(atMost: .seconds(600))
+            }
+        }
+        try await until("the backup has begun") { begun.wait(atMost: .zero) }
+        let error = await #expect(throws: StoreError.self) {
+            switch end {
+            case .suspending: try await container.suspend()
+            case .closing: try await container.close()
+            }
+        }
+        #expect(error?.code == .inUseElsewhere && error?.message.contains("a backup") == true)
+        mayEnd.set()
+        #expect(try await backup.value.generation == 3)
+        if end == .suspending {
+            try await container.suspend()
+            #expect(try SuspensionTests.used(bed) == [])
+        }
+        try await container.close()
+        #expect(try SuspensionTests.used(bed) == [])
+        let copied = try await PersistentContainer(model: Music.model, store: kind == .lmdb ? .lmdb(copy) : .sqlite(copy))
         #expect(try await copied.read { try $0.trackTitles() } == ["a", "b", "c"])
         try await copied.close()
     }
