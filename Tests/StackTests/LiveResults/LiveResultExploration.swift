@@ -222,7 +222,7 @@ extension LiveResultExploration {
     }
 }
 
-/// What the steps did, in words. Several steps may write at the same time.
+/// The steps so far, in words. Several steps may write at the same time.
 private final class StepLog: Sendable {
     private let text = Mutex<[String]>([])
 
