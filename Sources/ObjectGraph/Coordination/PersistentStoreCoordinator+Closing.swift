@@ -9,6 +9,9 @@ extension PersistentStoreCoordinator {
 
     var closedError: StoreError { StoreError.closed(store.name) }
 
+    /// Whether a context that is created now has to close itself. Not before the contexts are closed, because closing may fail until then.
+    var closesNewContexts: Bool { closesContexts.load(ordering: .acquiring) }
+
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if isClosed { throw closedError } }
 
@@ -39,6 +42,8 @@ extension PersistentStoreCoordinator {
 
     /// Closes every context of this coordinator, each on its executor after its running saves.
     func closeContexts() async {
+        // Before the contexts are listed, so that none is forgotten.
+        closesContexts.store(true, ordering: .releasing)
         await withTaskGroup(of: Void.self) { group in
             for place in writer.snapshotRegistry.places() {
                 guard let host = place.host else { continue }

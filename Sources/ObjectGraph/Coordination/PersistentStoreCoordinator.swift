@@ -30,6 +30,8 @@ public final class PersistentStoreCoordinator: Sendable {
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
     let closed = Atomic(false)
+    /// Whether the contexts are being closed, or were. A context that is created later closes itself.
+    let closesContexts = Atomic(false)
     let hasLeft = Atomic(false)
     let slowFetches = Mutex<SlowFetchLog?>(nil)
     /// The spans and metrics that the coordinator reports; nil if none are installed.

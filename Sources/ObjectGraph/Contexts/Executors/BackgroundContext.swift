@@ -34,7 +34,7 @@ public actor BackgroundContext: ContextExecutor {
         context = ManagedObjectContext(setup, place: place)
         place.host = self
         if setup.automaticallyMergesChanges { enqueue { $0.follow() } }
-        if setup.coordinator.isClosed { enqueue { $0.close {} } }
+        if setup.coordinator.closesNewContexts { enqueue { $0.close {} } }
     }
 
     /// Runs `body` on the context's executor with exclusive access to the context, then processes pending changes.

@@ -28,6 +28,7 @@ final class ChildExecutor: ContextExecutor, @unchecked Sendable {
         host.context = context
         address.retain(host)
         context.follow()
+        if setup.coordinator.closesNewContexts { host.enqueue { $0.close {} } }
         return context
     }
 

@@ -27,7 +27,7 @@ final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
         let address = ContextAddress(confinement: host)
         let context = ManagedObjectContext(setup, place: address)
         host.context = context
-        if setup.coordinator.isClosed { context.close {} }
+        if setup.coordinator.closesNewContexts { context.close {} }
         return context
     }
 

@@ -101,7 +101,7 @@ final class MainContextHost: ContextExecutor {
         let context = ManagedObjectContext(setup, place: place)
         place.host = self
         context.follow()
-        if setup.coordinator.isClosed { context.close {} }
+        if setup.coordinator.closesNewContexts { context.close {} }
         return context
     }
 
