@@ -69,21 +69,28 @@ extension PersistentStoreCoordinator {
                 writer.takeKeys(entity, atLeast: count)
             }
             let schema = contextModel.storeSchema
-            let outcome = try await submit(options) { [chunk] state in try chunk.layer(over: state, schema: schema) }
-            let used = outcome.change(of: chunk.entity.number)?.insertedKeys.count ?? 0
-            giveBack(chunk, used)
-            return outcome
+            do {
+                let outcome = try await submit(options) { [chunk] state in try chunk.layer(over: state, schema: schema) }
+                giveBack(chunk, outcome.change(of: chunk.entity.number)?.insertedKeys.count ?? 0)
+                return outcome
+            } catch {
+                // After an error of the store, the rows may be in the file nevertheless.
+                if !(error is StoreError) { giveBack(chunk, 0) }
+                throw error
+            }
         }
     }
 
     /// Returns unused keys. Keys are used in order, so the unused keys are the last.
     private func giveBack(_ chunk: BatchInsertion, _ used: Int) {
         var used = used
-        for range in chunk.keys {
+        let rests = chunk.keys.map { range in
             let taken = min(used, range.count)
             used -= taken
-            writer.keys.giveBack(range.dropFirst(taken), chunk.entity.number)
+            return range.dropFirst(taken)
         }
+        // The range that was given back last is handed out first.
+        for rest in rests.reversed() { writer.keys.giveBack(rest, chunk.entity.number) }
     }
 
     private func batchUpdate(
