@@ -18,6 +18,7 @@ final class BatchSource {
     private var surplus: [ObjectKey] = []
     private var toSkip: Int
     private var left: Int
+    private var isEnded = false
 
     init(_ query: StoreQuery, in view: LayeredView, batchSize: Int) throws {
         self.query = query
@@ -32,11 +33,16 @@ final class BatchSource {
         }
     }
 
-    /// Releases the snapshot. From now on, `closed` is read.
-    func end(_ closed: StoreState) { view = closed.view }
+    /// Releases the snapshot. From now on, every batch throws the error of a state that cannot be read.
+    func end(_ ended: StoreState) {
+        view = ended.view
+        isEnded = true
+    }
 
     /// Returns the next batch, which is never empty; nil at the end.
     func next() throws -> [ObjectKey]? {
+        // The keys of a sorted result are of a state that cannot be read any more.
+        if isEnded { _ = try view.base.pageNumbers(query.entity) }
         if let keys {
             guard position < keys.count else { return nil }
             let end = min(keys.count, position + batchSize)
