@@ -20,6 +20,14 @@ extension ChangeSet {
         return limited
     }
 
+    /// Returns the changes of a save for observers that compare what they look like now, without the links that they show already. Comparing a
+    /// link costs O(partners).
+    func asShown() -> ChangeSet {
+        var shown = self
+        shown.links = []
+        return shown
+    }
+
     /// Returns the changes of the objects whose slots are in a mask, per entity and page. O(pages).
     func entities(within mask: (_ entity: Int, _ page: UInt64) -> UInt64) -> [EntityChange] {
         entities.compactMap { change in

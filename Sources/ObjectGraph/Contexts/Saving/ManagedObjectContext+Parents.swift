@@ -287,7 +287,7 @@ extension ManagedObjectContext {
         if !observers.views.isEmpty || !visible.isEmpty {
             notify(
                 visible, refreshed: visible.isEmpty ? [] : refreshRegistered(visible),
-                saved: place.showsTheSame || isAnnounced ? push.changes : ChangeSet())
+                saved: isAnnounced ? push.changes : place.showsTheSame ? push.changes.asShown() : ChangeSet())
         }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }

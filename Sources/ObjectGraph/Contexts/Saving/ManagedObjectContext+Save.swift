@@ -203,7 +203,9 @@ extension ManagedObjectContext {
         if let added { layerStack.baseState.route?.forget([added]) }
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
-        if !observers.views.isEmpty || visible?.isEmpty != true { notify(visible, refreshed: refreshed, saved: outcome.changes) }
+        if !observers.views.isEmpty || visible?.isEmpty != true {
+            notify(visible, refreshed: refreshed, saved: outcome.changes.asShown())
+        }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // The policy may also have dropped changes of children (`adopted`).
         let left = ((mergePolicy.mayDrop ? [adopted, dropped] : []) + [added]).compactMap(\.self)

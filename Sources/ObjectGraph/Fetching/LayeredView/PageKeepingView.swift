@@ -24,10 +24,11 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try view.related(relation, to: key) }
 
-    /// Returns the objects of a change set that differ in another view. O(objects · columns) reads.
+    /// Returns the objects of a change set that differ in another view, and the ends of its links that have other partners there.
+    /// O(objects · columns + partners) reads.
     func differing(_ changes: ChangeSet, in next: PageKeepingView) throws -> ChangeSet {
         var changes = changes
-        changes.links = []
+        changes.links = try changes.links.compactMap { try differing($0, in: next) }
         for index in changes.entities.indices {
             let entity = changes.entities[index].entity
             changes.entities[index].pages = try changes.entities[index].pages.compactMap { page in
@@ -45,6 +46,16 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
             }
         }
         return changes
+    }
+
+    private func differing(_ change: ChangeSet.LinkChange, in next: PageKeepingView) throws -> ChangeSet.LinkChange? {
+        let (number, link) = (change.link, schema.links[change.link])
+        let forward = Relation.link(number, .forward, destination: link.destination)
+        let backward = Relation.link(number, .backward, destination: link.source)
+        var change = change
+        change.sources = try change.sources.filter { try related(forward, to: $0) != next.related(forward, to: $0) }
+        change.destinations = try change.destinations.filter { try related(backward, to: $0) != next.related(backward, to: $0) }
+        return change.sources.isEmpty && change.destinations.isEmpty ? nil : change
     }
 
     /// Whether an object exists in both views or in neither, with the same values.
