@@ -83,8 +83,13 @@ public final class FetchedResultsController<Element> {
 
     /// Runs the request off the context's executor and follows the context from then on.
     ///
-    /// - Throws: `StoreError` if the store cannot be read. Then an earlier result stays, and follows the context as before.
+    /// - Throws: `StoreError` if the store cannot be read. Then an earlier result stays, and follows the context as before. `StoreError`
+    ///   `.closed` also if the container was closed meanwhile.
     nonisolated(nonsending) public func performFetchInBackground() async throws {
+        // A suspension that begins meanwhile waits for the read, which would open the file again.
+        let suspension = context.setup.writer.suspension
+        let isOpen = suspension.enterIfOpen()
+        defer { if isOpen { suspension.leave() } }
         let view = observedView()
         let number = worker.beginFetch()
         let live: LiveQuery
@@ -92,7 +97,7 @@ public final class FetchedResultsController<Element> {
             if worker.cancelFetch(number) { endObserving() }
             throw error
         }
-        guard worker.endFetch(live, number) else { return }
+        guard try worker.endFetch(live, number) else { return }
         fetch = number
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }

@@ -27,6 +27,10 @@ final class ResultWorker: ViewObserver {
         /// Whether a computation is scheduled or running, or its delivery has not been received.
         var isBusy = false
         var isStopped = false
+        /// The error of the closed context; nil before.
+        var closure: (any Error)?
+        /// The view to have in place of the one that a running background fetch reads; nil if that was not released.
+        var ended: LayeredView?
         var interval: Duration
         var delivered = ContinuousClock.now - .seconds(1)
         /// The last delivered snapshots. They are released on the queue, because releasing the last reference to a large list costs
@@ -45,6 +49,7 @@ final class ResultWorker: ViewObserver {
             if let live { previous = (live, arrived.view ?? running?.view, fetch) }
             fetch += 1
             live = nil
+            ended = nil
             arrived = ArrivedChanges()
             running = nil
             computation += 1
@@ -104,10 +109,16 @@ final class ResultWorker: ViewObserver {
     }
 
     /// Starts to follow the result. Returns false if another fetch has begun since.
-    func endFetch(_ live: LiveQuery, _ number: Int) -> Bool {
-        let isCurrent = state.withLock { state in
-            if state.fetch == number { (state.live, state.previous) = (live, nil) }
-            return state.fetch == number
+    ///
+    /// - Throws: The error of a context that was closed meanwhile.
+    func endFetch(_ live: LiveQuery, _ number: Int) throws -> Bool {
+        var live = live
+        let isCurrent = try state.withLock { state in
+            if let closure = state.closure { throw closure }
+            guard state.fetch == number else { return false }
+            if let ended = state.ended { live.detach(ended) }
+            (state.live, state.previous) = (live, nil)
+            return true
         }
         schedule()
         return isCurrent
@@ -145,7 +156,10 @@ final class ResultWorker: ViewObserver {
 
     /// Delivers the error, and nothing after it.
     func contextDidClose(_ error: any Error) {
-        let (host, fetch) = state.withLock { ($0.host, $0.fetch) }
+        let (host, fetch) = state.withLock { state in
+            state.closure = error
+            return (state.host, state.fetch)
+        }
         stop()
         host?.enqueue { [self] _ in deliver(.failure(error), fetch) }
     }
@@ -165,6 +179,7 @@ final class ResultWorker: ViewObserver {
             state.computation += 1
             state.live?.detach(ended)
             state.previous?.live.detach(ended)
+            state.ended = ended
             state.previous?.view = nil
             return dropped
         }
