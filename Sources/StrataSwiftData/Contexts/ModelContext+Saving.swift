@@ -42,8 +42,6 @@ extension ModelContext {
     }
 
     private static let autosaveDelay = Duration.milliseconds(50)
-    /// The time between two attempts while the store is suspended.
-    private static let suspensionDelay = Duration.seconds(1)
 
     /// Saves the present changes soon, and later changes after the first of them.
     func continueAutosaving() {
@@ -58,12 +56,12 @@ extension ModelContext {
         // Setting `autosaveEnabled` continues.
         guard autosaveEnabled else { return }
         // The context is not used meanwhile.
-        if context.isStoreSuspended { return autosave(after: Self.suspensionDelay) }
+        if context.isStoreSuspended { return autosave(after: suspensionDelay) }
         // Not only after a save: the changes may be undone by now, or the save may fail.
         defer { context.awaitUnsavedChange() }
         guard hasChanges else { return }
         do { try save() } catch let error as StoreError where error.code == .suspended {
-            autosave(after: Self.suspensionDelay)
+            autosave(after: suspensionDelay)
         } catch {
             if let onAutosaveError { return onAutosaveError(error) }
             Log.logger.error("the main context was not saved: \(error)")

@@ -104,19 +104,29 @@ public final class HistoryObserver: Observable, Sendable {
         let start = state.withLock { $0.token }
         let names = observedModels.isEmpty ? nil : Set(observedModels.map { Schema.entityName(for: $0) })
         do {
-            // The history has only what is on disk.
-            try coordinator.flushNow()
-            let end = coordinator.currentHistoryToken
-            // A position of another copy may be after every save of this one. Reading from there throws.
-            guard end > start || end.incarnation != start.incarnation else { return }
-            let request = HistoryRequest(
-                after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
-            finish(through: end, isRelevant: try !coordinator.historyNow(request).isEmpty)
+            let isRead: Void? = try coordinator.unlessSuspended {
+                // The history has only what is on disk.
+                try coordinator.flushNow()
+                let end = coordinator.currentHistoryToken
+                // A position of another copy may be after every save of this one. Reading from there throws.
+                guard end > start || end.incarnation != start.incarnation else { return }
+                let request = HistoryRequest(
+                    after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
+                finish(through: end, isRelevant: try !coordinator.historyNow(request).isEmpty)
+            }
+            if isRead == nil { readLater() }
         } catch is HistoryError {
             // The saves after the token are gone, so it is unknown what they changed.
             finish(through: coordinator.currentHistoryToken, isRelevant: true)
         } catch {
             Log.once("history \(ObjectIdentifier(self))", "the history was not observed: \(error)")
+        }
+    }
+
+    private func readLater() {
+        Task { [weak self] in
+            try? await Task.sleep(for: suspensionDelay)
+            self?.read()
         }
     }
 

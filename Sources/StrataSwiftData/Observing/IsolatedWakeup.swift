@@ -1,5 +1,8 @@
 internal import Platform
 
+/// The time between two attempts of work that waits until a suspended store is resumed.
+let suspensionDelay = Duration.seconds(1)
+
 /// The actor in which an observer was made. The reference is weak, because the actor may own the observer.
 final class ObserverIsolation: @unchecked Sendable {
     // `@unchecked Sendable` is safe because the reference is set once, and a weak reference may be read by every thread.
@@ -20,10 +23,11 @@ final class ObserverIsolation: @unchecked Sendable {
 final class IsolatedWakeup: @unchecked Sendable {
     // `@unchecked Sendable` is safe because the closure is called in the isolation only, and the rest is immutable or locked.
     private let isolation: ObserverIsolation
-    private let body: () -> Void
+    private let body: () -> Bool
     private let isScheduled = Mutex(false)
 
-    init(in isolation: (any Actor)?, _ body: @escaping () -> Void) {
+    /// - Parameter body: The closure, which returns false if it has to be called again after a suspension of the store.
+    init(in isolation: (any Actor)?, _ body: @escaping () -> Bool) {
         self.isolation = ObserverIsolation(isolation)
         self.body = body
     }
@@ -38,9 +42,16 @@ final class IsolatedWakeup: @unchecked Sendable {
         if isFirst { Task { await run(in: actor) } }
     }
 
+    private func wakeLater() {
+        Task { [weak self] in
+            try? await Task.sleep(for: suspensionDelay)
+            self?.wake()
+        }
+    }
+
     private func run(in isolation: isolated any Actor) {
         // Events from here on need another call.
         isScheduled.withLock { $0 = false }
-        body()
+        if !body() { wakeLater() }
     }
 }

@@ -51,15 +51,18 @@ public final class ResultsObserver<Element: PersistentModel, SectionTitle: Hasha
         guard !context.isMigrating else { return }
         let container = context.container.storage.container
         try container.followOtherProcesses()
-        let wakeup = IsolatedWakeup(in: isolation) { [weak self] in self?.update() }
+        let wakeup = IsolatedWakeup(in: isolation) { [weak self] in self?.update() ?? true }
         guard let waiting = context.context.observeWaitingWork({ wakeup.wake() }) else { return }
         observations = [waiting, container.coordinator.observeSaves { wakeup.wake() }]
     }
 
-    /// Shows the changes so far, and tells those who observe the results.
-    private func update() {
-        modelContext.context.catchUpWithSaves()
-        _ = live.snapshot
+    /// Shows the changes so far, and tells those who observe the results. Returns false if the store is suspended.
+    private func update() -> Bool {
+        let isShown: Void? = modelContext.container.storage.container.coordinator.unlessSuspended {
+            modelContext.context.catchUpWithSaves()
+            _ = live.snapshot
+        }
+        return isShown != nil
     }
 
     /// The objects. Reading one position takes O(log count).

@@ -102,6 +102,19 @@ extension StoreWriter {
     }
 }
 
+extension PersistentStoreCoordinator {
+    /// Runs work that reads the store and that the program did not ask for at this moment. A suspension that begins meanwhile waits for it.
+    ///
+    /// - Returns: The result; nil if the store is suspended, or about to be, so that reading would open the file again. Repeat it later.
+    package func unlessSuspended<R>(_ body: () throws -> R) rethrows -> R? {
+        // A closed store is never resumed. Its errors tell why.
+        if isClosed { return try body() }
+        guard writer.suspension.enterIfOpen() else { return nil }
+        defer { writer.suspension.leave() }
+        return try body()
+    }
+}
+
 extension StoreState {
     /// Returns the state that kept snapshots and iterations read after the store was suspended. Requests throw.
     func suspended(_ store: any ObjectStore) -> StoreState {
