@@ -84,7 +84,7 @@ struct LiveQuery: Sendable {
     mutating func advance(
         to next: LayeredView, changes: [ChangeSet]?, saved: [ChangeSet] = []
     ) throws -> ResultDifference {
-        if isDetached { return try reattach(to: next, changes.map { $0 + saved }) }
+        if isDetached || isReplaced { return try reattach(to: next, changes.map { $0 + saved }) }
         let followsOthers = query.predicate.traversesRelationships || query.followedBySort != nil
         guard let changes = changes ?? view.changesWithin(next), remembered == nil || !followsOthers else {
             return try recompute(in: next)
@@ -102,6 +102,10 @@ struct LiveQuery: Sendable {
         }
         return try replace(affected, from: before, to: after)
     }
+
+    /// Whether the view, from which the list was made as a snapshot in time, reads a newer state now: a suspension on another thread replaces
+    /// what a confined context reads.
+    private var isReplaced: Bool { remembered == nil && !view.base.isFixed }
 
     /// Releases the view. The next call of ``advance(to:changes:saved:)`` runs the query again.
     mutating func detach(_ empty: LayeredView) {
@@ -162,6 +166,8 @@ struct LiveQuery: Sendable {
         }
         let oldKeys = isWindowed ? list.keys(window) : []
         let leftSections = sections == nil ? [] : try leaving.map { try oldValues($0.key, before)[0] }
+        // After all old values were read, and before one of them is relied on.
+        if isReplaced { return try recompute(in: after.view, updated: Set(keys)) }
         let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
         list = replaced
         for value in leftSections { sections?.remove(value) }

@@ -263,6 +263,10 @@ final class ResultWorker: ViewObserver {
 
     /// Computes a step, and stores what there is to deliver. Returns the context's executor if there is something.
     private func compute(_ step: Step, _ number: Int) -> (any ContextExecutor)? {
+        let uses = step.view.beginUse()
+        defer { uses?.end() }
+        // A suspension may have released the views before the use began. Reading them would open the file again.
+        guard isCurrent(number) else { return nil }
         var live = step.live
         do {
             let difference = try live.advance(to: step.view, changes: step.changes, saved: step.saved)
@@ -284,6 +288,15 @@ final class ResultWorker: ViewObserver {
                 state.undelivered.append((.failure(error), step.fetch))
                 return state.host
             }
+        }
+    }
+
+    /// Returns whether a computation was not replaced, and ends it if it was.
+    private func isCurrent(_ number: Int) -> Bool {
+        state.withLock { state in
+            if state.computation == number { return true }
+            state.isBusy = false
+            return false
         }
     }
 

@@ -112,12 +112,14 @@ extension ManagedObjectContext {
     package func addViewObserver(_ observer: any ViewObserver) -> LayeredView {
         checkIsolation()
         observers.add(observer)
+        place.confinement?.uses.add(observer)
         tracker.log.isOn = true
         return sealedView()
     }
 
     package func removeViewObserver(_ observer: any ViewObserver) {
         observers.remove(observer)
+        place.confinement?.uses.remove(observer)
         switchLog()
     }
 

@@ -55,7 +55,10 @@ extension ManagedObjectContext {
         let newest = setup.writer.newestState()
         let old = layerStack.baseState.state
         moving {
-            if newest.sequence == old.sequence { return renewSnapshot(newest) }
+            if newest.sequence == old.sequence {
+                renewSnapshot(newest)
+                return showReleasedViews()
+            }
             let changes = suspended.generation == nil ? nil : setup.writer.changes(after: old, through: newest)
             move(to: newest, after: changes)
             noteChangedWhileSuspended(suspended, changes)
@@ -90,8 +93,14 @@ extension ManagedObjectContext {
         phase.suspended = nil
         moving {
             moveToParent(parent, changes: nil)
+            showReleasedViews()
             noteChangedWhileSuspended(suspended, nil)
         }
+    }
+
+    /// Gives a view to observers that have released theirs, with the changes that they had not shown yet.
+    private func showReleasedViews() {
+        if !observers.views.isEmpty { notify(ChangeSet(), refreshed: []) }
     }
 
     /// Records the objects with unsaved changes that other saves have changed since the context was suspended (S100).

@@ -18,6 +18,8 @@ final class StoreUses: Sendable {
     let wasSuspended = Atomic(false)
     /// The snapshots and pages that the context refers to.
     private let readings = Mutex<[ObjectIdentifier: any Revocable]>([:])
+    /// The observers of the context's view, which read on other threads.
+    private let observers = Mutex<[any ViewObserver]>([])
 
     init(of owner: ObjectIdentifier) { self.owner = owner }
 
@@ -47,6 +49,9 @@ final class StoreUses: Sendable {
         _ = readings.withLock { $0.removeValue(forKey: ObjectIdentifier(reading)) }
     }
 
+    func add(_ observer: any ViewObserver) { observers.withLock { $0.append(observer) } }
+    func remove(_ observer: any ViewObserver) { observers.withLock { $0.removeAll { $0 === observer } } }
+
     /// Releases what the context reads, at a moment without uses. Blocks the calling thread until there is one.
     ///
     /// - Returns: false if uses were running for all of that time. Then nothing has changed.
@@ -61,16 +66,19 @@ final class StoreUses: Sendable {
         return true
     }
 
-    /// Makes the context read another snapshot, at a moment without uses. Blocks the calling thread until there is one.
+    /// Makes the context read another snapshot, and its observers release their views, at a moment without uses. Blocks the calling thread
+    /// until there is one.
     ///
+    /// - Parameter ended: The view that the observers have instead.
     /// - Returns: false if uses were running for all of that time. Then nothing has changed.
-    func suspend(within patience: Duration, reading base: any StoreSnapshot) -> Bool {
+    func suspend(within patience: Duration, reading base: any StoreSnapshot, ended: LayeredView) -> Bool {
         switch whenIdle(within: patience, Self.paused) {
         case .busy: return false
         case .closed: return true
         case .idle: break
         }
         for reading in readings.withLock({ Array($0.values) }) { reading.replace(base) }
+        for observer in observers.withLock({ $0 }) { observer.releaseViews(ended) }
         wasSuspended.store(true, ordering: .releasing)
         count.subtract(Self.paused, ordering: .releasing)
         return true
@@ -148,7 +156,8 @@ final class RevocableSnapshot: StoreSnapshot {
     var generation: Generation { read(\.generation) }
     /// The generation that the context has read before it can have noticed a suspension.
     var generationBefore: Generation { read { reading.generationBefore ?? $0.generation } }
-    var isFixed: Bool { read(\.isFixed) }
+    /// Also false after the uses were closed: what was read before can no longer be compared.
+    var isFixed: Bool { read { $0 !== closed && $0.isFixed } }
     var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
 
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
@@ -230,6 +239,15 @@ extension StoreState {
 
     /// The newest save in the snapshot that the context has read. During a suspension ``storeBase`` may contain newer ones.
     var generationOfBase: Generation { (base as? RevocableSnapshot)?.generationBefore ?? base.generation }
+}
+
+extension LayeredView {
+    /// Begins a use for all of a computation, which the caller ends: what a confined context reads is not replaced meanwhile. Returns nil if
+    /// the context is not confined, or closed.
+    func beginUse() -> StoreUses? {
+        guard let uses = (base as? RevocableSnapshot)?.uses, uses.begin() else { return nil }
+        return uses
+    }
 }
 
 extension ManagedObjectContext {

@@ -44,8 +44,9 @@ extension StoreWriter {
         let busy = await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [self] in
                 let base = lazySnapshot(after: state.committed, isFixed: false)
-                continuation.resume(
-                    returning: confined.filter { !$0.uses.suspend(within: end - .now, reading: base) }.map(\.name).sorted())
+                let ended = state.suspended(store).view
+                let busy = confined.filter { !$0.uses.suspend(within: end - .now, reading: base, ended: ended) }
+                continuation.resume(returning: busy.map(\.name).sorted())
             }
         }
         guard !busy.isEmpty else { return }

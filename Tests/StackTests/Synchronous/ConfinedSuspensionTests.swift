@@ -1,0 +1,45 @@
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// Live results of contexts without an executor, over a suspension. Another thread replaces what such a context reads.
+@Suite struct ConfinedSuspensionTests {
+    private static let tracks = EntityFetchRequest("Track", sortBy: [AttributeSort("title")])
+
+    private static func rename(_ id: ObjectID, _ title: String, _ container: PersistentContainer) async throws {
+        try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+            try context.existingObject(with: id)["title"] = .string(title)
+        }
+    }
+
+    /// Catches: a result that looks for an object by its newest value in a list that is sorted by an older one.
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S167: a live result of a confined context shows each object once after a suspension`(
+        _ kind: StoreKind, _ isMerging: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let ids = try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+            ["a", "b", "c"].map { context.makeTrack($0).objectID }
+        }
+        let context = container.makeConfinedContext(merging: isMerging)
+        let results = try Results(Self.tracks, context: context)
+        #expect(results.snapshot.ids == ids)
+        try await Self.rename(ids[0], "z", container)
+        try await container.suspend()
+        await container.resume()
+        #expect(try context.fetchIDs(Self.tracks) == [ids[1], ids[2], ids[0]])
+        #expect(results.snapshot.ids == [ids[1], ids[2], ids[0]])
+        // The context has read the last name, and not the one before the suspension.
+        try await Self.rename(ids[1], "y", container)
+        #expect(try context.fetchIDs(Self.tracks) == [ids[2], ids[1], ids[0]])
+        try await container.suspend()
+        await container.resume()
+        context.processPendingChanges()
+        #expect(results.snapshot.ids == [ids[2], ids[1], ids[0]])
+        #expect(results.map { $0["title"] } == ["c", "y", "z"])
+        try await container.close()
+    }
+}
