@@ -108,7 +108,7 @@ extension ManagedObjectContext {
         }
         return try wanted.mapValues { name, unique, values in
             var found = try keys(of: values, in: unique).mapValues { Destination.existing($0) }
-            if unique.entity.number == entity.number {
+            if unique.entity.includes(entity) {
                 for (position, row) in rows.enumerated() {
                     if let value = row.value(of: unique.column), found[value] == nil { found[value] = .imported(position) }
                 }

@@ -46,6 +46,44 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    /// A value of an import, which names another one by its number.
+    private struct ImportedTrip: Codable {
+        var name: String
+        var number: String
+        var next: String?
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S139: imported values relate to each other only if they are of the relationship's entity`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let model = try Trips.model { entities in
+            guard let trip = entities.firstIndex(where: { $0.name == "Trip" }) else { return }
+            entities[trip].properties += [
+                .attribute(.init(name: "number", type: .string, isOptional: true, index: .unique)),
+                .relationship(.init(name: "next", destination: "Holiday", cardinality: .toOne, inference: .refused)),
+            ]
+        }
+        let container = try await bed.container(model: model)
+        let values = [ImportedTrip(name: "a", number: "1"), ImportedTrip(name: "b", number: "2", next: "1")]
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            #expect(throws: BatchError.self) { try context.insert(contentsOf: values, into: "Trip") }
+            #expect(!context.hasChanges)
+            let holidays = try context.insert(contentsOf: values, into: "Holiday")
+            #expect(holidays.map { $0.relatedObject("next") } == [nil, holidays[0]])
+        }
+        try await worker.save()
+        await #expect(throws: BatchError.self) {
+            try await container.coordinator.insert(
+                into: "Trip", ["number", "next.number"], rows: [["3", .null], ["4", "3"]])
+        }
+        try await container.coordinator.insert(
+            into: "Holiday", ["number", "next.number"], rows: [["3", .null], ["4", "3"]])
+        #expect(try await container.coordinator.verify() == [])
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S137: an import updates objects of its entity, not others with the same values`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
