@@ -39,6 +39,12 @@ struct KeyedChanges {
     /// The errors of values that could not be stored, by key. The next save throws one of them.
     var refused: [Data: any Error] = [:]
 
+    /// Forgets the values that could not be stored in a range of keys.
+    mutating func forgetRefused(from lower: [UInt8], to upper: [UInt8]) {
+        if refused.isEmpty { return }
+        refused = refused.filter { $0.key.lexicographicallyPrecedes(lower) || !$0.key.lexicographicallyPrecedes(upper) }
+    }
+
     func check() throws {
         if let error = refused.min(by: { $0.key.lexicographicallyPrecedes($1.key) })?.value { throw error }
     }

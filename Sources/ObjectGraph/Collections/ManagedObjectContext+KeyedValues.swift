@@ -201,6 +201,7 @@ extension ManagedObjectContext {
     /// Removes the keys of a range. Returns their number.
     func removeKeyed(from lower: [UInt8], to upper: [UInt8]) throws -> Int {
         checkIsolation()
+        tracker.keyed.forgetRefused(from: lower, to: upper)
         // All keys are read first: the removals change the state.
         guard readsKeyedValuesFromStore else {
             let objects = try keyedObjects(from: lower, to: upper, direction: .ascending, limit: nil)

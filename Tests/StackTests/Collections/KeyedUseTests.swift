@@ -20,6 +20,12 @@ import Testing
         struct Post: Codable, Sendable, Equatable { var words: Int }
     }
 
+    struct Unstorable: Codable, Sendable {
+        struct Refusal: Error {}
+
+        func encode(to encoder: any Encoder) throws { throw Refusal() }
+    }
+
     @MainActor @Test(arguments: Combination.all)
     func `S191: a default value is changed in place`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
@@ -40,6 +46,22 @@ import Testing
         #expect(try counts.removeAll() == 4 && counts.isEmpty && !counts.makeIterator().hasNext)
         try await container.saveMain()
         #expect(try await container.read { try $0.collection("counts", of: Int.self).count } == 0)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S191: removing a range forgets the values in it that cannot be stored`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            let values = try context.collection("values", of: Unstorable.self)
+            values["a"] = Unstorable()
+            values["b"] = Unstorable()
+            #expect(try values["a"..<"b"].removeAll() == 0)
+        }
+        await #expect(throws: CollectionError.self) { try await worker.save() }
+        try await worker.perform { _ = try $0.collection("values", of: Unstorable.self).removeAll() }
+        try await worker.save()
     }
 
     @MainActor @Test(arguments: StoreKind.allCases)
