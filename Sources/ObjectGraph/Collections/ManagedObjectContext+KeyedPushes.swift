@@ -10,20 +10,32 @@ import StoreModel
 /// Keys that two contexts have inserted without knowing of each other.
 extension ManagedObjectContext {
     /// Turns each unsaved entry whose key the base state has meanwhile into an update of the entry there, so that a key has one entry
-    /// (S192). One look-up per unsaved inserted key, if a save has inserted keys.
+    /// (S192), and forgets removals of entries that are gone there (S056). One look-up per unsaved inserted or removed key, if a save has
+    /// inserted or removed keys.
     ///
     /// - Parameter changes: The saves that the base state has gained; nil if they are unknown.
     func settleInsertedKeys(after changes: [ChangeSet]?) {
         guard let entity = traits.keyedValues else { return }
-        let hasInsertions = changes?.contains { $0.change(of: entity)?.pages.contains { $0.inserted != 0 } ?? false }
-        if hasInsertions == false { return }
+        let mayDiffer = changes?.contains { $0.change(of: entity)?.pages.contains { $0.inserted | $0.deleted != 0 } ?? false }
+        if mayDiffer == false { return }
         let own = layerStack.notInFlight
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(own.count)))
         func moved(_ layer: Layer) -> [LayeredView.MovedKey] {
             trapOnStoreError { try below.movedKeys(of: layer, entity) }.filter { $0.row.kind == .insert }
         }
-        guard own.contains(where: { !moved($0).isEmpty }) else { return }
+        func gone(_ layer: Layer) -> [ObjectKey] {
+            var gone: [ObjectKey] = []
+            layer.forEachRow(of: entity, \.deleted) { object, _ in
+                if trapOnStoreError({ try !below.exists(entity, object) }) { gone.append(object) }
+            }
+            return gone
+        }
+        guard own.contains(where: { !moved($0).isEmpty || !gone($0).isEmpty }) else { return }
         unseal()
+        for object in gone(layerStack.top) {
+            layerStack.top.remove(entity: entity, key: object)
+            show(nil, entity: entity, key: object)
+        }
         for change in moved(layerStack.top) {
             if let name = change.collection {
                 layerStack.top.remove(entity: entity, key: change.from)
