@@ -34,8 +34,8 @@ enum KeyedColumn {
 
 /// The collections that a context has written, and the values that it could not store.
 struct KeyedChanges {
-    /// The collections whose types this context has checked or recorded since its last rollback.
-    var recorded: Set<String> = []
+    /// The types of the collections that this context has checked or recorded since its last rollback.
+    var recorded: [String: CollectionTypes] = [:]
     /// The errors of values that could not be stored, by key. The next save throws one of them.
     var refused: [Data: any Error] = [:]
 

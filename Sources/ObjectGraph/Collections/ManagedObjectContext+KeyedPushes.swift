@@ -77,13 +77,19 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns a child's changes with each key moved to the object that has the key in this context (S075).
+    /// Returns a child's changes with each key moved to the object that has the key in this context (S075), and with the types of
+    /// collections that this context does not have any more.
     ///
     /// - Parameter pushed: Layers that are saved before this push, newest first.
     func settledKeys(_ push: ChildChanges, after pushed: [Layer] = []) -> ChildChanges {
         guard let entity = traits.keyedValues, push.layer.entity(entity) != nil else { return push }
         let view = LayeredView(base: layerStack.view.base, layers: pushed + layerStack.view.layers)
-        guard let layer = trapOnStoreError({ try view.movingKeys(of: push.layer, entity) }) else { return push }
+        let moving = trapOnStoreError { try view.movingKeys(of: push.layer, entity) }
+        let missing = trapOnStoreError { try view.missingTypes(of: moving ?? push.layer, entity, in: push.shown) }
+        if moving == nil, missing.isEmpty { return push }
+        let layer = moving ?? Layer(copying: push.layer)
+        // A new object each, because this context may have an unsaved deletion of the old one.
+        for types in missing { layer.put(types.row.copy(layer: layer.id), entity: entity, key: nextKey(entity)) }
         layer.seal()
         var settled = push
         settled.layer = layer

@@ -132,7 +132,7 @@ extension ManagedObjectContext {
         tracker.keyed.refused[key] = nil
     }
 
-    private func put(_ entity: Int, key: Data, value: Data) throws {
+    func put(_ entity: Int, key: Data, value: Data) throws {
         if let object = try layerStack.view.keyedObject(entity, key) {
             guard try keyedValue(object) != value else { return }
             return setKeyed(entity, object: object, key: key, value: value, row: makeWritableRow(entity, object))
@@ -222,14 +222,14 @@ extension ManagedObjectContext {
     }
 
     func record(_ name: String, _ types: CollectionTypes) throws {
-        guard let entity = keyedEntity, !tracker.keyed.recorded.contains(name) else { return }
+        guard let entity = keyedEntity, tracker.keyed.recorded[name] == nil else { return }
         let key = KeyedColumn.typesKey(name)
         if let bytes = try keyedBytes(key) {
             if try types.check(bytes, name) == .renamed { try put(entity, key: key, value: try types.bytes()) }
         } else {
             try put(entity, key: key, value: try types.bytes())
         }
-        tracker.keyed.recorded.insert(name)
+        tracker.keyed.recorded[name] = types
     }
 }
 

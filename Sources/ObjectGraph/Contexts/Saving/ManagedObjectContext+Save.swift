@@ -116,6 +116,7 @@ extension ManagedObjectContext {
     func prepareSave() throws -> Bool {
         try tracker.keyed.check()
         guard hasChanges else { return false }
+        try recordMissingTypes()
         postPendingChanges()
         try completingUndoGroup {
             if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(origin: origin)) }

@@ -44,7 +44,7 @@ extension ManagedObjectContext {
             _ = layerStack.seal()
             made = undoStep(of: Array(layerStack.sealed.dropFirst(count)), over: below, .max)
             // Collections may no longer have the record of their types.
-            tracker.keyed.recorded = []
+            tracker.keyed.recorded = [:]
             guard let made else { return }
             removeRedundantChanges(made)
             tracker.updatesOfDeleted.noteRestored(

@@ -51,6 +51,7 @@ struct UndoPlan {
             for (address, change) in step.objects where (isRedo ? change.after : change.before) != nil {
                 try plan(address, change)
             }
+            try keepTypes()
             try settleReferences()
             try planLinks()
             let linked = try unlinkDeleted()
@@ -111,6 +112,22 @@ struct UndoPlan {
         }
         layer.put(row, entity: address.entity, key: address.key)
         deleted.append(address)
+    }
+
+    /// Drops the deletions of the types of collections that have entries after the plan (S190). The step did not make these entries.
+    private mutating func keepTypes() throws {
+        guard let entity = context.traits.keyedValues else { return }
+        let after = LayeredView(base: view.base, layers: [layer] + view.layers)
+        var kept: [ObjectAddress] = []
+        for address in deleted where address.entity == entity {
+            guard let row = layer.row(entity, address.key), row.isSet(KeyedColumn.key),
+                let name = KeyedColumn.collection(of: row), try after.keyedObject(entity, KeyedColumn.typesKey(name)) == nil,
+                try after.hasEntries(entity, of: name)
+            else { continue }
+            layer.remove(entity: entity, key: address.key)
+            kept.append(address)
+        }
+        deleted.removeAll(where: kept.contains)
     }
 
     private mutating func planInsertion(_ address: ObjectAddress, _ wanted: Row, exists: Bool) throws {

@@ -46,7 +46,8 @@ struct SaveCheck {
     /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
         forgetDerivedValues()
-        if request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.checks.unmerged.isEmpty {
+        let hasChanged = request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.checks.unmerged.isEmpty
+        if hasChanged {
             try settleKeys()
             try checkRestored()
             try checkVersions()
@@ -55,6 +56,7 @@ struct SaveCheck {
             if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
             if !kept.isEmpty { try keepConsequences() }
         }
+        try settleTypes(hasChanged: hasChanged)
         try checkUnique()
         // Changes of relationships may free unique values or bring them back.
         while try settleRelationships() { try checkUnique() }

@@ -1,0 +1,96 @@
+import StoreInterface
+import StoreModel
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The record of a collection's types belongs to the first write. Whatever becomes of that write, a collection with entries has its types
+/// (S190): rollback, undo and other contexts may take back the write, but not the record that the entries of others need.
+extension KeyedColumn {
+    /// Returns the collection of an entry; nil if the row records types, or has no key.
+    static func collection(ofEntry row: Row) -> String? {
+        guard row.isSet(key), case .data(let bytes) = row[key], let end = bytes.firstIndex(of: 0), end > bytes.startIndex else {
+            return nil
+        }
+        return String(validating: bytes[..<end], as: UTF8.self)
+    }
+}
+
+extension LayeredView {
+    /// Returns whether a collection has entries. One search of the index.
+    func hasEntries(_ entity: Int, of collection: String) throws -> Bool {
+        let name = Array(collection.utf8)
+        var query = OrderedDataQuery(
+            entity: entity, column: KeyedColumn.key, lower: name + [0], upper: name + [1], limit: 1
+        ).storeQuery
+        query.sort = []
+        return try !keys(query).isEmpty
+    }
+
+    /// Returns the records of types that the new entries of a layer over this view need, as another view has them: its objects, with whole
+    /// rows.
+    ///
+    /// - Parameter others: The view in which the entries were written.
+    func missingTypes(of layer: Layer, _ entity: Int, in others: LayeredView) throws -> [(object: ObjectKey, row: Row)] {
+        var names: Set<String> = []
+        layer.forEachRow(of: entity, \.inserted) { _, row in
+            if let name = KeyedColumn.collection(ofEntry: row) { names.insert(name) }
+        }
+        var missing: [(object: ObjectKey, row: Row)] = []
+        let after = LayeredView(base: base, layers: [layer] + layers)
+        for name in names.sorted() {
+            let key = KeyedColumn.typesKey(name)
+            guard try after.keyedObject(entity, key) == nil, let object = try others.keyedObject(entity, key),
+                let types = try others.value(entity, key: object, column: KeyedColumn.value)
+            else { continue }
+            let row = Row.make(kind: .insert, layer: layer.id, columnCount: 2)
+            row.fill(with: [.data(key), types])
+            missing.append((object, row))
+        }
+        return missing
+    }
+}
+
+extension ManagedObjectContext {
+    /// Records the types of collections again whose record was taken back below this context since it wrote to them. One look-up per
+    /// collection.
+    func recordMissingTypes() throws {
+        guard let entity = keyedEntity else { return }
+        for (name, types) in tracker.keyed.recorded.sorted(by: { $0.key < $1.key }) {
+            let key = KeyedColumn.typesKey(name)
+            guard try keyedBytes(key) == nil, try layerStack.view.hasEntries(entity, of: name) else { continue }
+            try put(entity, key: key, value: try types.bytes())
+        }
+    }
+}
+
+extension SaveCheck {
+    /// Keeps the records of types that entries need after the save: drops their deletions, and writes those again that other saves have
+    /// deleted. O(deleted entries), and if the state has changed, O(new entries).
+    mutating func settleTypes(hasChanged: Bool) throws {
+        guard let entity = keyedValues, layer.entity(entity) != nil else { return }
+        if layer.mayDelete { try keepTypes(entity) }
+        guard hasChanged else { return }
+        for missing in try state.view.missingTypes(of: layer, entity, in: request.base.view) {
+            writable().put(missing.row.copy(layer: writable().id), entity: entity, key: missing.object)
+        }
+    }
+
+    private mutating func keepTypes(_ entity: Int) throws {
+        let (before, after) = (state.view, after)
+        var kept: [ObjectKey] = []
+        try layer.forEachRow(of: entity, \.deleted) { object, row in
+            let record =
+                row.isSet(KeyedColumn.key) ? row[KeyedColumn.key] : try before.value(entity, key: object, column: KeyedColumn.key)
+            guard case .data(let key)? = record, key.first == 0 else { return }
+            let name = String(decoding: key.dropFirst(), as: UTF8.self)
+            // The collection may have a new record, under another object.
+            guard try before.exists(entity, object), try after.keyedObject(entity, key) == nil else { return }
+            if try after.hasEntries(entity, of: name) { kept.append(object) }
+        }
+        for object in kept { writable().remove(entity: entity, key: object) }
+    }
+}

@@ -1,0 +1,107 @@
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// The record of a collection's types, which the context that writes first makes, and which undo and rollback take back.
+@Suite struct KeyedTypesTests {
+    private static func names(_ container: PersistentContainer) async throws -> [String] {
+        try await container.coordinator.refresh()
+        return try await container.coordinator.newBackgroundContext().perform { context throws in
+            let numbers = try context.collection("numbers", of: Int.self)
+            return try context.storedCollections().map(\.name) + numbers.keys
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S190: a child records the types of a collection that its parent has rolled back`(
+        _ kind: StoreKind, _ refreshes: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let parent = container.coordinator.newBackgroundContext()
+        try await parent.perform { try $0.collection("numbers", of: Int.self)["a"] = 1 }
+        let child = await parent.newBackgroundChild()
+        try await child.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
+        await parent.perform { $0.rollback() }
+        if refreshes { try await child.refreshFromParent() }
+        try await child.save()
+        try await parent.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+        await #expect(throws: CollectionError.self) {
+            try await parent.perform { _ = try $0.collection("numbers", of: String.self) }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S190: a child records the types of a collection whose first write its parent has undone`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let parent = container.coordinator.newBackgroundContext()
+        try await parent.perform { context throws in
+            context.undoHistory = UndoHistory()
+            try context.collection("numbers", of: Int.self)["a"] = 1
+        }
+        try await parent.save()
+        let child = await parent.newBackgroundChild()
+        try await child.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
+        _ = try await parent.perform { try $0.undoHistory?.undo() }
+        try await child.save()
+        try await parent.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+        #expect(try await container.coordinator.verify() == [])
+    }
+
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S162: undoing the first write of a collection keeps its types if it has entries of others`(
+        _ kind: StoreKind, _ merges: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (first, second) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await first.perform { context throws in
+            context.undoHistory = UndoHistory()
+            try context.collection("numbers", of: Int.self)["a"] = 1
+        }
+        try await first.save()
+        await second.perform { $0.refreshAllObjects() }
+        try await second.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
+        try await second.save()
+        if merges { await first.perform { $0.refreshAllObjects() } }
+        _ = try await first.perform { try $0.undoHistory?.undo() }
+        try await first.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+        // Without other entries, nothing is left.
+        try await second.perform { context throws in
+            context.refreshAllObjects()
+            context.undoHistory = UndoHistory()
+            try context.collection("others", of: Int.self)["c"] = 3
+        }
+        try await second.save()
+        _ = try await second.perform { try $0.undoHistory?.undo() }
+        try await second.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: an entry that is saved after another context undid the first write has its types`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (first, second) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await first.perform { context throws in
+            context.undoHistory = UndoHistory()
+            try context.collection("numbers", of: Int.self)["a"] = 1
+        }
+        try await first.save()
+        await second.perform { $0.refreshAllObjects() }
+        try await second.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
+        _ = try await first.perform { try $0.undoHistory?.undo() }
+        try await first.save()
+        try await second.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+    }
+}
