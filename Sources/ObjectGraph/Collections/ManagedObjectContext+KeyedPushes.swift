@@ -9,7 +9,7 @@ import StoreModel
 
 /// Keys that two contexts have inserted without knowing of each other.
 extension ManagedObjectContext {
-    /// Turns each unsaved entry whose key the base state has meanwhile into an update of the entry there, so that a key has one entry
+    /// Moves each unsaved change of a key to the entry that the base state has meanwhile under that key, so that a key has one entry
     /// (S192), and forgets removals of entries that are gone there (S056). One look-up per unsaved inserted or removed key, if a save has
     /// inserted or removed keys.
     ///
@@ -21,7 +21,7 @@ extension ManagedObjectContext {
         let own = layerStack.notInFlight
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(own.count)))
         func moved(_ layer: Layer) -> [LayeredView.MovedKey] {
-            trapOnStoreError { try below.movedKeys(of: layer, entity) }.filter { $0.row.kind == .insert }
+            trapOnStoreError { try below.movedKeys(of: layer, entity) }
         }
         func gone(_ layer: Layer) -> [ObjectKey] {
             var gone: [ObjectKey] = []
@@ -32,10 +32,6 @@ extension ManagedObjectContext {
         }
         guard own.contains(where: { !moved($0).isEmpty || !gone($0).isEmpty }) else { return }
         unseal()
-        for object in gone(layerStack.top) {
-            layerStack.top.remove(entity: entity, key: object)
-            show(nil, entity: entity, key: object)
-        }
         for change in moved(layerStack.top) {
             if let name = change.collection {
                 layerStack.top.remove(entity: entity, key: change.from)
@@ -44,7 +40,12 @@ extension ManagedObjectContext {
                 continue
             }
             show(nil, entity: entity, key: change.from)
-            show(layerStack.top.move(change, entity), entity: entity, key: change.to)
+            let row = layerStack.top.move(change, entity)
+            show(row.kind == .delete ? nil : row, entity: entity, key: change.to)
+        }
+        for object in gone(layerStack.top) {
+            layerStack.top.remove(entity: entity, key: object)
+            show(nil, entity: entity, key: object)
         }
     }
 

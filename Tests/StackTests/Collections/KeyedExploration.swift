@@ -380,4 +380,24 @@ struct KeyedExploration {
         try await child.save()
         #expect(try await parent.perform { try $0.collection("numbers", of: Int.self)["a"] } == 2)
     }
+
+    /// Found by the exploration: the child's later changes belonged to an entry that its parent did not have.
+    @Test(arguments: StoreKind.allCases, [3, nil])
+    func `S072: a child keeps changes of a key that its save gave to an entry of the parent`(
+        _ kind: StoreKind, _ value: Int?
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let parent = container.coordinator.newBackgroundContext()
+        let child = await parent.newBackgroundChild()
+        for (context, value) in [(parent, 1), (child, 2)] {
+            try await context.perform { try $0.collection("numbers", of: Int.self)["a"] = value }
+        }
+        try await child.save()
+        try await child.perform { try $0.collection("numbers", of: Int.self)["a"] = value }
+        try await child.refreshFromParent()
+        #expect(try await child.perform { try $0.collection("numbers", of: Int.self)["a"] } == value)
+        try await child.save()
+        #expect(try await parent.perform { try $0.collection("numbers", of: Int.self)["a"] } == value)
+    }
 }
