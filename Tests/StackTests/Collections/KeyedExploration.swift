@@ -35,6 +35,9 @@ struct KeyedModel {
         var policy = Policy.error
         var base: [String: Stored]
         var pending: [String: Change] = [:]
+        /// The keys that others had changed when a save moved this root to the state after it. For a child that has not read that state
+        /// they are conflicts (S100), which another exploration covers.
+        var overtaken: Set<String> = []
 
         var shown: [String: Int] {
             var shown = base.mapValues(\.value)
@@ -96,6 +99,9 @@ struct KeyedModel {
             contexts[context].base = own.shown.mapValues { Stored(value: $0, version: 0) }
         } else {
             guard let next = saved(own) else { return false }
+            for key in Set(own.base.keys).union(store.keys) where own.base[key]?.version != store[key]?.version {
+                contexts[context].overtaken.insert(key)
+            }
             saves += 1
             store = next
             contexts[context].base = next
@@ -105,6 +111,9 @@ struct KeyedModel {
     }
 
     private mutating func push(_ pending: [String: Change], to parent: Int) {
+        var root = parent
+        while let next = contexts[root].parent { root = next }
+        if !contexts[root].overtaken.isDisjoint(with: pending.keys) { isUndecided = true }
         for (key, change) in pending {
             let isShown = contexts[parent].shown[key] != nil
             switch change {
