@@ -256,15 +256,7 @@ struct KeyedExploration {
             contexts.append(coordinator.newBackgroundContext())
             coordinators.append(coordinator)
         }
-        let chosen: MergePolicy =
-            switch policy {
-            case .error: .error
-            case .storeTrump: .storeTrump
-            case .objectTrump: .objectTrump
-            case .overwrite: .overwrite
-            case .rollback: .rollback
-            }
-        await contexts[contexts.count - 1].perform { $0.mergePolicy = chosen }
+        await contexts[contexts.count - 1].perform { $0.mergePolicy = policy.mergePolicy }
         model.newContext(parent: parent, policy: policy)
     }
 

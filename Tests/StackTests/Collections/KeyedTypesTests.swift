@@ -62,13 +62,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let (first, second) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
-        try await first.perform { context throws in
-            context.undoHistory = UndoHistory()
-            try context.collection("numbers", of: Int.self)["a"] = 1
-        }
-        try await first.save()
-        await second.perform { $0.refreshAllObjects() }
-        try await second.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
+        try await Self.write(first, second)
         try await second.save()
         if merges { await first.perform { $0.refreshAllObjects() } }
         _ = try await first.perform { try $0.undoHistory?.undo() }
@@ -92,6 +86,15 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let (first, second) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await Self.write(first, second)
+        _ = try await first.perform { try $0.undoHistory?.undo() }
+        try await first.save()
+        try await second.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+    }
+
+    /// Saves the first entry of a collection, which can be undone, and adds an entry in another context.
+    private static func write(_ first: BackgroundContext, _ second: BackgroundContext) async throws {
         try await first.perform { context throws in
             context.undoHistory = UndoHistory()
             try context.collection("numbers", of: Int.self)["a"] = 1
@@ -99,9 +102,5 @@ import Testing
         try await first.save()
         await second.perform { $0.refreshAllObjects() }
         try await second.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
-        _ = try await first.perform { try $0.undoHistory?.undo() }
-        try await first.save()
-        try await second.save()
-        #expect(try await Self.names(container) == ["numbers", "b"])
     }
 }

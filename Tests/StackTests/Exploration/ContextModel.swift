@@ -17,6 +17,16 @@ struct ContextModel {
 
     enum Policy: String, CaseIterable {
         case error, storeTrump, objectTrump, overwrite, rollback
+
+        var mergePolicy: MergePolicy {
+            switch self {
+            case .error: .error
+            case .storeTrump: .storeTrump
+            case .objectTrump: .objectTrump
+            case .overwrite: .overwrite
+            case .rollback: .rollback
+            }
+        }
     }
 
     struct Stored: Equatable {

@@ -101,18 +101,10 @@ struct Exploration {
             contexts.append(coordinator.newBackgroundContext())
             coordinators.append(coordinator)
         }
-        let chosen: MergePolicy =
-            switch policy {
-            case .error: .error
-            case .storeTrump: .storeTrump
-            case .objectTrump: .objectTrump
-            case .overwrite: .overwrite
-            case .rollback: .rollback
-            }
         let number = contexts.count - 1
         let hasUndo = number % 3 != 2
         await contexts[number].perform { context in
-            context.mergePolicy = chosen
+            context.mergePolicy = policy.mergePolicy
             if hasUndo { context.undoHistory = UndoHistory() }
         }
         model.newContext(parent: parent, policy: policy, hasUndo: hasUndo)

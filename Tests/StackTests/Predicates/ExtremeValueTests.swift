@@ -371,8 +371,10 @@ final class Measure: PersistentModel {
         }
     }
 
-    @Test(arguments: StoreKind.allCases)
-    func `S132, S133: sorts and aggregates of values at their limits are those of plain values`(_ kind: StoreKind) async throws {
+    /// Compares unsaved objects of a root, the saved ones, and those that a child has changed.
+    private static func compareInContexts(
+        _ kind: StoreKind, _ compare: @Sendable (ManagedObjectContext, String, inout SeededGenerator) throws -> Void
+    ) async throws {
         let seed = SeededGenerator().seed
         let bed = try TestBed(kind)
         let container = try await bed.container(model: try Model([Measure.self]))
@@ -380,45 +382,30 @@ final class Measure: PersistentModel {
         try await root.perform { context throws in
             var random = SeededGenerator(seed: seed)
             try Self.change(context, steps: 60, &random)
-            try Self.compareOrders(context, "\(kind) unsaved", &random)
+            try compare(context, "\(kind) unsaved", &random)
         }
         try await root.save()
         try await root.perform { context throws in
             var random = SeededGenerator(seed: seed &+ 1)
-            try Self.compareOrders(context, "\(kind) saved", &random)
+            try compare(context, "\(kind) saved", &random)
         }
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             var random = SeededGenerator(seed: seed &+ 2)
             try Self.change(context, steps: 20, &random)
-            try Self.compareOrders(context, "\(kind) child", &random)
+            try compare(context, "\(kind) child", &random)
         }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S132, S133: sorts and aggregates of values at their limits are those of plain values`(_ kind: StoreKind) async throws {
+        try await Self.compareInContexts(kind) { try Self.compareOrders($0, $1, &$2) }
     }
 
     @Test(arguments: StoreKind.allCases)
     func `S134: random predicates over values at their limits select what Swift selects, saved and unsaved`(
         _ kind: StoreKind
     ) async throws {
-        let seed = SeededGenerator().seed
-        let bed = try TestBed(kind)
-        let model = try Model([Measure.self])
-        let container = try await bed.container(model: model)
-        let root = container.coordinator.newBackgroundContext()
-        try await root.perform { context throws in
-            var random = SeededGenerator(seed: seed)
-            try Self.change(context, steps: 60, &random)
-            try Self.compare(context, "\(kind) unsaved", &random)
-        }
-        try await root.save()
-        try await root.perform { context throws in
-            var random = SeededGenerator(seed: seed &+ 1)
-            try Self.compare(context, "\(kind) saved", &random)
-        }
-        let child = await root.newBackgroundChild()
-        try await child.perform { context throws in
-            var random = SeededGenerator(seed: seed &+ 2)
-            try Self.change(context, steps: 20, &random)
-            try Self.compare(context, "\(kind) child", &random)
-        }
+        try await Self.compareInContexts(kind) { try Self.compare($0, $1, &$2) }
     }
 }
