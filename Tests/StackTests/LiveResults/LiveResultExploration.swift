@@ -1,7 +1,7 @@
 import ObjectGraph
+import Platform
 import StoreInterface
 import StoreModel
-import Synchronization
 import TestSupport
 
 /// Random edits, saves, moves and batches in seven contexts of a container, each with three live results, which are compared with fetches
