@@ -38,7 +38,7 @@ import Testing
         await #expect(throws: StoreError.self) { try await late.perform { try $0.trackTitles() } }
     }
 
-    /// Catches: a child that nobody closes, because it is created after the contexts to close were listed.
+    /// Catches: a child that stays open, because it was created after closing listed the contexts.
     @Test(arguments: StoreKind.allCases)
     func `a child that is created while its parent waits to be closed is closed too`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

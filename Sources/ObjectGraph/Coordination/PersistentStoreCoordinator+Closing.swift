@@ -9,7 +9,7 @@ extension PersistentStoreCoordinator {
 
     var closedError: StoreError { StoreError.closed(store.name) }
 
-    /// Whether a context that is created now has to close itself. Not before the contexts are closed, because closing may fail until then.
+    /// Whether a context that is created now has to close itself. False until the contexts are being closed, because closing can fail before.
     var closesNewContexts: Bool { closesContexts.load(ordering: .acquiring) }
 
     /// - Throws: `StoreError` `.closed` after the container was closed.

@@ -291,7 +291,7 @@ final class ResultWorker: ViewObserver {
         }
     }
 
-    /// Returns whether a computation was not replaced, and ends it if it was.
+    /// Returns whether a computation is the newest. If it was replaced, the worker is free for the next one.
     private func isCurrent(_ number: Int) -> Bool {
         state.withLock { state in
             if state.computation == number { return true }

@@ -85,7 +85,7 @@ extension Value {
 extension Value {
     /// Returns whether two stored values are the same: equal, or both NaN. nil stands for the value of an object that does not exist.
     ///
-    /// States are compared with this, so that a NaN which nobody has changed is no change.
+    /// Comparisons of states use this, so that an unchanged NaN does not count as a change.
     package static func areSame(_ a: Value?, _ b: Value?) -> Bool {
         if case .double(let x)? = a, case .double(let y)? = b { return x == y || x.isNaN && y.isNaN }
         return a == b

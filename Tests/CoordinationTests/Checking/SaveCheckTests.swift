@@ -7,22 +7,6 @@ import Testing
 
 /// The check of one save by merge policy, by its change, and by what other saves have made of the object (S100 to S106).
 @Suite struct SaveCheckTests {
-    enum Policy: String, CaseIterable {
-        case error, storeTrump, objectTrump, overwrite, rollback
-
-        var mergePolicy: MergePolicy {
-            switch self {
-            case .error: .error
-            case .storeTrump: .storeTrump
-            case .objectTrump: .objectTrump
-            case .overwrite: .overwrite
-            case .rollback: .rollback
-            }
-        }
-
-        var prefersStore: Bool { self == .storeTrump || self == .rollback }
-    }
-
     enum Change: String, CaseIterable {
         case nothing, title, plays, both, deletion
 
@@ -64,7 +48,7 @@ import Testing
     }
 
     /// Returns the promised outcome of our change over theirs.
-    private static func expected(_ ours: Change, _ theirs: Change, _ policy: Policy, base: [Int: Value]) -> Outcome {
+    private static func expected(_ ours: Change, _ theirs: Change, _ policy: PolicyKind, base: [Int: Value]) -> Outcome {
         let mine = values(ours.columns, "ours", 10)
         if ours == .nothing { return .nothing }
         if theirs == .nothing { return ours == .deletion ? .deletion : .update(mine) }
@@ -138,9 +122,9 @@ import Testing
         return values
     }
 
-    @Test(arguments: Policy.allCases, [Durability.durable, .deferred(within: .seconds(600))])
+    @Test(arguments: PolicyKind.allCases, [Durability.durable, .deferred(within: .seconds(600))])
     func `S100, S101, S102, S103, S104, S105, S106: what is written follows from both changes and the policy`(
-        _ policy: Policy, _ durability: Durability
+        _ policy: PolicyKind, _ durability: Durability
     ) async throws {
         let context = coordinator.newBackgroundContext()
         for theirs in Change.allCases {
@@ -168,8 +152,9 @@ import Testing
     }
 
     /// Catches: a preview that lists only the conflicts which the policy leaves open.
-    @Test(arguments: Policy.allCases)
-    func `S065: the check of a preview records every conflict, also if the policy resolves it`(_ policy: Policy) async throws {
+    @Test(arguments: PolicyKind.allCases)
+    func `S065: the check of a preview records every conflict, also if the policy resolves it`(_ policy: PolicyKind) async throws
+    {
         let context = coordinator.newBackgroundContext()
         for theirs in Change.allCases {
             let id = try await makeTrack(context)
@@ -187,9 +172,9 @@ import Testing
         }
     }
 
-    @Test(arguments: Policy.allCases)
+    @Test(arguments: PolicyKind.allCases)
     func `S100: an unchanged object that a decision rests on is in conflict under the policy error only`(
-        _ policy: Policy
+        _ policy: PolicyKind
     ) async throws {
         let context = coordinator.newBackgroundContext()
         for theirs in Change.allCases {
@@ -208,8 +193,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Policy.allCases)
-    func `S108: a new object with a unique value of the store is settled by the policy`(_ policy: Policy) async throws {
+    @Test(arguments: PolicyKind.allCases)
+    func `S108: a new object with a unique value of the store is settled by the policy`(_ policy: PolicyKind) async throws {
         let context = coordinator.newBackgroundContext()
         let isrc = Music.column("Track", "isrc")
         let start = writer.state
@@ -237,8 +222,8 @@ import Testing
     }
 
     /// Catches: a check that changes the layers of the request, which the context goes on reading.
-    @Test(arguments: Policy.allCases)
-    func `S062: a check leaves the layers of the request as they were`(_ policy: Policy) async throws {
+    @Test(arguments: PolicyKind.allCases)
+    func `S062: a check leaves the layers of the request as they were`(_ policy: PolicyKind) async throws {
         let context = coordinator.newBackgroundContext()
         for theirs in Change.allCases {
             for ours in Change.allCases {

@@ -7,8 +7,6 @@ import Testing
 
 /// The promises of collections in trees of contexts, on dictionaries (S070 to S075, S090, S100 to S106, S191, S192).
 struct KeyedModel {
-    typealias Policy = ContextModel.Policy
-
     struct Stored: Equatable {
         var value: Int
         /// The number of the save that wrote the value; 0 for the value of a parent.
@@ -32,7 +30,7 @@ struct KeyedModel {
 
     struct Context {
         var parent: Int?
-        var policy = Policy.error
+        var policy = PolicyKind.error
         var base: [String: Stored]
         var pending: [String: Change] = [:]
         /// The keys that others had changed when a save moved this root to the state after it. For a child that has not read that state
@@ -54,7 +52,7 @@ struct KeyedModel {
     var contexts: [Context] = []
     var isUndecided = false
 
-    mutating func newContext(parent: Int?, policy: Policy) {
+    mutating func newContext(parent: Int?, policy: PolicyKind) {
         contexts.append(Context(parent: parent, policy: policy, base: below(parent)))
     }
 
@@ -185,7 +183,7 @@ struct KeyedStep: Sendable, CustomStringConvertible {
 
     var description: String {
         switch kind {
-        case .newRoot: "newRoot(\(ContextModel.Policy.allCases[value % 5]), container \(key % 2))"
+        case .newRoot: "newRoot(\(PolicyKind.allCases[value % 5]), container \(key % 2))"
         case .newChild: "newChild(of: \(context))"
         case .set: "set(\(context), \(Self.keys[key].debugDescription))"
         case .remove, .removeRange: "\(kind)(\(context), \(Self.keys[key].debugDescription))"
@@ -216,7 +214,7 @@ struct KeyedExploration {
         bed = try TestBed(kind)
         let first = try await bed.container()
         containers = kind == .memory ? [first] : [first, try await bed.container()]
-        // The first write of a collection records its types, which is a change of its own.
+        // The first write of a collection also records its types, in a second change.
         try await first.coordinator.newBackgroundContext().perform(andSave: .durable) { context throws in
             try context.collection("numbers", of: Int.self)["first"] = 0
         }
@@ -245,7 +243,7 @@ struct KeyedExploration {
         return findings.isEmpty ? nil : "verify: \(findings)"
     }
 
-    private mutating func addContext(parent: Int?, _ policy: ContextModel.Policy, container: Int) async throws {
+    private mutating func addContext(parent: Int?, _ policy: PolicyKind, container: Int) async throws {
         guard contexts.count < 6 else { return }
         if let parent {
             contexts.append(await contexts[parent].newBackgroundChild())
@@ -264,7 +262,7 @@ struct KeyedExploration {
         let number = step.context % contexts.count
         let (context, key) = (contexts[number], KeyedStep.keys[step.key])
         switch step.kind {
-        case .newRoot: try await addContext(parent: nil, ContextModel.Policy.allCases[step.value % 5], container: step.key % 2)
+        case .newRoot: try await addContext(parent: nil, PolicyKind.allCases[step.value % 5], container: step.key % 2)
         case .newChild: try await addContext(parent: number, .error, container: 0)
         case .set:
             lastValue += 1

@@ -6,26 +6,10 @@ import Testing
 
 /// Deletions that a merge policy drops, with what they would have deleted and cleared (S106).
 @Suite struct KeptDeletionTests {
-    enum Policy: String, CaseIterable {
-        case error, storeTrump, objectTrump, overwrite, rollback
-
-        var mergePolicy: MergePolicy {
-            switch self {
-            case .error: .error
-            case .storeTrump: .storeTrump
-            case .objectTrump: .objectTrump
-            case .overwrite: .overwrite
-            case .rollback: .rollback
-            }
-        }
-
-        var prefersStore: Bool { self == .storeTrump || self == .rollback }
-    }
-
     /// Catches: an artist that is kept while its albums, its profile and the references to it are gone.
-    @Test(arguments: StoreKind.allCases, Policy.allCases)
+    @Test(arguments: StoreKind.allCases, PolicyKind.allCases)
     func `S106: a revived object has the objects of its cascade and the references to it`(
-        _ kind: StoreKind, _ policy: Policy
+        _ kind: StoreKind, _ policy: PolicyKind
     ) async throws {
         guard policy != .error else { return }
         let bed = try TestBed(kind)
@@ -170,7 +154,7 @@ import Testing
     private struct Merge {
         let base: Forest
         let theirs: Forest
-        let policy: Policy
+        let policy: PolicyKind
         var titles: [Int: Int] = [:]
         var parents: [Int: Int?] = [:]
         /// The parents of objects that the save inserts again, or writes whole.
@@ -179,7 +163,7 @@ import Testing
         var deleted: Set<Int> = []
 
         /// Decides each object that `ours` has touched. Returns nil if the save must fail.
-        init?(_ base: Forest, _ ours: Forest, _ theirs: Forest, _ policy: Policy) {
+        init?(_ base: Forest, _ ours: Forest, _ theirs: Forest, _ policy: PolicyKind) {
             (self.base, self.theirs, self.policy) = (base, theirs, policy)
             var kept: [Int] = []
             for (number, before) in base.nodes where ours.hasTouched(number) {
@@ -258,7 +242,7 @@ import Testing
     }
 
     /// Returns the state after a save of `ours` over `theirs`; nil if it must fail.
-    private static func merged(_ base: Forest, _ ours: Forest, _ theirs: Forest, _ policy: Policy) -> Forest? {
+    private static func merged(_ base: Forest, _ ours: Forest, _ theirs: Forest, _ policy: PolicyKind) -> Forest? {
         guard var merge = Merge(base, ours, theirs, policy) else { return nil }
         while true {
             merge.cascade()
@@ -315,7 +299,7 @@ import Testing
         for round in 0..<Rounds.of(60, long: 10_000) {
             let seed = Seed.value &+ UInt64(round)
             var numbers = SeededGenerator(seed: seed)
-            let policy = Policy.allCases[numbers.below(Policy.allCases.count)]
+            let policy = PolicyKind.allCases[numbers.below(PolicyKind.allCases.count)]
             let ours = container.coordinator.newBackgroundContext(name: "ours")
             let other = container.coordinator.newBackgroundContext(name: "other")
             let parents = (0..<8).map { $0 == 0 || numbers.chance(20) ? nil : numbers.below($0) }

@@ -4,7 +4,7 @@ import StoreModel
 import TestSupport
 import Testing
 
-/// A NaN that nobody has changed is no change, although it does not equal itself.
+/// An unchanged NaN does not count as a change, although NaN is not equal to itself.
 @Suite struct NaNTests {
     @Test(arguments: Combination.all)
     func `S162: changes to NaN and deletions of objects with NaN are undone and redone without conflicts`(

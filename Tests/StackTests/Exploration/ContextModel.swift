@@ -1,4 +1,4 @@
-import ObjectGraph
+import TestSupport
 
 /// The promises of contexts and their store about plain values, on dictionaries (S046 to S048, S070 to S075, S090, S100 to S107).
 ///
@@ -14,20 +14,6 @@ struct ContextModel {
     static let list = 3
     /// The index of a thing's position in ``Values``.
     static let position = 4
-
-    enum Policy: String, CaseIterable {
-        case error, storeTrump, objectTrump, overwrite, rollback
-
-        var mergePolicy: MergePolicy {
-            switch self {
-            case .error: .error
-            case .storeTrump: .storeTrump
-            case .objectTrump: .objectTrump
-            case .overwrite: .overwrite
-            case .rollback: .rollback
-            }
-        }
-    }
 
     struct Stored: Equatable {
         var values: Values
@@ -54,7 +40,7 @@ struct ContextModel {
 
     struct Context {
         var parent: Int?
-        var policy = Policy.error
+        var policy = PolicyKind.error
         /// The state below the context's own changes.
         var base: [Int: Stored]
         var pending: [Int: Change] = [:]
@@ -161,7 +147,7 @@ struct ContextModel {
         contexts[context].updatesOfDeleted[object] = nil
     }
 
-    mutating func newContext(parent: Int?, policy: Policy, hasUndo: Bool) {
+    mutating func newContext(parent: Int?, policy: PolicyKind, hasUndo: Bool) {
         var new = Context(policy: policy, base: store)
         if let parent {
             new.parent = parent

@@ -16,7 +16,7 @@ struct ContextStep: Sendable, CustomStringConvertible {
 
     var description: String {
         switch kind {
-        case .newRoot: "newRoot(\(ContextModel.Policy.allCases[value % 5]), store object \(object % 2))"
+        case .newRoot: "newRoot(\(PolicyKind.allCases[value % 5]), store object \(object % 2))"
         case .newChild: "newChild(of: \(context))"
         case .insert: "insert(\(context), \(value))"
         case .update: "update(\(context), object \(object), column \(column), \(value))"

@@ -90,7 +90,7 @@ struct Exploration {
 
     // MARK: Steps
 
-    private mutating func addContext(parent: Int?, policy: ContextModel.Policy, container: Int) async throws {
+    private mutating func addContext(parent: Int?, policy: PolicyKind, container: Int) async throws {
         guard contexts.count < Self.largestContexts else { return }
         if let parent {
             contexts.append(await contexts[parent].perform { $0.newBackgroundChild() })
@@ -117,7 +117,7 @@ struct Exploration {
         let context = contexts[number]
         switch step.kind {
         case .newRoot:
-            try await addContext(parent: nil, policy: ContextModel.Policy.allCases[step.value % 5], container: step.object % 2)
+            try await addContext(parent: nil, policy: PolicyKind.allCases[step.value % 5], container: step.object % 2)
         case .newChild: try await addContext(parent: number, policy: .error, container: 0)
         case .insert, .update, .delete, .join, .move, .rearrange, .group: return try await edit(step, number)
         case .undo, .redo: return try await revert(step, number)

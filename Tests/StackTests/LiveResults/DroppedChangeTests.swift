@@ -17,13 +17,16 @@ import Testing
         track["code"] = .string("taken")
     }
 
-    private static func saveWinning(_ container: PersistentContainer) async throws {
+    /// Returns a container whose store has a track with the code.
+    private static func container(_ bed: TestBed, _ stack: ContextStack = .siblings) async throws -> PersistentContainer {
+        let container = try await bed.container(stack, model: Gallery.model)
         let other = container.coordinator.newBackgroundContext(name: "other")
         try await other.perform(andSave: .durable) { context in
             let track = context.insert("Track")
             track["title"] = .string("a: has the code")
             track["code"] = .string("taken")
         }
+        return container
     }
 
     /// Saves an insertion of a child through its parents, and compares what the child shows then.
@@ -50,8 +53,7 @@ import Testing
         _ kind: StoreKind, merges: Bool
     ) async throws {
         let bed = try TestBed(kind)
-        let container = try await bed.container(model: Gallery.model)
-        try await Self.saveWinning(container)
+        let container = try await Self.container(bed)
         let root = container.coordinator.newBackgroundContext(name: "root")
         await root.perform { Self.insertLosing(in: $0) }
         try await Self.saveAndCompare(await root.newBackgroundChild(), merges: merges)
@@ -62,8 +64,7 @@ import Testing
         _ kind: StoreKind, merges: Bool
     ) async throws {
         let bed = try TestBed(kind)
-        let container = try await bed.container(model: Gallery.model)
-        try await Self.saveWinning(container)
+        let container = try await Self.container(bed)
         let root = container.coordinator.newBackgroundContext(name: "root")
         await root.perform { context in
             context.mergePolicy = .storeTrump
@@ -79,8 +80,7 @@ import Testing
         _ combination: Combination, merges: Bool
     ) async throws {
         let bed = try TestBed(combination.store)
-        let container = try await bed.container(combination.stack, model: Gallery.model)
-        try await Self.saveWinning(container)
+        let container = try await Self.container(bed, combination.stack)
         let child = await MainActor.run {
             Self.insertLosing(in: container.mainContext)
             return container.mainContext.newBackgroundChild()

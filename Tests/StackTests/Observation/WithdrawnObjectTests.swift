@@ -6,7 +6,7 @@ import Testing
 
 /// Objects that a parent inserts, shows to a child, and deletes again before it saves.
 @Suite struct WithdrawnObjectTests {
-    /// Catches: a child that is told only of saved objects. An object that was deleted before its save is none of them.
+    /// Catches: a child that learns only of saved objects, and misses an object that was deleted before its save.
     @Test(arguments: Combination.all) @MainActor
     func `S072: a child that merges reports an unsaved object that its parent deleted before saving`(_ combination: Combination)
         async throws
