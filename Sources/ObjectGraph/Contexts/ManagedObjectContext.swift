@@ -122,10 +122,11 @@ public final class ManagedObjectContext {
         let place = place
         if followsStore { setup.coordinator.register(host, at: place, number: number, root: setup.followedRoot) }
         if isRoot { return }
+        let revision = layerStack.baseState.parentViewRevision
         if setup.parent?.place.executor === place.executor {
-            setup.parent?.host?.runHere { $0.addChild(host, at: place) }
+            setup.parent?.host?.runHere { $0.addChild(host, at: place, reading: revision) }
         } else {
-            setup.parent?.host?.enqueue { $0.addChild(host, at: place) }
+            setup.parent?.host?.enqueue { $0.addChild(host, at: place, reading: revision) }
         }
     }
 

@@ -1,28 +1,18 @@
 import StoreInterface
 import StoreModel
 
-/// Finds changes of the view that no context made: those that a merge policy dropped, and those that delete rules added.
+/// Finds changes of the view that no context made: those that a save does not contain, and those that the writer added.
 extension ManagedObjectContext {
-    /// Returns the objects of `written` that neither this save nor other saves wrote, or nil if there are none. O(pages written).
-    ///
-    /// New objects count as deleted. Updated objects show the store's values again and count as updated. Deleted objects are back
-    /// and count as inserted.
+    /// Returns the objects of `written` that neither this save nor other saves wrote, or nil if there are none: a merge policy has dropped
+    /// their changes, or a deletion by a child or a delete rule has cancelled them. O(pages written), if that is possible.
     ///
     /// - Parameter others: The saves of other contexts since the previous base state. If nil, they are unknown and everything counts as
     ///   changed.
-    func dropped(of written: [Layer], _ changes: ChangeSet, others: [ChangeSet]?) -> ChangeSet? {
-        guard mergePolicy.mayDrop, let others else { return nil }
-        var dropped = ChangeSet(generation: changes.generation)
-        for entity in storedModel.entities.indices {
-            var pages = pending(written, entity)
-            for change in [changes] + others {
-                for page in change.change(of: entity)?.pages ?? [] { pages[page.number]?.subtract(page) }
-            }
-            let left = pages.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }
-            guard !left.isEmpty else { continue }
-            dropped.entities.append(.init(entity: entity, pages: left.map { $0.value.discarded($0.key) }))
+    func dropped(of written: [Layer], _ changes: ChangeSet, _ joined: JoinedPushes?, others: [ChangeSet]?) -> ChangeSet? {
+        guard let others, mergePolicy.mayDrop || (written + (joined?.layers ?? [])).contains(where: \.mayDelete) else {
+            return nil
         }
-        return dropped.isEmpty ? nil : dropped
+        return ChangeSet(withdrawing: written, without: [changes] + others)
     }
 
     /// Returns the changes that the writer added to a save, or nil if there are none: by delete rules (S051), and derived values
@@ -50,15 +40,47 @@ extension ManagedObjectContext {
         }
         return added.isEmpty ? nil : added
     }
+}
 
-    /// Returns the combined effect of the layers, oldest first, on the objects of each page.
-    private func pending(_ layers: [Layer], _ entity: Int) -> [UInt64: PendingPage] {
-        var pages: [UInt64: PendingPage] = [:]
-        for layer in layers {
-            for (number, page) in layer.entity(entity)?.pages ?? [:] { pages[number, default: PendingPage()].add(page) }
+extension ChangeSet {
+    /// Creates the changes of a view that loses unsaved layers, but for the objects that other changes contain. nil if there are none.
+    /// O(pages of the layers + links).
+    ///
+    /// New objects count as deleted. Updated objects show other values again and count as updated. Deleted objects are back and count as
+    /// inserted.
+    ///
+    /// - Parameter layers: The layers, oldest first.
+    init?(withdrawing layers: [Layer], without others: [ChangeSet]) {
+        self.init(generation: others.first?.generation ?? 0)
+        guard let first = layers.first else { return nil }
+        for entity in 0..<first.entityCount {
+            var pages: [UInt64: PendingPage] = [:]
+            for layer in layers {
+                for (number, page) in layer.entity(entity)?.pages ?? [:] { pages[number, default: PendingPage()].add(page) }
+            }
+            for change in others where !pages.isEmpty {
+                for page in change.change(of: entity)?.pages ?? [] { pages[page.number]?.subtract(page) }
+            }
+            let left = pages.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }
+            if !left.isEmpty { entities.append(.init(entity: entity, pages: left.map { $0.value.discarded($0.key) })) }
         }
-        return pages
+        for link in first.links.indices {
+            var sources = Set(layers.flatMap { $0.links[link].forward.keys })
+            var destinations = Set(layers.flatMap { $0.links[link].backward.keys })
+            for change in others.flatMap(\.links) where change.link == link {
+                sources.subtract(change.sources)
+                destinations.subtract(change.destinations)
+            }
+            guard !sources.isEmpty || !destinations.isEmpty else { continue }
+            links.append(.init(link: link, sources: sources.sorted(), destinations: destinations.sorted()))
+        }
+        if isEmpty { return nil }
     }
+}
+
+extension [ChangeSet] {
+    /// The combined changes; nil if there are none.
+    var union: ChangeSet? { isEmpty ? nil : ChangeSet.union(self) }
 }
 
 extension ChangeSet.PageChange {
@@ -94,9 +116,10 @@ private struct PendingPage {
 
     /// Adds a newer layer's page.
     mutating func add(_ page: LayerPage) {
-        deleted |= page.deleted & ~inserted
-        inserted = (inserted | page.inserted) & ~page.deleted
-        updated = (updated | page.updated) & ~page.deleted & ~inserted
+        let restored = page.inserted & deleted
+        deleted = deleted & ~restored | page.deleted & ~inserted
+        inserted = (inserted | page.inserted & ~restored) & ~page.deleted
+        updated = (updated | page.updated | restored) & ~page.deleted & ~inserted
     }
 
     /// Removes the objects that a save wrote.

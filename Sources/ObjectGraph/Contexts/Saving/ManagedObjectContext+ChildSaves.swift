@@ -99,9 +99,10 @@ extension ManagedObjectContext {
             return endSave()
         }
         let began = layerStack.revision
-        let passed = passedChanges(layersAbove(layerStack.sealed, pushes.map(\.layer)))
-        forwardToParent(pushes, durability: durability) { [self, group] result in
-            let state = Result { try didForwardToParent(pushes, same: same && began == layerStack.revision, result: result) }
+        let joined = joined(pushes)
+        let passed = passedChanges(joined.layers)
+        forwardToParent(joined, durability: durability) { [self, group] result in
+            let state = Result { try didForwardToParent(joined, same: same && began == layerStack.revision, result: result) }
             if case .success = state { record(passed) }
             finish(group, state)
         }
@@ -137,6 +138,30 @@ extension ManagedObjectContext {
         endSave()
     }
 
+    /// Changes of children that are saved together.
+    struct JoinedPushes {
+        var pushes: [ChildChanges]
+        /// The children's layers, each followed by the changes that its deletions require here.
+        var layers: [Layer]
+        /// The changes of all layers.
+        var changes: ChangeSet
+        /// The changes among them that no child made; nil if there are none.
+        var consequences: ChangeSet?
+    }
+
+    /// Returns changes of children as they are saved together with this context's own changes in flight.
+    func joined(_ pushes: [ChildChanges]) -> JoinedPushes {
+        let own = layerStack.taken
+        var joined = JoinedPushes(pushes: pushes, layers: [], changes: pushes[0].changes)
+        joined.layers = layersAbove(own, pushes.map(\.layer))
+        if pushes.count > 1 { joined.changes = ChangeSet.union(pushes.map(\.changes)) }
+        guard joined.layers.count > pushes.count else { return joined }
+        let known = Set(pushes.map(\.layer.id))
+        joined.consequences = joined.layers.filter { !known.contains($0.id) }.map { $0.changeSet(origin: pushes[0].origin) }.union
+        joined.changes = ChangeSet.union(joined.layers.map { $0.changeSet(origin: pushes[0].origin) })
+        return joined
+    }
+
     /// The result of the level above.
     private enum Answer: Sendable {
         case written(SaveOutcome)
@@ -146,14 +171,14 @@ extension ManagedObjectContext {
 
     /// Forwards own layers and the pushes to the writer or to the parent. Calls `then` on this context's executor.
     private func forwardToParent(
-        _ pushes: [ChildChanges], durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
+        _ joined: JoinedPushes, durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
     ) {
         let host = requiredHost
         // `then` is called once, on this context's executor, where it was created.
         nonisolated(unsafe) let then = then
         if isRoot {
             if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
-            var request = saveRequest(with: pushes, durability)
+            var request = saveRequest(with: joined, durability)
             request.trace = trace(of: request)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
@@ -164,7 +189,7 @@ extension ManagedObjectContext {
             then(.failure(SaveError.parentGone(context: name)))
             return
         }
-        let push = joined(pushes)
+        let push = push(of: joined)
         let isEnqueued = parent.enqueue { parent in
             parent.takeThrough(push, durability: durability) { result in
                 host.enqueue { _ in then(result.map { .pushed(push, $0) }) }
@@ -174,9 +199,9 @@ extension ManagedObjectContext {
     }
 
     /// Returns the request of a root that saves its own changes in flight and the children's changes.
-    func saveRequest(with pushes: [ChildChanges], _ durability: Durability) -> SaveRequest {
-        let own = layerStack.taken
-        var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
+    func saveRequest(with joined: JoinedPushes, _ durability: Durability) -> SaveRequest {
+        let pushes = joined.pushes
+        var request = saveRequest(layerStack.taken + joined.layers, durability)
         if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.updatesOfDeleted.isEmpty }) {
             request.mayUpdateDeleted = true
         }
@@ -191,7 +216,8 @@ extension ManagedObjectContext {
 
     /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without
     /// a copy on this executor.
-    func joined(_ pushes: [ChildChanges]) -> ChildChanges {
+    func push(of joined: JoinedPushes) -> ChildChanges {
+        let pushes = joined.pushes
         if !layerStack.hasTakenLayers, pushes.count == 1 {
             var push = pushes[0]
             push.parentViewRevision = layerStack.baseState.parentViewRevision
@@ -205,10 +231,9 @@ extension ManagedObjectContext {
             return push
         }
         var push = makePush()
-        push.layer = Layer.folding(
-            [push.layer] + layersAbove([push.layer], pushes.map(\.layer)), schema: storedModel.storeSchema)
+        push.layer = Layer.folding([push.layer] + joined.layers, schema: storedModel.storeSchema)
         push.layer.seal()
-        push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
+        push.changes = ChangeSet.union([push.changes, joined.changes])
         for other in pushes {
             if other.readsNextState { push.readsNextState = true }
             push.checks.formUnion(other.checks)
@@ -219,10 +244,8 @@ extension ManagedObjectContext {
     }
 
     /// Applies the result after the level above has saved this context's own changes and the children's.
-    private func didForwardToParent(_ pushes: [ChildChanges], same: Bool, result: Result<Answer, any Error>) throws
-        -> ParentState
-    {
-        let changes = pushes.count == 1 ? pushes[0].changes : ChangeSet.union(pushes.map(\.changes))
+    private func didForwardToParent(_ joined: JoinedPushes, same: Bool, result: Result<Answer, any Error>) throws -> ParentState {
+        let changes = joined.changes
         // The child has seen this context's own changes, and does not know which of them the save has dropped.
         let hasOwn = layerStack.hasTakenLayers
         switch try result.get() {
@@ -230,20 +253,21 @@ extension ManagedObjectContext {
             // A save that wrote nothing, because the policy dropped everything, has no number.
             let base = layerStack.baseState.state.sequence
             let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
-            let added = didWrite(outcome, adopted: changes)
+            let added = [didWrite(outcome, adopted: joined), joined.consequences].compactMap(\.self).union
             let lacksOwn = hasOwn && mergePolicy.mayDrop
             var parent = place(same && isAlone && !lacksOwn, changes.limited(to: outcome.changes), added: added)
             parent.mayLackChanges = mergePolicy.mayDrop
             // The writer has acquired the snapshot for the child, which would otherwise acquire another one on its own executor.
             let isInFile = outcome.state.pendingSaves == 0 && parent.state.sequence == outcome.state.sequence
-            if isInFile, pushes.contains(where: \.readsNextState) { parent.state = outcome.state }
+            if isInFile, joined.pushes.contains(where: \.readsNextState) { parent.state = outcome.state }
             return parent
         case .pushed(let push, let above):
             didPush(push, above, adopted: changes)
             if setup.decidesForParent { followParent(after: above) }
             let lacksOwn = hasOwn && above.mayLackChanges
             var parent = place(
-                same && above.showsTheSame && !lacksOwn, changes.limited(to: above.taken(of: push)), added: above.added)
+                same && above.showsTheSame && !lacksOwn, changes.limited(to: above.taken(of: push)),
+                added: [above.added, joined.consequences].compactMap(\.self).union)
             parent.mayLackChanges = above.mayLackChanges
             return parent
         }

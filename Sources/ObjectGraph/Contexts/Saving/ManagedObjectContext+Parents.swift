@@ -52,7 +52,8 @@ struct ParentState: Sendable {
     var showsTheSame: Bool
     /// The child's changes that the level above accepted; nil if it accepted all.
     var taken: ChangeSet?
-    /// The changes that the writer added to the push, such as derived values; nil if there are none.
+    /// The changes that the writer and the levels above added to the push, such as derived values and the consequences of deletions, and the
+    /// unsaved changes there that the save does not contain; nil if there are none.
     var added: ChangeSet?
     /// Whether the merge policy of the root that saved may have dropped changes.
     var mayLackChanges = false
@@ -102,7 +103,10 @@ extension ManagedObjectContext {
     }
 
     /// Registers a child, which then moves after each save and merge of this context.
-    func addChild(_ child: any ContextExecutor, at place: ContextAddress) {
+    ///
+    /// - Parameter revision: The view of this context that the child reads.
+    func addChild(_ child: any ContextExecutor, at place: ContextAddress, reading revision: UInt64) {
+        if revision != layerStack.revision { child.enqueue { $0.phase.hasMissedParent = true } }
         observers.children.removeAll { $0.host == nil || $0.host === child }
         observers.children.append(WeakContext(host: child, place: place))
     }
@@ -181,9 +185,13 @@ extension ManagedObjectContext {
             layerStack.baseState.parentResetGeneration = target.parentResetGeneration
             return
         }
+        // A reset of the parent is not announced.
+        let hasMissed = phase.hasMissedParent || target.parentResetGeneration != base.parentResetGeneration
+        phase.hasMissedParent = false
         let counted =
             revision == base.parentViewRevision
-            ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes.map { new.withdrawn(from: base, with: $0) } : nil
+            ? ChangeSet()
+            : !hasMissed && new.differsOnlyBySaves(from: base) ? changes.map { new.withdrawn(from: base, with: $0) } : nil
         let span = mergeSpan()
         defer { span?.end() }
         let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
@@ -206,7 +214,11 @@ extension ManagedObjectContext {
         let new = baseForChildren(saved)
         for child in observers.children {
             child.host?.enqueue { child in
-                if child.automaticallyMergesChanges { child.moveToParent(new, changes: changes) }
+                if child.automaticallyMergesChanges {
+                    child.moveToParent(new, changes: changes)
+                } else {
+                    child.phase.hasMissedParent = true
+                }
             }
         }
     }
@@ -259,7 +271,7 @@ extension ManagedObjectContext {
 
     /// Makes the saved changes part of the base state, after the parent or the store has accepted them.
     ///
-    /// - Parameter adopted: The changes of children among them, which this context has not shown before.
+    /// - Parameter adopted: The changes of children among them, and their consequences, which this context has not shown before.
     func didPush(_ push: ChildChanges, _ place: ParentState, adopted: ChangeSet = ChangeSet()) {
         layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
         // The parent's announcement may have come first, and a context that does not merge ignores it.
@@ -338,25 +350,11 @@ struct SealedBase: @unchecked Sendable {
             && old.parentLayers.allSatisfy { id in baseState.parentLayers.contains(id) || saved.contains { $0.id == id } }
     }
 
-    /// Adds to the changes of the save the objects that the child has seen as unsaved and that the parent deleted before it saved: no save
-    /// contains them. O(pages of the layers that the child has seen), if the parent has deleted anything.
+    /// Adds to the changes of the save the unsaved changes that the child has seen and that the save does not contain: later changes have
+    /// cancelled them, or a delete rule. O(pages of the saved layers that the child has seen).
     func withdrawn(from old: LayerStack.BaseState, with changes: ChangeSet) -> ChangeSet {
-        let seen = saved.prefix { old.parentLayers.contains($0.id) }
-        let later = saved.dropFirst(seen.count)
-        guard let first = seen.first, later.contains(where: \.mayDelete) else { return changes }
-        var withdrawn = ChangeSet(generation: changes.generation, origin: changes.origin)
-        for entity in 0..<first.entityCount {
-            var inserted: [UInt64: UInt64] = [:]
-            for layer in seen {
-                for (number, page) in layer.entity(entity)?.pages ?? [:] { inserted[number, default: 0] |= page.inserted }
-            }
-            let pages = inserted.sorted { $0.key < $1.key }.compactMap { number, slots -> ChangeSet.PageChange? in
-                let deleted = later.reduce(0) { $0 | ($1.entity(entity)?.page(number)?.deleted ?? 0) } & slots
-                return deleted == 0
-                    ? nil : .init(number: number, inserted: 0, updated: 0, deleted: deleted, columns: ColumnSet())
-            }
-            if !pages.isEmpty { withdrawn.entities.append(.init(entity: entity, pages: pages)) }
-        }
-        return withdrawn.isEmpty ? changes : ChangeSet.union([withdrawn, changes])
+        let seen = saved.filter { old.parentLayers.contains($0.id) }
+        guard !seen.isEmpty, let withdrawn = ChangeSet(withdrawing: seen, without: [changes]) else { return changes }
+        return ChangeSet.union([withdrawn, changes])
     }
 }

@@ -69,11 +69,11 @@ extension ManagedObjectContext {
                 if layerStack.baseState.route == nil { catchUp(with: &push) }
                 _ = try layersToTry()
                 layerStack.beginSave()
-                let pushes = applicable([push])
-                if isRoot { return completion(.success((saveRequest(with: pushes, .durable), setup.writer))) }
+                let joined = joined(applicable([push]))
+                if isRoot { return completion(.success((saveRequest(with: joined, .durable), setup.writer))) }
                 guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-                let joined = joined(pushes)
-                let isEnqueued = parent.enqueue { $0.gather(joined, completion) }
+                let all = self.push(of: joined)
+                let isEnqueued = parent.enqueue { $0.gather(all, completion) }
                 if !isEnqueued { throw SaveError.parentGone(context: name) }
             } catch {
                 completion(.failure(error))

@@ -160,10 +160,11 @@ extension ManagedObjectContext {
     /// Applies the result of a save after the store has accepted the layers in flight.
     /// - Parameters:
     ///   - outcome: The result.
-    ///   - adopted: The changes of children among the saved ones.
-    /// - Returns: The changes that the writer added; nil if there are none.
+    ///   - joined: The changes of children among the saved ones.
+    /// - Returns: The changes that the writer added, and own changes that the save does not contain; nil if there are none.
     @discardableResult
-    func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) -> ChangeSet? {
+    func didWrite(_ outcome: SaveOutcome, adopted joined: JoinedPushes? = nil) -> ChangeSet? {
+        let adopted = joined?.changes
         let old = layerStack.baseState.state
         let revision = layerStack.revision
         let counted = setup.writer.changes(after: old, through: outcome.state)
@@ -199,7 +200,7 @@ extension ManagedObjectContext {
             clean(written)
             return written
         }
-        let dropped = dropped(of: written, outcome.changes, others: others)
+        let dropped = dropped(of: written, outcome.changes, joined, others: others)
         let added = added(to: written, adopted, outcome.changes)
         if let added { layerStack.baseState.route?.forget([added]) }
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
@@ -209,11 +210,11 @@ extension ManagedObjectContext {
         }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // The policy may also have dropped changes of children (`adopted`).
-        let left = ((mergePolicy.mayDrop ? [adopted, dropped] : []) + [added]).compactMap(\.self)
+        let left = [mergePolicy.mayDrop ? adopted : nil, dropped, added].compactMap(\.self)
         if phase.settlesBaseLater { settleBaseNow() }
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
-        return added
+        return [dropped, added].compactMap(\.self).union
     }
 
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.

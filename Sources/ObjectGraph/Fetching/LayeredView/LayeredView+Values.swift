@@ -116,16 +116,20 @@ struct PagedReader {
     private mutating func stored(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        switch try view.lookup(entity, page: number, slot: slot, column) {
+        switch try view.lookup(entity, page: number, slot: slot, column, pages: { try page(entity, $0) }) {
         case .row(let row): return row[column]
         case .deleted: return .null
         case .below: break
         }
-        if pages[entity]?.number != number {
-            pages[entity] = Page(number: number, page: try view.base.page(entity, number))
-        }
-        guard let page = pages[entity]?.page, try page.contains(slot) else { return .null }
+        guard let page = try page(entity, number), try page.contains(slot) else { return .null }
         return try page.value(slot, column)
+    }
+
+    private mutating func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+        if let known = pages[entity], known.number == number { return known.page }
+        let page = try view.base.page(entity, number)
+        pages[entity] = Page(number: number, page: page)
+        return page
     }
 
     mutating func value(_ entity: Int, key: ObjectKey, path: ValueQuery.Path) throws -> Value {

@@ -37,7 +37,7 @@ public struct LayeredView: ObjectReader {
     ) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        switch try lookup(entity, page: number, slot: slot, column) {
+        switch try lookup(entity, page: number, slot: slot, column, pages: pages) {
         case .row(let row): return row[column]
         case .deleted: return nil
         case .below:
@@ -48,11 +48,21 @@ public struct LayeredView: ObjectReader {
 
     /// Returns which layer decides the value of a column. An update whose object is deleted below it does not decide: the object
     /// counts as deleted (S106).
+    ///
+    /// - Parameter pages: The base's pages.
     @inline(__always)
-    func lookup(_ entity: Int, page number: UInt64, slot: Int, _ column: Int) throws -> LayerAnswer {
+    func lookup(
+        _ entity: Int, page number: UInt64, slot: Int, _ column: Int, pages: (UInt64) throws -> (any StorePage)?
+    ) throws -> LayerAnswer {
         let answer = layers.lookup(entity, page: number, slot: slot, column)
         guard case .row(let row) = answer, row.kind == .update else { return answer }
-        return try isUpdateOfDeleted(row, entity: entity, key: PageAddress.key(page: number, slot: slot)) ? .deleted : answer
+        let isThere = try existsInLayers(entity, PageAddress.key(page: number, slot: slot)) ?? pages(number)?.contains(slot)
+        return isThere == true ? answer : .deleted
+    }
+
+    /// Like ``lookup(_:page:slot:_:pages:)``, with the pages of ``base``.
+    func lookup(_ entity: Int, page number: UInt64, slot: Int, _ column: Int) throws -> LayerAnswer {
+        try lookup(entity, page: number, slot: slot, column) { try base.page(entity, $0) }
     }
 
     /// Returns the save that last wrote the object: unsaved if it was never saved, nil if it does not exist.
@@ -88,11 +98,6 @@ public struct LayeredView: ObjectReader {
             return row.kind == .insert
         }
         return nil
-    }
-
-    /// Whether an update belongs to a deleted object. Such updates contain every value; see `ManagedObjectContext.keepUpdatesOfDeleted`.
-    private func isUpdateOfDeleted(_ row: Row, entity: Int, key: ObjectKey) throws -> Bool {
-        try row.set.count == row.columnCount && !exists(entity, key)
     }
 
     /// Returns the keys of a to-many relationship's destinations, ascending, without deleted objects.
