@@ -15,6 +15,9 @@ public struct DatasetOptions: Sendable {
     public var delimiter: Character?
     /// The types of columns of CSV files, by `column` or `file.column`, whatever their case. All other types are inferred.
     public var types: [String: ColumnType]
+    /// The CSV files that columns refer to, by `column` or `file.column`, whatever their case. All other references are inferred. A column
+    /// that is named without its file may be in several files. Values that are no key of the file become null, and the column is kept.
+    public var references: [String: String]
     /// Whether keys become relationships. Otherwise all columns stay attributes.
     public var makesReferences: Bool
     /// The names of the tables or CSV files that are left out, whatever their case.
@@ -32,12 +35,13 @@ public struct DatasetOptions: Sendable {
     /// Creates options, of which each has a usual value.
     public init(
         nullWords: Set<String>? = nil, delimiter: Character? = nil, types: [String: ColumnType] = [:],
-        makesReferences: Bool = true, excludedTables: Set<String> = [], leavesOutMissingFiles: Bool = false,
-        scratchFolder: URL? = nil
+        references: [String: String] = [:], makesReferences: Bool = true, excludedTables: Set<String> = [],
+        leavesOutMissingFiles: Bool = false, scratchFolder: URL? = nil
     ) {
         self.nullWords = nullWords
         self.delimiter = delimiter
         self.types = types
+        self.references = references
         self.makesReferences = makesReferences
         self.excludedTables = excludedTables
         self.leavesOutMissingFiles = leavesOutMissingFiles
@@ -69,6 +73,13 @@ public struct DatasetOptions: Sendable {
         }
     }
 
+    /// Throws ``DatasetError`` if references are chosen although none are made.
+    func checkMakesReferences(_ input: String) throws {
+        if !makesReferences, !references.isEmpty {
+            throw DatasetError("\(input): has no references with --no-references; leave out --references or --no-references")
+        }
+    }
+
     /// Throws ``DatasetError`` if there are choices that are for CSV files only.
     func checkIsNotCSV(_ input: String) throws {
         if nullWords != nil {
@@ -79,6 +90,9 @@ public struct DatasetOptions: Sendable {
         }
         if !types.isEmpty {
             throw DatasetError("\(input): is no CSV file or folder of them, so its types are known; leave out --types")
+        }
+        if !references.isEmpty {
+            throw DatasetError("\(input): is no CSV file or folder of them, so its references are known; leave out --references")
         }
     }
 

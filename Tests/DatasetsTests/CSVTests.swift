@@ -114,6 +114,7 @@ import Testing
         let data = try CSVFolder.dataset([customers, employees], name: "test")
         #expect(data.tables.flatMap(\.references).isEmpty)
         #expect(data.tables[0].attributes.map(\.name) == ["CustomerId", "SupportRepId"])
+        #expect(data.notes.contains { $0.hasPrefix("Customer.SupportRepId stays an attribute") })
     }
 
     @Test func `a file of pairs becomes a many-to-many relationship`() throws {

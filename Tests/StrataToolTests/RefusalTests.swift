@@ -111,7 +111,10 @@ import Testing
         #expect(await ToolRun("export", folder.path("shop"), lines).status == 0)
         #expect(await ToolRun("export", folder.path("shop"), tables).status == 0)
         for input in [lines, tables, folder.path("shop")] {
-            let options = [["--exclude", "Song"], ["--types", "a=text"], ["--no-references"], ["--null-words", "x"]]
+            let options = [
+                ["--exclude", "Song"], ["--types", "a=text"], ["--references", "a=b"], ["--no-references"],
+                ["--null-words", "x"],
+            ]
             for option in options {
                 let run = await ToolRun(["import", input, folder.path("new")] + option)
                 #expect(run.isRefused(naming: input, option[0]), "\(run)")

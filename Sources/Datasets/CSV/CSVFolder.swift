@@ -10,7 +10,8 @@ import StoreModel
 /// Reads a folder of CSV files, or one of them. Each file becomes an entity, and each line an object. A column with the keys of another
 /// file becomes a relationship. A file of nothing but pairs of keys becomes a many-to-many relationship.
 ///
-/// If a column also contains other values than keys, it is kept beside the relationship.
+/// If a column also contains other values than keys, it is kept beside the relationship. ``DatasetOptions/references`` names columns that
+/// refer to a file although neither their names nor their values tell which.
 public enum CSVFolder {
     /// The texts that mean null, besides the empty text, if the caller does not say which.
     public static let usualNullWords: Set<String> = ["NA"]
@@ -59,7 +60,7 @@ public enum CSVFolder {
             )
         }
         guard !fitting.isEmpty else { throw DatasetError("\(name): \(result.notes.joined(separator: "; "))") }
-        var reader = CSVReader(fitting, options: options, result: result)
+        var reader = try CSVReader(fitting, options: options, result: result)
         return try reader.dataset()
     }
 }
@@ -75,12 +76,15 @@ private struct CSVReader {
         var rows: [Int32]
         /// The number of values that no row has as its key.
         var lost: Int
+        /// Whether the user chose the reference.
+        var isChosen: Bool
 
         init(_ reference: ReferenceInference.Reference, in file: CSVFile, _ files: [CSVFile]) {
             let target = files[reference.destination]
             let keys = ReferenceInference.rows(of: target.cells[reference.key])
             column = reference.column
             destination = reference.destination
+            isChosen = reference.isChosen
             key = "\(target.name).\(target.columns[reference.key])"
             let cells = file.cells[reference.column]
             rows = cells.map { cell in cell.text.flatMap { keys[$0] } ?? TableReference.nobody }
@@ -92,6 +96,8 @@ private struct CSVReader {
     private let options: DatasetOptions
     /// The references of each file.
     private let references: [[Reference]]
+    /// Remarks about columns that could be references, one line each.
+    private let notes: [String]
     /// The files that are no many-to-many relationships.
     private let entities: [Int]
     /// The number of each file's table.
@@ -99,15 +105,23 @@ private struct CSVReader {
     private var names: PropertyNames
     private var result: Dataset
 
-    init(_ files: [CSVFile], options: DatasetOptions, result: Dataset) {
-        let inference = options.makesReferences ? ReferenceInference(files) : nil
+    init(_ files: [CSVFile], options: DatasetOptions, result: Dataset) throws {
+        try options.checkMakesReferences(result.name)
+        let inference = options.makesReferences ? try ReferenceInference(files, of: result.name, options: options) : nil
         self.files = files
         self.options = options
         self.result = result
-        references = files.indices.map { number in
+        notes = inference?.notes ?? []
+        references = try files.indices.map { number in
             let found = (inference?.references[number] ?? []).map { Reference($0, in: files[number], files) }
             // There must be room for the column beside the reference.
             let isWide = files[number].columns.count + found.count > EntitySchema.maximumColumns
+            if isWide, let refused = found.first(where: { $0.isChosen && $0.lost > 0 }) {
+                throw DatasetError(
+                    "\(result.name): \(files[number].name).\(files[number].columns[refused.column]) cannot refer to \(refused.key): "
+                        + "it has other values, and no room for a column with them beside the reference. Leave it out of --references"
+                )
+            }
             return isWide ? found.filter { $0.lost == 0 } : found
         }
         let references = references
@@ -134,6 +148,7 @@ private struct CSVReader {
                 addPairs(references[position], of: files[position])
             }
         }
+        result.notes += notes
         // After all other names, which do not depend on values that are no keys.
         for (number, position) in entities.enumerated() {
             for reference in references[position] where reference.lost > 0 {

@@ -20,6 +20,13 @@ struct ImportOptions: ParsableArguments {
             valueName: "zip=text,file.price=double"))
     var types: String?
 
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "The CSV file whose keys a column has, if that is not inferred. A column may be named with its file. May be repeated.",
+            valueName: "file.column=file"))
+    var references: [String] = []
+
     @Flag(help: "Keep the keys of other objects as attributes, in CSV and SQLite files.")
     var noReferences = false
 
@@ -38,13 +45,14 @@ struct ImportOptions: ParsableArguments {
     var given: [String] {
         let all: [(name: String, isGiven: Bool)] = [
             ("--null-words", nullWords != nil), ("--delimiter", delimiter != nil), ("--types", types != nil),
-            ("--no-references", noReferences), ("--exclude", !exclude.isEmpty), ("--without-missing-files", withoutMissingFiles),
+            ("--references", !references.isEmpty), ("--no-references", noReferences), ("--exclude", !exclude.isEmpty),
+            ("--without-missing-files", withoutMissingFiles),
         ]
         return all.filter(\.isGiven).map(\.name)
     }
 
     /// The choices for the reader of data sets.
-    /// - Throws: ``ToolError`` for a type or delimiter that does not exist.
+    /// - Throws: ``ToolError`` for a type or delimiter that does not exist, and for a reference that names no column or two files.
     func options() throws -> DatasetOptions {
         var options = DatasetOptions(
             nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) }, makesReferences: !noReferences,
@@ -67,6 +75,21 @@ struct ImportOptions: ParsableArguments {
             }
             options.types[String(choice[..<sign])] = type
         }
+        try choose(references, in: &options)
         return options
+    }
+
+    private func choose(_ references: [String], in options: inout DatasetOptions) throws {
+        for choice in references {
+            guard let sign = choice.lastIndex(of: "="), sign != choice.startIndex, choice.index(after: sign) != choice.endIndex
+            else {
+                throw ToolError.wrongInput(
+                    "\(choice): cannot be a reference: it does not name a column and a file. Write file.column=file")
+            }
+            let (column, file) = (String(choice[..<sign]), String(choice[choice.index(after: sign)...]))
+            if let other = options.references.updateValue(file, forKey: column), other.lowercased() != file.lowercased() {
+                throw ToolError.wrongInput("\(column): cannot refer to both \(other) and \(file). Choose one")
+            }
+        }
     }
 }

@@ -34,6 +34,57 @@ import Testing
         }
     }
 
+    @Test func `a column of a CSV file refers to the file that is chosen`() async throws {
+        let folder = try ToolFolder()
+        let shop = folder.url.appending(path: "shop")
+        try FileManager.default.createDirectory(at: shop, withIntermediateDirectories: true)
+        try write("id,name\n1,a\n2,b\n3,c\n", "shop/goods.csv", folder)
+        try write("id,rep_id,by\n1,2,1\n2,1,1\n3,2,9\n", "shop/orders.csv", folder)
+        try write("id,name\n1,Ann\n2,Bob\n", "shop/people.csv", folder)
+        let plain = await ToolRun("import", shop.path, folder.path("plain"))
+        #expect(plain.status == 0 && plain.errors.contains("could refer to people, goods or orders. Choose"), "\(plain)")
+        let run = await ToolRun(
+            "import", shop.path, folder.path("out"), "--references", "orders.rep_id=people", "--references", "BY=people",
+            "--references", "by=people")
+        #expect(run.status == 0 && !run.errors.contains("could refer"), "\(run)")
+        #expect(run.lines.last?.hasSuffix("; 1 references to missing rows are lost") == true, "\(run)")
+        #expect(await ToolRun("query", folder.path("out"), "orders", "rep.name = 'Bob'", "--count").output == "2\n")
+        #expect(await ToolRun("query", folder.path("out"), "orders", "by.name = 'Ann' or by_ = 9", "--count").output == "3\n")
+    }
+
+    @Test(arguments: [
+        ([], ["rep_id"], "rep_id: cannot be a reference: it does not name a column and a file. Write file.column=file"),
+        ([], ["=a"], "=a: cannot be a reference"), ([], ["a="], "a=: cannot be a reference"),
+        ([], ["rap_id=people"], "did you mean rep_id?"), ([], ["rep_id=peeple"], "did you mean people?"),
+        ([], ["people.id=people"], "people.id cannot refer to people: it is that file's own key. Choose another column"),
+        ([], ["rep_id=twins"], "no column can refer to twins: it has no key"),
+        ([], ["rep_id=people", "rep_id=orders"], "rep_id: cannot refer to both people and orders. Choose one"),
+        ([], ["rep_id=people", "REP_ID=orders"], "orders.rep_id cannot refer to both orders and people. Choose one"),
+        (["--no-references"], ["rep_id=people"], "leave out --references or --no-references"),
+        (["--exclude", "people"], ["rep_id=people"], "has no file people"),
+    ])
+    func `an impossible reference is refused with its reason`(
+        _ others: [String], _ references: [String], _ message: String
+    ) async throws {
+        let folder = try ToolFolder()
+        let shop = folder.url.appending(path: "shop")
+        try FileManager.default.createDirectory(at: shop, withIntermediateDirectories: true)
+        try write("id,rep_id\n1,2\n2,2\n", "shop/orders.csv", folder)
+        try write("id\n1\n2\n", "shop/people.csv", folder)
+        try write("a\n1\n1\n", "shop/twins.csv", folder)
+        let options = others + references.flatMap { ["--references", $0] }
+        let run = await ToolRun(["import", shop.path, folder.path("out")] + options)
+        #expect(run.isRefused(naming: message), "\(run)")
+        #expect(!FileManager.default.fileExists(atPath: folder.path("out")))
+    }
+
+    @Test func `references of a database are not chosen`() async throws {
+        let folder = try ToolFolder()
+        try makeDatabase(folder.path("a.sqlite"), "CREATE TABLE p (id INTEGER PRIMARY KEY, q);")
+        let run = await ToolRun("import", folder.path("a.sqlite"), folder.path("out"), "--references", "p.q=p")
+        #expect(run.isRefused(naming: "its references are known; leave out --references"), "\(run)")
+    }
+
     /// Catches: an empty log and its index, which SQLite leaves beside a database that it opens for reading.
     @Test func `import of a database in WAL mode leaves its folder as it was`() async throws {
         let folder = try ToolFolder()
