@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve man screenshots clean strata-bench
+.PHONY: help setup shootout peers test-peers test test-examples new-package run-new-package server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve man screenshots clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
@@ -95,6 +95,8 @@ test: setup ## run the tests of the package and of the benchmarks
 	@$(MAKE) --no-print-directory crash-runs NO_MACROS=
 	@$(call simulate_power_cuts,420)
 	@$(CRASH_RUNS) kill kills=60 $(CRASH_SEED)
+	@$(call say,"A new package finds Strata by address and version")
+	@$(MAKE) --no-print-directory new-package
 	@if [ -d Benchmarks/Tests ]; then \
 	    $(call say,"Tests of the benchmarks"); \
 	    $(call run_tests,--package-path Benchmarks,$(NO_MACROS)); \
@@ -108,6 +110,33 @@ test-examples: setup ## build every example as its own package and run its tests
 	    if [ -d Examples/$$example/Tests ]; then $(call run_tests,--package-path Examples/$$example); \
 	    else swift build $(QUIET) --package-path Examples/$$example || exit 1; fi; \
 	done
+	@$(call say,"A new package with Strata by address and version")
+	@$(MAKE) --no-print-directory run-new-package
+
+# The package of README.md with its example. It depends on Strata as a user's package does, by address and version. The address is that of a
+# clone of the last commit, and its tag is the version. The package manager takes a tag for one that does not move.
+NEW_PACKAGE := .build/new-package
+new-package:
+	@set -eu; if [ ! -e .git ]; then echo "Left out: this is no clone of the repository."; exit 0; fi; \
+	dependency=$$(grep -o '\.package(url: "<address>".*))' README.md); \
+	version=$$(echo "$$dependency" | sed 's/.*from: "\([0-9.]*\)".*/\1/'); \
+	mkdir -p $(NEW_PACKAGE)/music/Sources/music; cd $(NEW_PACKAGE); rm -rf strata; \
+	git clone --quiet --bare --no-tags ../.. strata; git -C strata tag "$$version"; commit=$$(git -C strata rev-parse HEAD); \
+	cd music; grep -qs "$$commit" Package.resolved \
+	    || rm -rf Package.resolved .build/workspace-state.json .build/repositories/strata-*; \
+	awk '/^\/\/ swift-tools-version/ { shown = 1 } /^```$$/ { shown = 0 } shown' ../../../README.md \
+	    | sed "s|\.package(path: .*)\]|$${dependency/<address>/file://$${PWD%/*}/strata}]|" > Package.swift; \
+	awk '/^```$$/ { exit } shown { print } /^```swift$$/ { shown = 1 }' ../../../README.md > Sources/music/Recording.swift; \
+	printf '%s\n' 'import Foundation' 'let file = URL(filePath: CommandLine.arguments[1])' \
+	    'print(try await importAndFetch(file: file).joined(separator: ", "))' > Sources/music/main.swift; \
+	env -u STRATA_NO_MACROS swift package resolve >resolve.log 2>&1 || { cat resolve.log; exit 1; }; \
+	grep -q "$$commit" Package.resolved || { echo "The package has not found $$commit:"; cat resolve.log; exit 1; }
+
+run-new-package: new-package
+	@set -eu; if [ ! -e .git ]; then exit 0; fi; cd $(NEW_PACKAGE)/music; \
+	env -u STRATA_NO_MACROS swift build $(QUIET); rm -rf .build/music.strata*; \
+	found=$$(.build/debug/music .build/music.strata); \
+	test "$$found" = "Track 1000, Track 999" || { echo "The example of README.md has found: $$found" >&2; exit 1; }
 
 # LOAD holds options of the program: LOAD="--clients 32 --deferred".
 server-load: setup ## load the example server over loopback, check it, print figures
