@@ -48,6 +48,21 @@ public struct DatasetOptions: Sendable {
         self.scratchFolder = scratchFolder
     }
 
+    /// Adds a choice of the form `column=file` or `file.column=file` to ``references``.
+    ///
+    /// - Throws: ``DatasetError`` if the text has another form, or names another file for a column than before.
+    public mutating func chooseReference(_ choice: String) throws {
+        guard let sign = choice.lastIndex(of: "="), sign != choice.startIndex, choice.index(after: sign) != choice.endIndex
+        else {
+            throw DatasetError(
+                "\(choice): cannot be a reference: it does not name a column and a file. Write file.column=file")
+        }
+        let (column, file) = (String(choice[..<sign]), String(choice[choice.index(after: sign)...]))
+        if let other = references.updateValue(file, forKey: column), other.lowercased() != file.lowercased() {
+            throw DatasetError("\(column): cannot refer to both \(other) and \(file). Choose one")
+        }
+    }
+
     /// Returns the type that was chosen for a column of a file.
     func type(of column: String, in file: String) -> ColumnType? {
         let names = ["\(file).\(column)".lowercased(), column.lowercased()]

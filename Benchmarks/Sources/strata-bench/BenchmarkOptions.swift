@@ -38,6 +38,13 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
             "The words that mean null in the CSV files of --input, with commas between them (default: NA).", valueName: "list"))
     var nullWords: String?
 
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "The CSV file whose keys a column of --input has, if that is not inferred. May be repeated.",
+            valueName: "file.column=file"))
+    var references: [String] = []
+
     @Option(help: ArgumentHelp("The seed of generated data (default: 1).", valueName: "n"))
     var seed: UInt64?
 
@@ -69,6 +76,9 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         _ = try durabilityKind()
         if nullWords != nil, input == nil {
             throw ValidationError("--null-words: is for CSV files only; add --input with their folder")
+        }
+        if !references.isEmpty, input == nil {
+            throw ValidationError("--references: is for CSV files only; add --input with their folder")
         }
         try Self.checkWritable("--json", json)
         try Self.checkWritable("--html", html)
@@ -132,9 +142,9 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     /// Returns the data that `--input` names, or nil without that option.
     func readInput() throws -> Dataset? {
         try input.map { path in
-            try Dataset.read(
-                path,
-                options: DatasetOptions(nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) }))
+            var options = DatasetOptions(nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
+            for choice in references { try options.chooseReference(choice) }
+            return try Dataset.read(path, options: options)
         }
     }
 

@@ -178,6 +178,19 @@ import Testing
         #expect(error?.description.contains("leave out --null-words") == true)
     }
 
+    @Test func `references of CSV columns are chosen by an option`() throws {
+        let folder = try CSVFolder("id,bossId\n1,\n2,1\n3,1\n")
+        func references(_ arguments: [String]) throws -> [String] {
+            try data(["shootout", "--input", folder.path] + arguments).tables[0].references.map(\.name)
+        }
+        #expect(try references([]) == [])
+        #expect(try references(["--references", "bossId=things"]) == ["boss"])
+        let error = try #require(throws: (any Error).self) { _ = try references(["--references", "bossId=thing"]) }
+        #expect(StrataBench.status(of: error) == 2)
+        #expect(StrataBench.fullMessage(for: error).contains("has no file thing; did you mean things?"))
+        #expect(try message(["shootout", "--references", "a=b"]).contains("--references: is for CSV files only"))
+    }
+
     @Test func `the version is printed with the libraries`() throws {
         let error = try #require(throws: (any Error).self) { _ = try StrataBench.parseAsRoot(["--version"]) }
         #expect(StrataBench.status(of: error) == 0)

@@ -52,7 +52,7 @@ struct ImportOptions: ParsableArguments {
     }
 
     /// The choices for the reader of data sets.
-    /// - Throws: ``ToolError`` for a type or delimiter that does not exist, and for a reference that names no column or two files.
+    /// - Throws: ``ToolError`` for a type or delimiter that does not exist, `DatasetError` for a reference that names no column or two files.
     func options() throws -> DatasetOptions {
         var options = DatasetOptions(
             nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) }, makesReferences: !noReferences,
@@ -75,21 +75,7 @@ struct ImportOptions: ParsableArguments {
             }
             options.types[String(choice[..<sign])] = type
         }
-        try choose(references, in: &options)
+        for choice in references { try options.chooseReference(choice) }
         return options
-    }
-
-    private func choose(_ references: [String], in options: inout DatasetOptions) throws {
-        for choice in references {
-            guard let sign = choice.lastIndex(of: "="), sign != choice.startIndex, choice.index(after: sign) != choice.endIndex
-            else {
-                throw ToolError.wrongInput(
-                    "\(choice): cannot be a reference: it does not name a column and a file. Write file.column=file")
-            }
-            let (column, file) = (String(choice[..<sign]), String(choice[choice.index(after: sign)...]))
-            if let other = options.references.updateValue(file, forKey: column), other.lowercased() != file.lowercased() {
-                throw ToolError.wrongInput("\(column): cannot refer to both \(other) and \(file). Choose one")
-            }
-        }
     }
 }
