@@ -3,16 +3,11 @@ import StoreModel
 
 /// Finds changes of the view that no context made: those that a save does not contain, and those that the writer added.
 extension ManagedObjectContext {
-    /// Returns the objects of `written` that neither this save nor other saves wrote, or nil if there are none: a merge policy has dropped
-    /// their changes, or a deletion by a child or a delete rule has cancelled them. O(pages written), if that is possible.
-    ///
-    /// - Parameter others: The saves of other contexts since the previous base state. If nil, they are unknown and everything counts as
-    ///   changed.
-    func dropped(of written: [Layer], _ changes: ChangeSet, _ joined: JoinedPushes?, others: [ChangeSet]?) -> ChangeSet? {
-        guard let others, mergePolicy.mayDrop || (written + (joined?.layers ?? [])).contains(where: \.mayDelete) else {
-            return nil
-        }
-        return ChangeSet(withdrawing: written, without: [changes] + others)
+    /// Whether the running save may lack changes that it has taken: a merge policy drops them, or a deletion by a child or a delete rule cancels
+    /// them.
+    func mayLackChanges(_ joined: JoinedPushes?) -> Bool {
+        mergePolicy.mayDrop || layerStack.taken.contains(where: \.mayDelete)
+            || joined?.layers.contains(where: \.mayDelete) == true
     }
 
     /// Returns the changes that the writer added to a save, or nil if there are none: by delete rules (S051), and derived values
@@ -78,9 +73,12 @@ extension ChangeSet {
     }
 }
 
-extension [ChangeSet] {
-    /// The combined changes; nil if there are none.
-    var union: ChangeSet? { isEmpty ? nil : ChangeSet.union(self) }
+extension ChangeSet? {
+    /// Returns these changes and later ones; nil if there are none.
+    func and(_ later: ChangeSet?) -> ChangeSet? {
+        guard let self else { return later }
+        return later.map { ChangeSet.union([self, $0]) } ?? self
+    }
 }
 
 extension ChangeSet.PageChange {

@@ -157,7 +157,8 @@ extension ManagedObjectContext {
         if pushes.count > 1 { joined.changes = ChangeSet.union(pushes.map(\.changes)) }
         guard joined.layers.count > pushes.count else { return joined }
         let known = Set(pushes.map(\.layer.id))
-        joined.consequences = joined.layers.filter { !known.contains($0.id) }.map { $0.changeSet(origin: pushes[0].origin) }.union
+        joined.consequences = ChangeSet.union(
+            joined.layers.filter { !known.contains($0.id) }.map { $0.changeSet(origin: pushes[0].origin) })
         joined.changes = ChangeSet.union(joined.layers.map { $0.changeSet(origin: pushes[0].origin) })
         return joined
     }
@@ -253,7 +254,7 @@ extension ManagedObjectContext {
             // A save that wrote nothing, because the policy dropped everything, has no number.
             let base = layerStack.baseState.state.sequence
             let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
-            let added = [didWrite(outcome, adopted: joined), joined.consequences].compactMap(\.self).union
+            let added = didWrite(outcome, adopted: joined).and(joined.consequences)
             let lacksOwn = hasOwn && mergePolicy.mayDrop
             var parent = place(same && isAlone && !lacksOwn, changes.limited(to: outcome.changes), added: added)
             parent.mayLackChanges = mergePolicy.mayDrop
@@ -267,7 +268,7 @@ extension ManagedObjectContext {
             let lacksOwn = hasOwn && above.mayLackChanges
             var parent = place(
                 same && above.showsTheSame && !lacksOwn, changes.limited(to: above.taken(of: push)),
-                added: [above.added, joined.consequences].compactMap(\.self).union)
+                added: above.added.and(joined.consequences))
             parent.mayLackChanges = above.mayLackChanges
             return parent
         }
@@ -332,6 +333,7 @@ extension ManagedObjectContext {
     /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes
     /// that the child did not see.
     func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
+        if own.isEmpty, pushed.count == 1 { return pushed }
         var layers = own
         for layer in pushed {
             let consequences = traits.rules.consequences(of: layer, over: layers, storedModel.storeSchema)

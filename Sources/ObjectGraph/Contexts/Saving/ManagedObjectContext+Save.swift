@@ -178,10 +178,11 @@ extension ManagedObjectContext {
         }
         let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
         let below = hasNewer ? viewBelow(layerStack.taken.reversed()) : nil
+        // Such changes are in no change set.
+        let mayLack = mayLackChanges(joined)
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true),
-            // A merge policy may have dropped changes, which then are in no change set.
-            changes: mergePolicy.mayDrop ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) }
+            changes: mayLack ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) }
         ) {
             let isLater = outcome.state.sequence > old.sequence
             // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
@@ -200,7 +201,7 @@ extension ManagedObjectContext {
             clean(written)
             return written
         }
-        let dropped = dropped(of: written, outcome.changes, joined, others: others)
+        let dropped = mayLack ? others.flatMap { ChangeSet(withdrawing: written, without: [outcome.changes] + $0) } : nil
         let added = added(to: written, adopted, outcome.changes)
         if let added { layerStack.baseState.route?.forget([added]) }
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
@@ -214,7 +215,7 @@ extension ManagedObjectContext {
         if phase.settlesBaseLater { settleBaseNow() }
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
-        return [dropped, added].compactMap(\.self).union
+        return dropped.and(added)
     }
 
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.
