@@ -218,11 +218,14 @@ figures: strata-bench ## measure every table of Benchmarks/Results
 	    measure flights-ancestors shootout --repeat 1 --store sqlite --routing ancestors --input "$$flights"; \
 	fi
 
+# In groups of files, because `--parallel` opens all at once, which is more than a shell usually allows.
+FORMAT = find $(SOURCES) -name '*.swift' -not -path '*/.*' -print0 | xargs -0 -n 200 -P "$$(getconf _NPROCESSORS_ONLN)" swift format
+
 format: ## format all sources
-	@swift format --in-place --parallel --recursive $(SOURCES)
+	@$(FORMAT) --in-place
 
 lint: ## check the format of all sources
-	@swift format lint --strict --parallel --recursive $(SOURCES)
+	@$(FORMAT) lint --strict
 
 # Sorts the modules of the first page, which DocC lists by name, and those of the list beside every page. Left out where Python is missing.
 define ORDER_OF_MODULES
