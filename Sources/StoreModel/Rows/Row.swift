@@ -98,12 +98,12 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    /// Sets a column unless it already has an equal value. Returns whether the column was set. Precondition: the column
-    /// exists.
+    /// Sets a column unless it already has the same value: an equal one, or NaN if both are NaN. Returns whether the column
+    /// was set. Precondition: the column exists.
     @inlinable public func change(_ column: Int, to value: Value) -> Bool {
         withUnsafeMutablePointers { header, values in
             precondition(column < header.pointee.columnCount, "no such column")
-            if values[column] == value { return false }
+            if Value.areSame(values[column], value) { return false }
             header.pointee.set.insert(column)
             values[column] = value
             return true

@@ -86,7 +86,7 @@ extension Value {
     /// Returns whether two stored values are the same: equal, or both NaN. nil stands for the value of an object that does not exist.
     ///
     /// Comparisons of states use this, so that an unchanged NaN does not count as a change.
-    package static func areSame(_ a: Value?, _ b: Value?) -> Bool {
+    @inlinable package static func areSame(_ a: Value?, _ b: Value?) -> Bool {
         if case .double(let x)? = a, case .double(let y)? = b { return x == y || x.isNaN && y.isNaN }
         return a == b
     }

@@ -49,6 +49,43 @@ import Testing
         #expect(try container.coordinator.snapshot().generation == generation, "S063: nothing was written")
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `S032: setting NaN over NaN is not a change`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = await container.newBackgroundContext()
+        let counter = Counter()
+        _ = await worker.perform { $0.addObserver { notice in counter.note(notice) } }
+        let id = await worker.perform { context in
+            let track = context.makeTrack("a")
+            track["rating"] = .double(.nan)
+            return track.objectID
+        }
+        try await worker.save()
+        let notices = counter.count(.objectsDidChange)
+        let generation = try container.coordinator.snapshot().generation
+        try await worker.perform { context in
+            let track = try context.existingObject(with: id)
+            track["rating"] = .double(.nan)
+            track["rating"] = .double(Double(-Float.nan))
+            #expect(track.changedValues.isEmpty && !track.hasChanges && !context.hasChanges)
+        }
+        try await worker.save()
+        #expect(counter.count(.objectsDidChange) == notices)
+        #expect(try container.coordinator.snapshot().generation == generation, "S063: nothing was written")
+        // A number and NaN differ, in both directions, also in an object with unsaved changes.
+        try await worker.perform { context in
+            let track = try context.existingObject(with: id)
+            track["rating"] = .double(1)
+            track["rating"] = .double(.nan)
+            #expect(track.hasChanges)
+            if case .double(let rating) = track["rating"] { #expect(rating.isNaN) } else { Issue.record("no number") }
+        }
+        let changes = counter.count(.objectsDidChange)
+        try await worker.perform { try $0.existingObject(with: id)["rating"] = .double(.nan) }
+        #expect(counter.count(.objectsDidChange) == changes)
+    }
+
     @Test func S034_modelDefaultsAreReadableAfterInsert() async throws {
         let bed = try TestBed(.memory)
         let container = try await bed.container()

@@ -62,7 +62,7 @@ extension ManagedObjectContext {
         return Value.zero(of: type)
     }
 
-    /// Sets a column. An equal value is not a change (S032).
+    /// Sets a column. An equal value is not a change, nor is NaN in place of NaN (S032).
     func write(_ object: ManagedObject, column: Int, value: Value) {
         if object.isDeletedHere || object.isAwaking { return }
         if object.observation != nil { return writeObserved(object, column: column, value: value) }
@@ -71,7 +71,7 @@ extension ManagedObjectContext {
 
     /// Sets a column and notifies observers before and after, if the value differs.
     private func writeObserved(_ object: ManagedObject, column: Int, value: Value) {
-        guard let old = read(object, column), old != value else { return }
+        guard let old = read(object, column), !Value.areSame(old, value) else { return }
         changingObserved {
             observed.willChange(object, .column(column))
             // An observer may have deleted the object.
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
             return
         }
         if !differsInSize(object.entity, key: object.key, column: column, value: value) {
-            guard let old = read(object, column), old != value else { return }
+            guard let old = read(object, column), !Value.areSame(old, value) else { return }
         }
         let row = writableRow(object)
         row[column] = value
@@ -102,7 +102,7 @@ extension ManagedObjectContext {
     func write(_ entity: Int, key: ObjectKey, column: Int, value: Value) {
         if let known = registry.object(entity, key) { return write(known, column: column, value: value) }
         if !differsInSize(entity, key: key, column: column, value: value) {
-            guard let old = readBelow(entity, key: key, column: column), old != value else { return }
+            guard let old = readBelow(entity, key: key, column: column), !Value.areSame(old, value) else { return }
         }
         let row = makeWritableRow(entity, key)
         row[column] = value
