@@ -9,6 +9,13 @@ import Testing
 
 /// Suspensions that fail, and work that a suspension interrupts (S167).
 @Suite struct SuspensionFailureTests {
+    /// Keeps a context, which its executor alone uses.
+    private final class Kept: @unchecked Sendable {
+        private let context: ManagedObjectContext
+
+        init(_ context: ManagedObjectContext) { self.context = context }
+    }
+
     /// Catches: a container that keeps later saves waiting after a suspension that failed.
     @Test func `S167: if a deferred save cannot be written, the container is not suspended and keeps the save`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)
@@ -28,6 +35,50 @@ import Testing
         #expect(container.coordinator.writer.suspension.isClosed)
         await container.resume()
         #expect(try await container.coordinator.titles().sorted() == ["a", "b"])
+        try await container.close()
+    }
+
+    /// Catches: a child that keeps the old snapshot of its parent, because it was made after the suspension had listed the contexts.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S167: a child that is made while the contexts are being suspended releases its snapshot too`(
+        _ kind: StoreKind, _ isInBackground: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let other = coordinator.newBackgroundContext()
+        let parent = coordinator.newBackgroundContext()
+        let id = await parent.perform { $0.makeTrack("a", plays: 1).objectID }
+        try await parent.save()
+        // The suspension has listed the contexts when it suspends one of them.
+        let (isListed, isMaking) = (Flag(), Flag())
+        let children = Mutex<[any Sendable]>([])
+        let making = Task {
+            try await parent.perform { context throws in
+                isMaking.set()
+                #expect(isListed.wait(atMost: .seconds(300)))
+                #expect(try context.existingObject(with: id)["plays"] == .int(1))
+                if isInBackground {
+                    let child = context.newBackgroundChild()
+                    children.withLock { $0 = [child] }
+                } else {
+                    let child = context.newChild()
+                    #expect(try child.existingObject(with: id)["plays"] == .int(1))
+                    children.withLock { $0 = [Kept(child)] }
+                }
+            }
+        }
+        try await until("the parent is in use") { isMaking.wait(atMost: .zero) }
+        let suspension = Task { try await container.suspend() }
+        while !isListed.wait(atMost: .zero) {
+            other.enqueue { if $0.phase.suspended != nil { isListed.set() } }
+            await Task.yield()
+        }
+        try await making.value
+        try await suspension.value
+        await container.resume()
+        #expect(try await parent.perform { try $0.existingObject(with: id)["plays"] } == .int(1))
+        await parent.perform { _ in children.withLock { $0 = [] } }
         try await container.close()
     }
 

@@ -9,7 +9,7 @@ extension StoreWriter {
     ///
     /// - Throws: `StoreError` `.inUseElsewhere` for a request of a context without an executor that does not end.
     func suspendReads(within patience: Duration) async throws {
-        await onEachContext { context, done in context.suspend(then: done) }
+        await suspendContexts()
         try await suspendConfinedContexts(within: patience)
         try await onQueue { writer in
             writer.finishFlush()
@@ -36,6 +36,18 @@ extension StoreWriter {
         suspension.open()
     }
 
+    /// Suspends the contexts, and then the children that they have made meanwhile, which read the same snapshots.
+    private func suspendContexts() async {
+        // Kept until the end, so that no later address has the identity of an earlier one.
+        var known: [ObjectIdentifier: ContextAddress] = [:]
+        var listed = snapshotRegistry.places()
+        while !listed.isEmpty {
+            await onEach(of: listed) { context, done in context.suspend(then: done) }
+            for place in listed { known[ObjectIdentifier(place)] = place }
+            listed = snapshotRegistry.places().filter { $0.depth > 0 && known[ObjectIdentifier($0)] == nil }
+        }
+    }
+
     private func suspendConfinedContexts(within patience: Duration) async throws {
         let confined = snapshotRegistry.confined()
         guard !confined.isEmpty else { return }
@@ -57,7 +69,7 @@ extension StoreWriter {
     }
 
     private func resumeContexts() async {
-        await onEachContext { context, done in
+        await onEach(of: snapshotRegistry.places()) { context, done in
             guard let parent = context.setup.parent?.host, let own = context.host else {
                 context.resume()
                 return done()
@@ -76,12 +88,13 @@ extension StoreWriter {
         }
     }
 
-    /// Runs `body` on the executor of each context that has one, parents first, and waits until each has called `done`.
-    private func onEachContext(
+    /// Runs `body` on the executor of each of these contexts that has one, parents first, and waits until each has called `done`.
+    private func onEach(
+        of places: [ContextAddress],
         _ body: @escaping @Sendable (ManagedObjectContext, _ done: @escaping @Sendable () -> Void) -> Void
     ) async {
-        let places = Dictionary(grouping: snapshotRegistry.places().filter { $0.confinement == nil }, by: \.depth)
-        for (_, level) in places.sorted(by: { $0.key < $1.key }) {
+        let levels = Dictionary(grouping: places.filter { $0.confinement == nil }, by: \.depth)
+        for (_, level) in levels.sorted(by: { $0.key < $1.key }) {
             await withTaskGroup(of: Void.self) { group in
                 for host in level.compactMap(\.host) {
                     group.addTask {
