@@ -62,6 +62,8 @@ public final class FetchedResultsController<Element> {
     }
 
     deinit {
+        // The rest of the result waits for the computations of other results, during which a snapshot would keep pages from reuse.
+        worker.releaseViews(context.layerStack.baseState.state.closed(context.setup.coordinator.store).view)
         worker.stop()
         if isObserving { context.removeViewObserver(worker) }
         for continuation in continuations.values { continuation.finish() }
