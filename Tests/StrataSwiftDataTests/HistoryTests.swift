@@ -84,4 +84,59 @@ private struct Corner: Codable, Equatable { var x: Int }
             #expect(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).count == 1)
         }
     }
+
+    /// Catches: a reader that takes the rest of the history for all of it, because the saves after its token were deleted.
+    @Test func `S160: a predicate with a token after which saves were deleted throws`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(Account.self)
+            let context = ModelContext(container)
+            context.author = "test"
+            for number in 0..<4 {
+                context.insert(Account("\(number)"))
+                try context.save()
+            }
+            let tokens = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).map(\.token)
+            let (first, second) = (tokens[0], tokens[1])
+            try context.deleteHistory(HistoryDescriptor(predicate: #Predicate { $0.token <= second }))
+            func saves(_ predicate: Predicate<DefaultHistoryTransaction>) throws -> [DefaultHistoryToken] {
+                try context.fetchHistory(HistoryDescriptor(predicate: predicate)).map(\.token)
+            }
+            #expect(throws: SwiftDataError.historyTokenExpired) { try saves(#Predicate { $0.token > first }) }
+            #expect(throws: SwiftDataError.historyTokenExpired) {
+                try saves(#Predicate { first < $0.token && $0.author == "test" })
+            }
+            #expect(throws: SwiftDataError.historyTokenExpired) {
+                try saves(#Predicate { $0.author == "test" && $0.token >= second })
+            }
+            let last: DefaultHistoryToken? = first
+            #expect(throws: SwiftDataError.historyTokenExpired) { try saves(#Predicate { $0.token > last! }) }
+            #expect(try saves(#Predicate { $0.token > second }) == Array(tokens[2...]))
+            #expect(try saves(#Predicate { $0.token >= second || $0.author == "test" }) == Array(tokens[2...]))
+            #expect(try saves(#Predicate { $0.token <= first }).isEmpty)
+            #expect(try saves(#Predicate { $0.author == "test" }) == Array(tokens[2...]))
+            try context.deleteHistory(HistoryDescriptor(predicate: #Predicate { $0.token > first }))
+            #expect(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).isEmpty)
+            try await container.close()
+        }
+    }
+
+    @Test func `S168: a predicate with a token of another copy or store throws`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(Account.self)
+            let context = ModelContext(container)
+            context.insert(Account("1"))
+            try context.save()
+            let own = try #require(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).last?.token)
+            for name in ["incarnation", "store"] {
+                var text = String(decoding: try JSONEncoder().encode(own), as: UTF8.self)
+                text.replace(try Regex("\"\(name)\":\"[^\"]*\""), with: "\"\(name)\":\"\(UUID().uuidString)\"")
+                let foreign = try JSONDecoder().decode(DefaultHistoryToken.self, from: Data(text.utf8))
+                #expect(foreign != own)
+                #expect(throws: SwiftDataError.historyTokenExpired) {
+                    try context.fetchHistory(HistoryDescriptor(predicate: #Predicate { $0.token > foreign }))
+                }
+            }
+            try await container.close()
+        }
+    }
 }

@@ -167,11 +167,17 @@ public struct HistoryTombstone<Model: PersistentModel>: Sendable, Hashable {
 extension ModelContext {
     /// Returns the saves that a description selects, of every context and process. Waits until the saves so far are on disk.
     ///
-    /// - Throws: ``SwiftDataError/historyTokenExpired``, or the store's error.
+    /// - Throws: ``SwiftDataError/historyTokenExpired`` if the predicate asks for the saves after a token, alone or as one of several
+    ///   conditions that must all hold, and saves after it were deleted, or it belongs to another store; or the store's error.
     public func fetchHistory(
         _ descriptor: HistoryDescriptor<DefaultHistoryTransaction>
     ) throws -> [DefaultHistoryTransaction] {
-        let all = try history()
+        try select(descriptor, from: history(after: descriptor.predicate.flatMap { $0.expression.tokenBefore }))
+    }
+
+    private func select(
+        _ descriptor: HistoryDescriptor<DefaultHistoryTransaction>, from all: [DefaultHistoryTransaction]
+    ) throws -> [DefaultHistoryTransaction] {
         var found = try descriptor.predicate.map { predicate in try all.filter { try predicate.evaluate($0) } } ?? all
         if !descriptor.sortBy.isEmpty { found.sort(using: descriptor.sortBy) }
         return descriptor.fetchLimit == 0 ? found : Array(found.prefix(Int(clamping: descriptor.fetchLimit)))
@@ -179,16 +185,19 @@ extension ModelContext {
 
     /// Deletes the oldest saves from the history, up to the first that a description does not select.
     public func deleteHistory(_ descriptor: HistoryDescriptor<DefaultHistoryTransaction>) throws {
-        let selected = Set(try fetchHistory(descriptor))
-        guard let last = try history().prefix(while: { selected.contains($0) }).last else { return }
+        let all = try history()
+        let selected = Set(try select(descriptor, from: all))
+        guard let last = all.prefix(while: { selected.contains($0) }).last else { return }
         _ = try container.storage.container.coordinator.deleteHistoryNow(before: last.token.token)
     }
 
-    private func history() throws -> [DefaultHistoryTransaction] {
+    private func history(after token: ObjectGraph.HistoryToken? = nil) throws -> [DefaultHistoryTransaction] {
         let coordinator = container.storage.container.coordinator
         try coordinator.flushNow()
         do {
-            return try coordinator.historyNow().map { DefaultHistoryTransaction($0, coordinator.model) }
+            return try coordinator.historyNow(HistoryRequest(after: token)).map {
+                DefaultHistoryTransaction($0, coordinator.model)
+            }
         } catch let error as HistoryError {
             throw SwiftDataError.historyTokenExpired.saying("\(error)")
         }
