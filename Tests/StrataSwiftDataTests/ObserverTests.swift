@@ -166,6 +166,30 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         }
     }
 
+    /// Catches: a save that is counted by the reading during which it comes, and again by the next one, which begins before it.
+    @Test(.timeLimit(.minutes(10))) func `a history observer counts no save twice that comes while it reads`() async throws {
+        let container = try inMemory(Film.self)
+        let first = try HistoryObserver(modelContainer: container, isolation: nil)
+        let start = first.historyTokens
+        // Many, so that the reading is long enough for a save to come.
+        let context = ModelContext(container)
+        for number in 0..<6000 {
+            context.insert(Film("\(number)"))
+            try context.save()
+        }
+        for round in 0..<60 {
+            context.author = "\(round)"
+            context.insert(Film("x"))
+            let observer = try HistoryObserver(
+                historyTokens: start, authors: ["\(round)"], modelContainer: container, isolation: nil)
+            for _ in 0..<round * 10 { await Task.yield() }
+            try context.save()
+            let own = try #require(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).last?.token)
+            while try #require(observer.historyTokens.values.first as? DefaultHistoryToken) < own { await Task.yield() }
+            #expect(observer.eventCounter == 1)
+        }
+    }
+
     /// Catches: saves that are not counted, because a restored store has fewer saves than the store that made the token.
     @Test(.timeLimit(.minutes(10)))
     func `S168: a history observer with a token of another copy counts once, and then the saves of this copy`() async throws {

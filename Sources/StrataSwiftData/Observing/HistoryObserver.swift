@@ -112,7 +112,9 @@ public final class HistoryObserver: Observable, Sendable {
                 guard end > start || end.incarnation != start.incarnation else { return }
                 let request = HistoryRequest(
                     after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
-                finish(through: end, isRelevant: try !coordinator.historyNow(request).isEmpty)
+                // A save that came meanwhile counts in the next reading.
+                let first = try coordinator.historyNow(request).first
+                finish(through: end, isRelevant: first.map { $0.id <= end.generation } ?? false)
             }
             if isRead == nil { readLater() }
         } catch is HistoryError {
