@@ -1,4 +1,5 @@
 import Foundation
+internal import Platform
 import StoreFiles
 import StoreInterface
 import StoreModel
@@ -27,16 +28,18 @@ extension SQLiteStore {
         defer { partial.discard() }
         _ = try pool.withSeparate { try SQLiteCopy.make(from: $0, to: partial, cancellation) }
         let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))
-        let target = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
+        let target = OpenFile(descriptor: descriptor)
         do {
             try withoutBrokenPipeSignal {
                 while let part = try source.read(upToCount: 1 << 18), !part.isEmpty {
                     try cancellation.check()
-                    try target.write(contentsOf: part)
+                    try part.withUnsafeBytes { try target.write($0) }
                 }
             }
         } catch let error as CancellationError {
             throw error
+        } catch let error as SystemError where error.isDiskFull {
+            throw StoreError(error, "a copy of \(path) cannot be written")
         } catch {
             throw StoreError(.inputOutput, "cannot write a copy of \(path): \(error). Check the process that reads it")
         }
