@@ -10,12 +10,13 @@ import StoreModel
 extension PersistentStoreCoordinator {
     /// The position after the newest save on disk. Deferred saves that are not yet flushed come after it.
     public var currentHistoryToken: HistoryToken {
-        HistoryToken(store, writer.state.base.generation)
+        HistoryToken(store, min(writer.state.base.generation, writer.newestSynced))
     }
 
     /// Returns the saves that a request selects, oldest first, from every context and process (S160).
     ///
-    /// Only saves on disk are returned. To include deferred saves, call `flush()` first.
+    /// Only saves on disk are returned, so that each token can be stored. To include deferred saves, call `flush()` first. In a store
+    /// that has them in its file already, such as one in an SQLite file, those of this process are taken to disk and returned.
     /// Runs on a background queue. O(saves after the token and their changed pages), and one read per
     /// changed position in ordered many-to-many relationships.
     ///
@@ -37,6 +38,7 @@ extension PersistentStoreCoordinator {
             let named = Set(names.compactMap { model.entity(named: $0)?.number })
             return named.union(orders.filter { named.contains($0.ownerEntity) }.map(\.number))
         }
+        try writer.syncCommitted()
         var found: [HistoryTransaction] = []
         let limit = request.limit ?? .max
         // Read in parts, so that a request with a limit does not read the whole of a long history.
@@ -44,9 +46,11 @@ extension PersistentStoreCoordinator {
             guard let part = try store.history(after: place, limit: Self.historyPart) else {
                 throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
             }
+            // A deferred save that came meanwhile may be lost, and its number used again.
+            let newestSynced = writer.newestSynced
             // A snapshot taken after reading the history contains all these saves.
             let newest = try orders.isEmpty || part.isEmpty ? nil : store.snapshot()
-            for changes in part where found.count < limit && request.takes(changes.origin) {
+            for changes in part where found.count < limit && request.takes(changes.origin) && changes.generation <= newestSynced {
                 guard let chosen = wanted.map({ changes.restricted(to: $0, contextModel) }) ?? changes else { continue }
                 let reordered = try newest.map { try contextModel.listsWithChangedOrder(chosen, in: $0) } ?? [:]
                 let transaction = HistoryTransaction(chosen, model: contextModel, in: store, reordered: reordered)

@@ -25,9 +25,9 @@ extension PersistentStoreCoordinator {
         let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let writer = writer
         let store = store
-        let number = writer.addListener { state, origin in
-            guard origin == 0 else { return }
-            continuation.yield(HistoryToken(store, state.base.generation))
+        let number = writer.addListener { [weak writer] state, origin in
+            guard origin == 0, let writer else { return }
+            continuation.yield(HistoryToken(store, min(state.base.generation, writer.newestSynced)))
         }
         writer.shared.withLock { $0.listeners.setEnding(of: number) { continuation.finish() } }
         continuation.onTermination = { [weak writer] _ in writer?.removeListener(number) }

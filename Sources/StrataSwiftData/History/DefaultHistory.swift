@@ -193,7 +193,7 @@ extension ModelContext {
 
     private func history(after token: ObjectGraph.HistoryToken? = nil) throws -> [DefaultHistoryTransaction] {
         let coordinator = container.storage.container.coordinator
-        try coordinator.flushNow()
+        try container.storage.container.flushNow()
         do {
             return try coordinator.historyNow(HistoryRequest(after: token)).map {
                 DefaultHistoryTransaction($0, coordinator.model)

@@ -30,6 +30,20 @@ extension StoreWriter {
         }
     }
 
+    /// The newest save that is on disk while this process has committed later ones without a sync; `.max` if it has not.
+    var newestSynced: Generation {
+        let (own, sibling) = shared.withLock { ($0.deferred.synced, $0.sibling) }
+        return min(own ?? .max, sibling?.shared.withLock { $0.deferred.synced } ?? .max)
+    }
+
+    /// Takes the saves that this process has committed without a sync to disk. Blocks; do not call it on the writer's queues.
+    func syncCommitted() throws {
+        let sibling = shared.withLock { $0.sibling }
+        for writer in [self, sibling].compactMap(\.self) where writer.shared.withLock({ $0.deferred.synced != nil }) {
+            try writer.flushAndWait()
+        }
+    }
+
     /// Whether a state may lack the save with a generation.
     ///
     /// The deferred saves in the state have provisional generations. If one of them was left out since, a later save has its generation.

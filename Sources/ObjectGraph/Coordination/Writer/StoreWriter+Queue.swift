@@ -82,7 +82,10 @@ extension StoreWriter {
                     if group.start !== start { show(group.start, to: group) }
                     try group.check(from: group.start)
                     try group.write(in: transaction)
-                    shared.withLock { $0.newestOfGroup = transaction.generation }
+                    shared.withLock { shared in
+                        shared.newestOfGroup = transaction.generation
+                        if group.isUnsynced { shared.deferred.willCommitUnsynced(after: group.start.committed) }
+                    }
                     return transaction.generation
                 }
             }
@@ -165,6 +168,7 @@ extension StoreWriter {
             shared.isCommitting = false
             shared.deferred.pending = group.pending
             if old != nil { shared.numbers.note(group.committed) }
+            if !group.isUnsynced { shared.deferred.didSync() }
             shared.state = group.state
             return (shared.listeners.all, nextDeadline(group, &shared))
         }
