@@ -180,8 +180,8 @@ extension ManagedObjectContext {
             for observer in observers.views { observer.viewDidChange(view, all, saved: saved) }
         }
         if !own.isEmpty { post(.objectsDidChange, own) }
-        let changes = changes ?? ChangeSet()
-        if !changes.isEmpty || !refreshed.isEmpty { post(.objectsDidChange, changes, refreshed: refreshed) }
+        if changes?.isEmpty == true, refreshed.isEmpty { return }
+        post(.objectsDidChange, changes ?? ChangeSet(), refreshed: refreshed)
     }
 
     /// Counts merged changes of objects as saved if a running save of this context has changed them too. The merge may bring that save, which
