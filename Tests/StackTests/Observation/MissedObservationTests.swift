@@ -34,4 +34,20 @@ import Testing
         #expect(notices.map(\.kind) == [.objectsDidChange] && notices[0].changes.isEmpty)
         token.cancel()
     }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S007: an object with unsaved pairs has no changes once it is deleted elsewhere`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        let (playlist, track) = (main.insert("Playlist"), main.makeTrack("a"))
+        try await main.save()
+        playlist.add(track, to: "tracks")
+        #expect(playlist.isUpdated)
+        let id = playlist.objectID
+        try await container.newBackgroundContext().perform(andSave: .durable) { $0.delete($0.object(with: id)) }
+        main.refreshAllObjects()
+        #expect(playlist.isDeleted && !main.updatedObjects.contains(playlist))
+        #expect(!playlist.isUpdated && !playlist.hasChanges)
+    }
 }

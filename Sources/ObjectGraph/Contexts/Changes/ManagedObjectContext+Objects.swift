@@ -277,19 +277,24 @@ extension ManagedObjectContext {
     /// Returns the kind of an object's unsaved change, changed pairs included; nil if the object is unchanged.
     func changeKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
         if let kind = layerStack.pendingKind(entity, key) { return kind }
+        // An object that is deleted elsewhere has no pairs.
+        return hasChangedPairs(entity, key) && trapOnStoreError { try exists(entity, key) } ? .update : nil
+    }
+
+    private func hasChangedPairs(_ entity: Int, _ key: ObjectKey) -> Bool {
         for layer in layerStack.sealed + [layerStack.top] {
             for order in traits.rules.orders.joined() where order.ownerEntity == entity {
                 var isMoved = false
                 forEachListChanged(in: layer, order) { if $0 == key { isMoved = true } }
-                if isMoved { return .update }
+                if isMoved { return true }
             }
             for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty {
                 let schema = storedModel.storeSchema.links[link]
-                if schema.source == entity && pairs.forward[key] != nil { return .update }
-                if schema.destination == entity && pairs.backward[key] != nil { return .update }
+                if schema.source == entity && pairs.forward[key] != nil { return true }
+                if schema.destination == entity && pairs.backward[key] != nil { return true }
             }
         }
-        return nil
+        return false
     }
 
     func didChangeRetention() {
