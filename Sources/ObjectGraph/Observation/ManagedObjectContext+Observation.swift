@@ -118,26 +118,33 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - next: The view after the step.
     ///   - changes: Changes that contain all differences of the two views; nil if they are unknown.
+    ///   - own: The layers of unsaved changes that are left after the step; nil for all.
     ///   - forgetsInserted: Whether objects that do not exist after the step become invalid. Their observers are not notified, because
     ///     reading such an object stops the program.
     func showing<R>(
-        _ next: @autoclosure () -> LayeredView, changes: @autoclosure () -> ChangeSet?, forgetsInserted: Bool = false,
-        _ body: () throws -> R
+        _ next: @autoclosure () -> LayeredView, changes: @autoclosure () -> ChangeSet?,
+        keeping own: @autoclosure () -> [Layer]? = nil,
+        forgetsInserted: Bool = false, _ body: () throws -> R
     ) rethrows -> R {
         guard !observed.isEmpty else { return try withoutUndo(body) }
         return try changingObserved {
-            willShow(from: layerStack.view, to: next(), changes(), forgetsInserted: forgetsInserted)
+            willShow(from: layerStack.view, to: next(), changes(), keeping: own(), forgetsInserted: forgetsInserted)
             return try withoutUndo(body)
         }
     }
 
     /// Notifies observers of the differences between two views.
-    func willShow(from old: LayeredView, to next: LayeredView, _ changes: ChangeSet?, forgetsInserted: Bool = false) {
-        let comparison = ViewComparison(old: old, new: next, changes: changes, rules: traits.rules, model: storedModel)
+    func willShow(
+        from old: LayeredView, to next: LayeredView, _ changes: ChangeSet?, keeping own: [Layer]? = nil,
+        forgetsInserted: Bool = false
+    ) {
+        let comparison = ViewComparison(
+            old: old, new: next, changes: changes, own: own ?? layerStack.sealed + [layerStack.top], rules: traits.rules,
+            model: storedModel)
         var found: [(ManagedObject, [ObservedProperty])] = []
         for object in observed.all where object.state == .registered {
             guard let observation = object.observation else { continue }
-            let changed = trapOnStoreError { try comparison.changes(of: observation, object.entity, object.key) }
+            let changed = trapOnStoreError { try comparison.changes(of: object, observation) }
             switch changed {
             case .none: break
             case .properties(let properties): found.append((object, properties))
@@ -167,6 +174,8 @@ private struct ViewComparison {
     let old: LayeredView
     let new: LayeredView
     let changes: ChangeSet?
+    /// The layers of the context's own changes in the new view.
+    let own: [Layer]
     let rules: RelationshipRules
     let model: Model
 
@@ -177,14 +186,19 @@ private struct ViewComparison {
         case existence(Bool)
     }
 
-    func changes(of observation: ObservedObject, _ entity: Int, _ key: ObjectKey) throws -> Difference {
+    func changes(of object: ManagedObject, _ observation: ObservedObject) throws -> Difference {
+        let (entity, key) = (object.entity, object.key)
         let isTouched = changes.map { contains(entity, key, in: $0) } ?? true
         if isTouched {
             let exists = try new.exists(entity, key)
-            // A view that is not fixed shows the new objects already. Only objects that existed are observed.
-            let was = try old.base.isFixed ? old.exists(entity, key) : new.base.isFixed || exists
+            // A view that is not fixed shows the new objects already.
+            let was = try areComparable ? old.exists(entity, key) : !object.isDeletedHere
             if was != exists { return .existence(exists) }
-            if !exists { return .none }
+            if !exists {
+                // An unsaved update of an object that is deleted below it shows its values until it is gone too.
+                let isShown = !object.isDeletedHere && own.newestRow(entity, key) == nil
+                return isShown ? .properties(observation.properties) : .none
+            }
         }
         var columns = observation.columns
         if !isTouched { columns = columns.intersection(rules.dangling[entity]) }
@@ -195,18 +209,18 @@ private struct ViewComparison {
         for number in observation.relationships {
             let relationship = model.entities[entity].relationships[number]
             guard case .toMany(let relation) = relationship.kind, mayDiffer(relation, relationship.order) else { continue }
-            if try !areFixed || old.members(of: relationship, key) != new.members(of: relationship, key) {
+            if try !areComparable || old.members(of: relationship, key) != new.members(of: relationship, key) {
                 properties.append(.toMany(number))
             }
         }
         return properties.isEmpty ? .none : .properties(properties)
     }
 
-    private var areFixed: Bool { old.base.isFixed && new.base.isFixed }
+    /// Whether both views can be read. Snapshots that are not fixed show the new values already.
+    private var areComparable: Bool { old.base === new.base || old.base.isFixed && new.base.isFixed }
 
-    /// Snapshots that are not fixed show the new values already, so their values cannot be compared.
     private func differs(_ entity: Int, key: ObjectKey, column: Int) throws -> Bool {
-        guard areFixed else { return true }
+        guard areComparable else { return true }
         return try old.shown(old.value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
             != new.shown(new.value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
     }

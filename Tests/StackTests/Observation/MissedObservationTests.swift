@@ -20,6 +20,88 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `S146, S106: dropping the changes of an object that is deleted elsewhere notifies its observers`(_ kind: StoreKind)
+        async throws
+    {
+        for (isRollback, isObserved) in [(true, true), (true, false), (false, true), (false, false)] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container(.siblings)
+            let main = container.mainContext
+            let track = try await Self.changeDeletedTrack(in: main, of: container)
+            #expect(track["title"] == "b" && !track.isDeleted)
+            let watches = isObserved ? [Watch { _ = track["title"] }, Watch { _ = track.isDeleted }] : []
+            if isRollback { main.rollback() } else { main.refresh(track, mergeChanges: false) }
+            #expect(watches.map(\.count) == (isObserved ? [1, 1] : []))
+            #expect(track.isDeleted && track["title"] == "")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S068: an observed object counts as deleted once the save that deletes it is awaited`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let track = container.mainContext.makeTrack("a")
+        try await container.mainContext.save()
+        let watch = Watch { _ = track.isDeleted }
+        let id = track.objectID
+        try await container.newBackgroundContext().perform(andSave: .durable) { $0.delete($0.object(with: id)) }
+        #expect(track.isDeleted)
+        #expect(watch.count == 1)
+    }
+
+    @Test(arguments: Combination.all)
+    func `S146: observers of a parent's new object are notified when a child's save through it deletes the object`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let track = main.makeTrack("a")
+        let child = main.newBackgroundChild()
+        let watches = [Watch { _ = track["title"] }, Watch { _ = track.isDeleted }]
+        let id = track.objectID
+        try await child.perform(andSave: .durable) { _ in }
+        try await child.perform { $0.delete(try $0.existingObject(with: id)) }
+        try await child.save(through: .store)
+        #expect(track.isDeleted)
+        #expect(watches.map(\.count) == [1, 1])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S146: undoing an insertion notifies the observers of the object after a suspension too`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        main.undoHistory = UndoHistory()
+        _ = try main.count(EntityFetchRequest("Track"))
+        try await container.suspend()
+        await container.resume()
+        let track = main.makeTrack("a")
+        main.processPendingChanges()
+        let watches = [Watch { _ = track["title"] }, Watch { _ = track.isDeleted }]
+        try main.undoHistory?.undo()
+        #expect(watches.map(\.count) == [1, 1])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S022: a child's object counts as deleted once a save has dropped its changes`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        let track = main.makeTrack("a")
+        let child = main.newChild(name: "child")
+        let copy = child.object(with: track.objectID)
+        copy["title"] = "b"
+        main.delete(track)
+        try await child.refreshFromParent()
+        let watches = [Watch { _ = copy["title"] }, Watch { _ = copy.isDeleted }]
+        try await child.save(through: .store)
+        #expect(copy.isDeleted && !child.hasChanges && watches.map(\.count) == [1, 1])
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `S120: a move to an unknown state is noticed without registered objects too`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container(.siblings)
@@ -33,6 +115,25 @@ import Testing
         #expect(try child.count(EntityFetchRequest("Track")) == 1)
         #expect(notices.map(\.kind) == [.objectsDidChange] && notices[0].changes.isEmpty)
         token.cancel()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S106, S022: an object that was deleted during a suspension counts as deleted, with changes too`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        main.automaticallyMergesChanges = false
+        let track = main.makeTrack("a")
+        try await main.save()
+        let id = track.objectID
+        track["plays"] = 7
+        try await container.newBackgroundContext().perform(andSave: .durable) { $0.delete($0.object(with: id)) }
+        try await container.suspend()
+        await container.resume()
+        #expect(try main.count(EntityFetchRequest("Track")) == 0)
+        #expect(track.isDeleted)
     }
 
     @Test(arguments: StoreKind.allCases)

@@ -179,10 +179,17 @@ extension ManagedObjectContext {
     }
 
     private func note(_ object: ManagedObject, _ refreshed: inout [ObjectID]) {
-        if object.row == nil {
-            object.isDeletedHere = !trapOnStoreError { try exists(object.entity, object.key) }
-        }
+        noteExistence(of: object)
         refreshed.append(object.objectID)
+    }
+
+    /// Updates whether an object is gone because it is deleted in the base state. An update that has every value shows them until a save
+    /// settles it.
+    private func noteExistence(of object: ManagedObject) {
+        if let row = object.row {
+            guard row.kind == .update, object.isDeletedHere || row.set.count < row.columnCount else { return }
+        }
+        object.isDeletedHere = !trapOnStoreError { try exists(object.entity, object.key) }
     }
 
     // MARK: Refresh
@@ -196,7 +203,10 @@ extension ManagedObjectContext {
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         checkIsolation()
         precondition(object.context === self, "an object is refreshed in the context that it belongs to")
-        if !mergeChanges { withoutUndo { dropObservedChanges(of: object) } }
+        if !mergeChanges {
+            withoutUndo { dropObservedChanges(of: object) }
+            noteExistence(of: object)
+        }
         refreshAllObjects()
     }
 
@@ -233,7 +243,9 @@ extension ManagedObjectContext {
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
-        let (changes, refreshed) = showing(layerStack.viewWithoutChanges, changes: nil, forgetsInserted: true) {
+        let (changes, refreshed) = showing(
+            layerStack.viewWithoutChanges, changes: nil, keeping: layerStack.taken, forgetsInserted: true
+        ) {
             let affected = layerStack.dropChanges()
             let dropped = Layer.folding(affected, schema: storedModel.storeSchema)
             // The layers that a running save has taken may be unsaved changes again.

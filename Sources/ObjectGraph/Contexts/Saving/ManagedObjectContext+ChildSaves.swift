@@ -95,7 +95,8 @@ extension ManagedObjectContext {
         let same = group.count == 1 && layerStack.revision == pushes[0].parentViewRevision
         if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
             // With nothing to save, this context keeps its state (S063, S090).
-            for waiting in group { waiting.completion(.success(place(same))) }
+            let taken = ChangeSet.union(pushes.map(\.changes))
+            for waiting in group { waiting.completion(.success(place(same, taken))) }
             return endSave()
         }
         let began = layerStack.revision

@@ -280,7 +280,9 @@ extension ManagedObjectContext {
         let moved = movedBaseState(push, place)
         let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
         let below = hasNewer && place.showsTheSame ? viewBelow(layerStack.taken.reversed()) : nil
-        let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), changes: nil) {
+        let written = showing(
+            layerStack.view(movedTo: moved, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
+        ) {
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
@@ -292,10 +294,14 @@ extension ManagedObjectContext {
             clean(written)
             return written
         }
+        // Objects whose changes the level above has not taken may be gone, or show other values again.
+        let lost = place.taken.flatMap { ChangeSet(withdrawing: written, without: [$0]) }
+        if let lost { _ = refreshRegistered(lost) }
         tracker.dropTakenChecks()
         // The merge policy of the root may have dropped or changed some values. One notice for all: a live result that moves to the new
         // view must know every difference from the old one.
-        let visible = added.map { ChangeSet.union([adopted, $0]) } ?? adopted
+        let more = added.and(isAnnounced || !place.showsTheSame ? nil : lost)
+        let visible = more.map { ChangeSet.union([adopted, $0]) } ?? adopted
         if !observers.views.isEmpty || !visible.isEmpty {
             notify(
                 visible, refreshed: visible.isEmpty ? [] : refreshRegistered(visible),

@@ -182,7 +182,8 @@ extension ManagedObjectContext {
         let mayLack = mayLackChanges(joined)
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true),
-            changes: mayLack ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) }
+            changes: mayLack ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) },
+            keeping: layerStack.notInFlight
         ) {
             let isLater = outcome.state.sequence > old.sequence
             // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
