@@ -4,8 +4,8 @@ import StoreInterface
 import StoreModel
 import TestSupport
 
-/// Random edits, saves, moves and batches in seven contexts of a container, each with three live results, which are compared with fetches
-/// after every step.
+/// Random edits, saves, moves and batches in seven contexts of a container, each with live results or other watches, which are compared
+/// with fetches after every step.
 struct LiveResultExploration: Sendable {
     private let bed: TestBed
     private let container: PersistentContainer
@@ -16,11 +16,12 @@ struct LiveResultExploration: Sendable {
     ///
     /// - Parameters:
     ///   - steps: The seed of each step.
+    ///   - kind: The watches of each context.
     ///   - count: The number of steps that are taken at the same time.
     static func run(
-        _ steps: [UInt64], _ combination: Combination, seed: UInt64, atOnce count: Int = 1
+        _ steps: [UInt64], _ combination: Combination, seed: UInt64, watching kind: WatchKind = .results, atOnce count: Int = 1
     ) async throws -> String? {
-        let run = try await LiveResultExploration(combination, seed: seed)
+        let run = try await LiveResultExploration(combination, seed: seed, kind)
         var difference: String?
         do {
             for start in stride(from: 0, to: steps.count, by: count) where difference == nil {
@@ -39,7 +40,7 @@ struct LiveResultExploration: Sendable {
         return difference.map { "\($0)\n" + run.log.lines.map { "      \($0)" }.joined(separator: "\n") }
     }
 
-    private init(_ combination: Combination, seed: UInt64) async throws {
+    private init(_ combination: Combination, seed: UInt64, _ kind: WatchKind) async throws {
         var random = SeededGenerator(seed: seed)
         bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack, model: Gallery.model)
@@ -47,19 +48,15 @@ struct LiveResultExploration: Sendable {
         let first = await container.newBackgroundContext(name: "first")
         let child = await first.newBackgroundChild(name: "child")
         let ofMain = await MainActor.run { container.mainContext.newBackgroundChild(name: "child of main") }
-        let mainIsChild = combination.stack == .masterMainWorker || combination.stack == .hybrid
-        contexts = [
-            WatchedContext("main", nil, in: container, isChild: mainIsChild, &random),
-            WatchedContext("first", first, in: container, isChild: false, &random),
-            WatchedContext(
-                "batches", container.newBatchOperationContext(name: "batches"), in: container, isChild: false, &random),
-            WatchedContext(
-                "second", await container.newBackgroundContext(name: "second"), in: container, isChild: false, &random),
-            WatchedContext("child", child, in: container, isChild: true, &random),
-            WatchedContext(
-                "grandchild", await child.newBackgroundChild(name: "grandchild"), in: container, isChild: true, &random),
-            WatchedContext("child of main", ofMain, in: container, isChild: true, &random),
+        let all: [(name: String, context: BackgroundContext?, isChild: Bool)] = [
+            ("main", nil, combination.stack == .masterMainWorker || combination.stack == .hybrid), ("first", first, false),
+            ("batches", container.newBatchOperationContext(name: "batches"), false),
+            ("second", await container.newBackgroundContext(name: "second"), false), ("child", child, true),
+            ("grandchild", await child.newBackgroundChild(name: "grandchild"), true), ("child of main", ofMain, true),
         ]
+        contexts = all.map { name, context, isChild in
+            WatchedContext(name, context, in: container, isChild: isChild, watches: kind.make(&random))
+        }
         for (number, context) in contexts.enumerated() {
             let policies: [MergePolicy] = [.error, .objectTrump, .storeTrump, .overwrite, .rollback]
             let policy = policies[random.below(policies.count)]
@@ -74,7 +71,7 @@ struct LiveResultExploration: Sendable {
         }
     }
 
-    /// Returns the first live result that differs from a fetch, in words.
+    /// Returns the first watch that differs from a fetch, in words.
     private func difference(_ random: inout SeededGenerator) async throws -> String? {
         for context in contexts {
             if random.chance(30) { await context.untilIdle() }
@@ -118,7 +115,7 @@ struct LiveResultExploration: Sendable {
         case 23 where isAlone: return try await suspend(context, &random)
         case 24: try await moveByBudget(context)
         default:
-            log.append("\(context.name): fetches of the live results")
+            log.append("\(context.name): watches begin anew")
             try await context.perform { [watches = context.watches] managed in
                 for watch in watches { try watch.restart(in: managed) }
             }

@@ -7,7 +7,7 @@ import TestSupport
 /// executor.
 ///
 /// Unchecked, because it is used on that executor only.
-final class ResultWatch: @unchecked Sendable {
+final class ResultWatch: ContextWatch, @unchecked Sendable {
     private let request: EntityFetchRequest
     private let section: AttributeSort?
     private(set) var controller: FetchedResultsController<ManagedObject>?

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import ObjectGraph
 
-/// The main context of a container or one of its background contexts, and its live results.
+/// The main context of a container or one of its background contexts, and its watches.
 struct WatchedContext: Sendable {
     let name: String
     /// nil for the main context.
@@ -11,14 +11,14 @@ struct WatchedContext: Sendable {
     private let container: PersistentContainer
     /// Whether the context has a parent.
     let isChild: Bool
-    let watches: [ResultWatch]
+    let watches: [any ContextWatch]
 
     init(
         _ name: String, _ background: BackgroundContext?, in container: PersistentContainer, isChild: Bool,
-        _ random: inout SeededGenerator
+        watches: [any ContextWatch]
     ) {
         (self.name, self.background, self.container, self.isChild) = (name, background, container, isChild)
-        watches = (0..<3).map { _ in ResultWatch(Gallery.queries[random.below(Gallery.queries.count)]) }
+        self.watches = watches
     }
 
     func perform<R: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> R) async throws -> R {
@@ -61,7 +61,7 @@ struct WatchedContext: Sendable {
         }
     }
 
-    /// Returns how one of the live results differs from a fetch; nil if none does.
+    /// Returns how one of the watches differs from a fetch; nil if none does.
     func difference() async throws -> String? {
         try await perform { [watches] context throws -> String? in
             for watch in watches {
