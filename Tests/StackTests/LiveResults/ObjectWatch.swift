@@ -152,7 +152,12 @@ extension ObjectWatch {
             } else {
                 .value(object[property])
             }
-        return property != deletion && object.isDeletedHere ? .gone : seen
+        if property == deletion { return seen }
+        // An object with unsaved changes that was deleted elsewhere keeps its values, but no list refers to it (S106).
+        let isGone =
+            property == toMany[object.entityName]
+            && (try? object.managedObjectContext?.existingObject(with: object.objectID)) == nil
+        return isGone || object.isDeletedHere ? .gone : seen
     }
 
     private func missedByObservers(in context: ManagedObjectContext) -> String? {
@@ -233,7 +238,9 @@ extension ObjectWatch {
         let found = try? context.existingObject(with: held.id)
         if (found == nil) != (values == nil) { return "is found by its id, or by a fetch, but not both" }
         if let found, found !== object { return "is registered twice" }
-        if values != nil, object.row !== context.newestOwnRow(held.id.entity, held.id.key) { return "does not have its newest row" }
+        if values != nil, object.row !== context.newestOwnRow(held.id.entity, held.id.key) {
+            return "does not have its newest row"
+        }
         let (isInserted, isUpdated) = (object.isInserted, object.isUpdated)
         if object.hasChanges != (context.changeKind(held.id.entity, held.id.key) != nil) { return "has a wrong state" }
         if isInserted, isUpdated { return "is inserted and updated" }
@@ -241,7 +248,9 @@ extension ObjectWatch {
         if isUpdated != context.updatedObjects.contains(object) { return "is updated: \(isUpdated), unlike its context" }
         // An object with unsaved changes that was deleted elsewhere keeps them until a save settles the conflict (S106).
         if values == nil, isUpdated, !object.isDeleted { return nil }
-        if object.isDeleted != (values == nil) { return "counts as deleted: \(object.isDeleted), but a fetch says \(values == nil)" }
+        if object.isDeleted != (values == nil) {
+            return "counts as deleted: \(object.isDeleted), but a fetch says \(values == nil)"
+        }
         guard let values else { return nil }
         for (name, value) in values where object[name] != value { return "has \(name) \(object[name]), a fetch has \(value)" }
         if let list = Self.toMany[object.entityName] {
