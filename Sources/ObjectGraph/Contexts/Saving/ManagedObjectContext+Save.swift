@@ -178,7 +178,7 @@ extension ManagedObjectContext {
         }
         let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
         let below = hasNewer ? viewBelow(layerStack.taken.reversed()) : nil
-        // Such changes are in no change set.
+        // Changes that the save lacks are in no change set.
         let mayLack = mayLackChanges(joined)
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true),
