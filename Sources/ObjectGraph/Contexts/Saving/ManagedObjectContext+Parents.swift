@@ -295,7 +295,8 @@ extension ManagedObjectContext {
             return written
         }
         // Objects whose changes the level above has not taken may be gone, or show other values again.
-        let lost = place.taken.flatMap { ChangeSet(withdrawing: written, without: [$0]) }
+        let taken = place.taken(of: push)
+        let lost = taken == push.changes ? nil : ChangeSet(withdrawing: written, without: [taken])
         if let lost { _ = refreshRegistered(lost) }
         tracker.dropTakenChecks()
         // The merge policy of the root may have dropped or changed some values. One notice for all: a live result that moves to the new
@@ -307,7 +308,6 @@ extension ManagedObjectContext {
                 visible, refreshed: visible.isEmpty ? [] : refreshRegistered(visible),
                 saved: isAnnounced ? push.changes : place.showsTheSame ? push.changes.asShown() : ChangeSet())
         }
-        let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
         settleBaseNow()
         notifyChildren(added.map { ChangeSet.union([push.changes, $0]) } ?? push.changes, saved: written)
