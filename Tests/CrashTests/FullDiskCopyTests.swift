@@ -15,7 +15,8 @@ import Testing
     import Darwin
 #endif
 
-/// Copies, and deletions of history, on a full disk. Each test runs in a process of its own, whose files may grow only up to a limit.
+/// A full disk stops a copy of a store, or a deletion of its history. A process of its own, whose files may grow only up to a limit, stands
+/// for the full disk.
 @Suite struct FullDiskCopyTests {
     enum Copy: String, CaseIterable { case backup, replacement, stream, compactCopy }
 

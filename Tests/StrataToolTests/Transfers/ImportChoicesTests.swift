@@ -34,13 +34,22 @@ import Testing
         }
     }
 
-    @Test func `a column of a CSV file refers to the file that is chosen`() async throws {
-        let folder = try ToolFolder()
+    /// Makes a folder of CSV files, by their names.
+    private func shop(in folder: ToolFolder, _ files: [String: String]) throws -> URL {
         let shop = folder.url.appending(path: "shop")
         try FileManager.default.createDirectory(at: shop, withIntermediateDirectories: true)
-        try write("id,name\n1,a\n2,b\n3,c\n", "shop/goods.csv", folder)
-        try write("id,rep_id,by\n1,2,1\n2,1,1\n3,2,9\n", "shop/orders.csv", folder)
-        try write("id,name\n1,Ann\n2,Bob\n", "shop/people.csv", folder)
+        for (name, text) in files { try write(text, "shop/\(name).csv", folder) }
+        return shop
+    }
+
+    @Test func `a column of a CSV file refers to the file that is chosen`() async throws {
+        let folder = try ToolFolder()
+        let shop = try shop(
+            in: folder,
+            [
+                "goods": "id,name\n1,a\n2,b\n3,c\n", "orders": "id,rep_id,by\n1,2,1\n2,1,1\n3,2,9\n",
+                "people": "id,name\n1,Ann\n2,Bob\n",
+            ])
         let plain = await ToolRun("import", shop.path, folder.path("plain"))
         #expect(plain.status == 0 && plain.errors.contains("could refer to people, goods or orders. Choose"), "\(plain)")
         let run = await ToolRun(
@@ -67,11 +76,8 @@ import Testing
         _ others: [String], _ references: [String], _ message: String
     ) async throws {
         let folder = try ToolFolder()
-        let shop = folder.url.appending(path: "shop")
-        try FileManager.default.createDirectory(at: shop, withIntermediateDirectories: true)
-        try write("id,rep_id\n1,2\n2,2\n", "shop/orders.csv", folder)
-        try write("id\n1\n2\n", "shop/people.csv", folder)
-        try write("a\n1\n1\n", "shop/twins.csv", folder)
+        let shop = try shop(
+            in: folder, ["orders": "id,rep_id\n1,2\n2,2\n", "people": "id\n1\n2\n", "twins": "a\n1\n1\n"])
         let options = others + references.flatMap { ["--references", $0] }
         let run = await ToolRun(["import", shop.path, folder.path("out")] + options)
         #expect(run.isRefused(naming: message), "\(run)")
