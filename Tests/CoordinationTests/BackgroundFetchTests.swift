@@ -23,12 +23,7 @@ import Testing
             var setup = coordinator.rootSetup(name: "slow", merging: false)
             setup.beginsAtFirstRead = true
             context = BackgroundContext(setup)
-            store.fail { [isReading, isReleased] call, _ in
-                guard call == .snapshot else { return nil }
-                isReading.set()
-                _ = isReleased.wait(atMost: .seconds(600))
-                return nil
-            }
+            store.hold(.snapshot, isReading, until: isReleased)
             reading = Task { [context] in
                 try await context.perform { _, context in
                     try await FetchedResultsController(tracks, context: context).performFetchInBackground()

@@ -17,12 +17,7 @@ import Testing
         try await context.save(.deferred(within: .seconds(3600)))
         let diskFull = StoreError(.full, "the disk is full. Make room")
         let (isWriting, mayFail) = (Flag(), Flag())
-        store.fail { call, _ in
-            guard call == .commit else { return nil }
-            isWriting.set()
-            _ = mayFail.wait(atMost: .seconds(600))
-            return diskFull
-        }
+        store.hold(.commit, isWriting, until: mayFail, error: diskFull)
         let closing = Task { try await container.close() }
         try await until("the saves are being written") { isWriting.wait(atMost: .zero) }
         let late = container.newBatchOperationContext(name: "late")

@@ -62,6 +62,16 @@ final class FaultyStore: ObjectStore {
     /// Sets the function that decides which calls fail. nil means that none fails.
     func fail(_ fault: (@Sendable (Call, Int) -> (any Error)?)?) { state.withLock { $0.fault = fault } }
 
+    /// Holds calls of a kind, and sets a flag in each, until another flag is set. Then the calls fail if there is an error.
+    func hold(_ held: Call, _ isHeld: Flag, until mayEnd: Flag, error: StoreError? = nil) {
+        fail { call, _ in
+            guard call == held else { return nil }
+            isHeld.set()
+            _ = mayEnd.wait(atMost: .seconds(600))
+            return error
+        }
+    }
+
     /// Sets the function that decides which layers cannot be written. nil means that all can.
     func refuse(_ refusal: (@Sendable (Layer) -> (any Error)?)?) { state.withLock { $0.refusal = refusal } }
 

@@ -34,12 +34,7 @@ import Testing
         #expect(kept.snapshot != nil)
         // A computation that takes as long as the disk does.
         let (begun, mayEnd) = (Flag(), Flag())
-        store.fail { call, _ in
-            guard call == .snapshot else { return nil }
-            begun.set()
-            _ = mayEnd.wait(atMost: .seconds(300))
-            return nil
-        }
+        store.hold(.snapshot, begun, until: mayEnd)
         let query = try await shown.perform { context throws in
             try EntityFetchRequest("Track").storeQuery(in: context.requestScope)
         }
