@@ -76,10 +76,9 @@ struct LayerStack {
     @inline(__always)
     var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
 
-    /// Whether there are unsaved changes (S007). Changes that cancel each other are none.
-    // Inlined, because a call copies the whole stack.
-    @inline(__always)
-    var hasChanges: Bool { sealed.isEmpty ? !top.isEmpty : Self.haveChanges(sealed + [top], schema) }
+    /// Returns whether there are unsaved changes (S007). Changes that cancel each other are none.
+    // Mutating like ``pendingKind(_:_:inFlight:)``, because a call of a function that is not copies the whole stack.
+    mutating func hasChanges() -> Bool { sealed.isEmpty ? !top.isEmpty : Self.haveChanges(sealed + [top], schema) }
 
     private static func haveChanges(_ layers: [Layer], _ schema: StoreSchema) -> Bool {
         // Changes can cancel each other only if there are deletions.
@@ -93,7 +92,7 @@ struct LayerStack {
     /// Returns the kind of an object's unsaved change. Returns nil for an unchanged object, and for one inserted and deleted.
     ///
     /// - Parameter counted: Whether the changes that a running save has taken count.
-    func pendingKind(_ entity: Int, _ key: ObjectKey, inFlight counted: Bool = true) -> RowKind? {
+    mutating func pendingKind(_ entity: Int, _ key: ObjectKey, inFlight counted: Bool = true) -> RowKind? {
         var newest: RowKind?
         var isInsertedHere = false
         for layer in view.layers.prefix(sealed.count + 1 - (counted ? 0 : inFlight)) {

@@ -50,7 +50,7 @@ public final class ManagedObjectContext {
         }
     }
     /// A Boolean value that indicates whether the context also retains clean objects (S006). Setting it to false releases them.
-    public var retainsRegisteredObjects = false {
+    @exclusivity(unchecked) public var retainsRegisteredObjects = false {
         didSet { didChangeRetention() }
     }
     /// A Boolean value that indicates whether a fault without a record reads as nil and zero values. If false, reading it stops the
@@ -159,7 +159,7 @@ public final class ManagedObjectContext {
     /// A Boolean value that indicates whether the context has unsaved inserts, updates or deletes (S007).
     public var hasChanges: Bool {
         admitArrivals()
-        return layerStack.hasChanges
+        return layerStack.hasChanges()
     }
 
     /// Prepares the context for an operation: checks the executor, merges announced saves and inserts related objects.

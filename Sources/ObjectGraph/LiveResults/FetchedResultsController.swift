@@ -16,7 +16,7 @@ public final class FetchedResultsController<Element> {
     /// The context of the result.
     public let context: ManagedObjectContext
     /// The result after the last update; empty before ``performFetch()``.
-    public private(set) var snapshot: ResultSnapshot
+    @exclusivity(unchecked) public private(set) var snapshot: ResultSnapshot
     /// A closure called on the context's executor with every update, after ``snapshot`` was set.
     public var onChange: ((ResultUpdate) -> Void)?
     /// A closure called on the context's executor if the store could not be read. ``snapshot`` is kept, and the next change tries

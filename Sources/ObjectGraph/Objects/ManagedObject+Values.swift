@@ -48,12 +48,15 @@ extension ManagedObject {
         return withContext { $0.read(self, column) ?? $0.inaccessible(self, column) }
     }
 
-    /// Runs the hook of a first read, and records the read for observers. User code may run, so the context is retained.
+    /// Runs the hook of a first read, and records the read for observers.
     @inline(never)
     private func prepareRead(_ column: Int) {
-        let context = requiredContext
-        if !hasAwoken, context.awakes(self) { context.awakeFromFetch(self) }
-        if context.observed.isOn { willRead(.column(column)) } else { readsDirectly = true }
+        if !hasAwoken, withContext({ $0.awakes(self) }) {
+            // The hook may release the context.
+            let context = requiredContext
+            context.awakeFromFetch(self)
+        }
+        if withContext({ $0.observed.isOn }) { willRead(.column(column)) } else { readsDirectly = true }
     }
 
     @usableFromInline

@@ -1,11 +1,11 @@
 /// A table of elements by number, found with two look-ups. Intended for page numbers, which are dense from 1 on.
 ///
-/// Numbers below 2^28 are in chunks of 256, allocated when one of their numbers is first used. Greater numbers are in a dictionary.
+/// Numbers below 2^28 are in chunks of 64, allocated when one of their numbers is first used. Greater numbers are in a dictionary.
 /// The pointers are safe because the table owns their memory and frees it in `deinit`. Pointers avoid reference counting when an
 /// element is read.
 final class NumberTable<Element> {
     private typealias Chunk = UnsafeMutablePointer<Element?>
-    private static var chunkBits: UInt64 { 8 }
+    private static var chunkBits: UInt64 { 6 }
     private static var chunkSize: Int { 1 << Int(chunkBits) }
     private static var denseEnd: UInt64 { 1 << 28 }
 

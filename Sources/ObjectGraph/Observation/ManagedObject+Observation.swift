@@ -12,9 +12,8 @@ extension ManagedObject {
             guard state == .detached, Self.detachedProbe.withLock({ $0.isTracking() }) else { return }
             return observe(property)
         }
-        let observed = withContext { $0.observed }
-        guard observed.isOn, observed.isTracking() else { return }
-        observed.add(self)
+        guard withContext({ $0.observed.isTracking() }) else { return }
+        withContext { $0.observed.add(self) }
         observe(property)
     }
 

@@ -11,7 +11,7 @@ final class ObservedObjects {
     @exclusivity(unchecked) private var depth = 0
     /// The objects with announced changes of the present group. They are retained, because observers may release them.
     @exclusivity(unchecked) private var changing: [ManagedObject] = []
-    private lazy var probe = TrackingProbe()
+    @exclusivity(unchecked) private var probe: TrackingProbe?
 
     init(isOn: Bool) { self.isOn = isOn }
 
@@ -20,8 +20,14 @@ final class ObservedObjects {
     /// The registered objects with observers, retained.
     var all: [ManagedObject] { objects.values.map { $0.takeUnretainedValue() } }
 
-    /// Whether the calling code is tracked by an observer.
-    func isTracking() -> Bool { probe.isTracking() }
+    /// Whether the calling code is tracked by an observer, and reads are recorded.
+    func isTracking() -> Bool {
+        guard isOn else { return false }
+        if let probe { return probe.isTracking() }
+        let made = TrackingProbe()
+        probe = made
+        return made.isTracking()
+    }
 
     func add(_ object: ManagedObject) { objects[ObjectIdentifier(object)] = .passUnretained(object) }
 

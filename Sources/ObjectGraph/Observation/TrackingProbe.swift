@@ -30,8 +30,9 @@ final class TrackingProbe {
 
     private let hashes = HashCount()
     private let path: KeyPath<Subject, Bool>
-    private var registrar = ObservationRegistrar()
-    private var tracked = 0
+    // Unchecked, because the functions of a registrar that run here call nothing of this object.
+    @exclusivity(unchecked) private var registrar = ObservationRegistrar()
+    @exclusivity(unchecked) private var tracked = 0
     private static let maximumTracked = 64
 
     init() { path = \Subject.[hashes] }

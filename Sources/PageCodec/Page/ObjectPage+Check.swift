@@ -69,12 +69,13 @@ extension ObjectPage {
     ) throws(PageError) -> Int {
         let word = base.number(UInt64.self, at: PageFormat.headerSize + index * PageFormat.entrySize)
         let entry = DirectoryEntry(word)
-        let words = Int(entry.flags & 1 + entry.flags >> 1 & 1)
-        let end = entry.start + 8 * words + column.arraySize(width: entry.width, capacity: capacity)
+        let words = Int(truncatingIfNeeded: word >> 48 & 1 &+ word >> 49 & 1)
+        // Nothing overflows: the start has 32 bits, the width 8, and the capacity is at most 64.
+        let end = entry.start &+ 8 &* words &+ column.arraySize(width: entry.width, capacity: capacity)
         let fits = entry.start >= free && end <= byteCount
-        guard entry.type == column.code.rawValue, column.allowsWidth(entry.width), entry.flags & ~column.allowedFlags == 0,
-            entry.reserved == 0, fits
-        else { throw fault(index, entry: entry, column: column, layout: layout, fits: fits) }
+        guard word & column.fixedMask == column.fixedBits, column.allowsWidth(entry.width), fits else {
+            throw fault(index, entry: entry, column: column, layout: layout, fits: fits)
+        }
         return end
     }
 

@@ -147,4 +147,9 @@ struct DirectoryEntry {
         flags = UInt8(truncatingIfNeeded: word >> 48)
         reserved = UInt8(truncatingIfNeeded: word >> 56)
     }
+
+    /// Returns the bits of some fields of an entry.
+    static func bits(type: UInt8, flags: UInt8, reserved: UInt8) -> UInt64 {
+        UInt64(type) << 32 | UInt64(flags) << 48 | UInt64(reserved) << 56
+    }
 }

@@ -27,24 +27,37 @@ public final class PageLayout: Sendable {
         var maximum: Int64
         /// The allowed widths as a mask.
         var widths: UInt32
+        /// The bits of a directory entry that are the same in every page, and their values: the type, the flags that the type cannot
+        /// have, and the reserved byte.
+        let fixedMask: UInt64
+        let fixedBits: UInt64
+        // The terms of the size of a section: some bytes, and cells for the slots or one more.
+        private let plainSize: Int
+        private let cellsPerSlot: Int
+        private let moreCells: Int
 
-        /// The allowed flags of a directory entry.
-        @inline(__always)
-        var allowedFlags: UInt8 {
-            shape == .heap ? PageFormat.nullWordFlag | PageFormat.outsideWordFlag : PageFormat.nullWordFlag
+        init(_ column: ColumnSchema, range: (minimum: Int64, maximum: Int64), cells: Int) {
+            code = ColumnCode(column.type)
+            shape = code.shape
+            isOptional = column.isOptional
+            self.cells = cells
+            (minimum, maximum) = range
+            widths = code.allowedWidths
+            let flags = shape == .heap ? PageFormat.nullWordFlag | PageFormat.outsideWordFlag : PageFormat.nullWordFlag
+            fixedMask = DirectoryEntry.bits(type: .max, flags: ~flags, reserved: .max)
+            fixedBits = DirectoryEntry.bits(type: code.rawValue, flags: 0, reserved: 0)
+            plainSize = shape == .bits ? 8 : 0
+            cellsPerSlot = shape == .bits ? 0 : 1
+            moreCells = shape == .heap ? 1 : 0
         }
 
         @inline(__always)
-        func allowsWidth(_ width: Int) -> Bool { width <= 16 && widths >> UInt32(width) & 1 != 0 }
+        func allowsWidth(_ width: Int) -> Bool { width <= 16 && widths >> UInt32(truncatingIfNeeded: width) & 1 != 0 }
 
         /// Returns the size of a section after its null word, without the heap.
         @inline(__always)
         func arraySize(width: Int, capacity: Int) -> Int {
-            switch shape {
-            case .bits: 8
-            case .heap: width &* (capacity &+ 1)
-            default: width &* capacity
-            }
+            plainSize &+ width &* (cellsPerSlot &* capacity &+ moreCells)
         }
     }
 
@@ -101,11 +114,7 @@ public final class PageLayout: Sendable {
         var cells = 0
         let columns = entity.columns.map { column in
             defer { cells += PageAddress.slots * (column.type == .uuid ? 2 : 1) }
-            let code = ColumnCode(column.type)
-            let range = Self.integerRange(column.type)
-            return Column(
-                code: code, shape: code.shape, isOptional: column.isOptional, cells: cells,
-                minimum: range.minimum, maximum: range.maximum, widths: code.allowedWidths)
+            return Column(column, range: Self.integerRange(column.type), cells: cells)
         }
         return (ContiguousArray(columns), cells)
     }

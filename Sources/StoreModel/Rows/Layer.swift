@@ -15,12 +15,16 @@ public final class Layer: @unchecked Sendable {
     public private(set) var version = RowVersion.unsaved
     /// A Boolean value that indicates whether the layer is immutable and may be shared between threads.
     @exclusivity(unchecked) public private(set) var isSealed = false
+    // Other modules would check each access of a stored property at run time, even if it is marked as unchecked. They read such a
+    // property through an inlined one.
+    @usableFromInline @exclusivity(unchecked) var rowCount = 0
+    @usableFromInline @exclusivity(unchecked) var hasDeletion = false
     /// The number of rows put into the layer, counting repeated puts: a measure of the cost of folding it.
-    @exclusivity(unchecked) public private(set) var weight = 0
+    @inlinable public var weight: Int { rowCount }
     /// A Boolean value that indicates whether a row of the layer may be a deletion; false is certain.
-    @exclusivity(unchecked) public private(set) var mayDelete = false
+    @inlinable public var mayDelete: Bool { hasDeletion }
     /// The changes of the links, by link number.
-    public private(set) var links: [LinkLayer]
+    @exclusivity(unchecked) public private(set) var links: [LinkLayer]
     @exclusivity(unchecked) private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
     /// A Boolean value that indicates whether the owner requested an index before sealing, so that writes must maintain it.
@@ -48,8 +52,8 @@ public final class Layer: @unchecked Sendable {
         self.id = id
         entities = other.entities.map { $0.map { EntityLayer(sharing: $0, owner: id) } }
         links = other.links
-        mayDelete = other.mayDelete
-        weight = other.weight
+        hasDeletion = other.hasDeletion
+        rowCount = other.rowCount
     }
 
     /// A Boolean value that indicates whether the layer changes no object and no link. O(entities + links).
@@ -80,8 +84,8 @@ public final class Layer: @unchecked Sendable {
     /// Replaces the layer's row of the key.
     public func put(_ row: Row, entity: Int, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
-        if row.kind == .delete { mayDelete = true }
-        weight += 1
+        if row.kind == .delete { hasDeletion = true }
+        rowCount += 1
         if let found = entities[entity] {
             found.put(row, for: key)
         } else {
@@ -101,7 +105,7 @@ public final class Layer: @unchecked Sendable {
     /// Records that a pair of a link was added or removed.
     public func setLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         precondition(!isSealed, "a sealed layer is immutable")
-        weight += 1
+        rowCount += 1
         links[link].set(source, destination, linked: linked)
     }
 
@@ -151,11 +155,11 @@ public final class Layer: @unchecked Sendable {
             own = EntityLayer(owner: id)
             entities[entity] = own
         }
-        if mayDelete { self.mayDelete = true }
+        if mayDelete { hasDeletion = true }
         var rest: [UInt64] = []
         for (number, page) in changes.pages {
             if own.share(page, number) {
-                self.weight += page.touched.nonzeroBitCount
+                self.rowCount += page.touched.nonzeroBitCount
             } else {
                 rest.append(number)
             }

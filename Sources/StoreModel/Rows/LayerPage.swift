@@ -3,56 +3,61 @@
 /// Three disjoint masks contain the inserted, updated and deleted slots. ``rows`` has the row of each such slot.
 /// `@unchecked Sendable` for the same reason as ``Row``: written by one owner, then sealed.
 public final class LayerPage: @unchecked Sendable {
-    // Unchecked: only one owner accesses the page while it writes, and no access calls other code.
+    // Unchecked: only one owner accesses the page while it writes, and no access calls other code. Other modules read these properties
+    // through inlined ones, because they would check each access of a stored property.
+    @usableFromInline @exclusivity(unchecked) var insertedSlots: UInt64 = 0
+    @usableFromInline @exclusivity(unchecked) var updatedSlots: UInt64 = 0
+    @usableFromInline @exclusivity(unchecked) var deletedSlots: UInt64 = 0
+    @usableFromInline @exclusivity(unchecked) var slots: ContiguousArray<Row?>
     /// The slots of the inserted objects, one bit per slot.
-    @exclusivity(unchecked) public internal(set) var inserted: UInt64 = 0
+    @inlinable public var inserted: UInt64 { insertedSlots }
     /// The slots of the updated objects, one bit per slot.
-    @exclusivity(unchecked) public internal(set) var updated: UInt64 = 0
+    @inlinable public var updated: UInt64 { updatedSlots }
     /// The slots of the deleted objects, one bit per slot.
-    @exclusivity(unchecked) public internal(set) var deleted: UInt64 = 0
+    @inlinable public var deleted: UInt64 { deletedSlots }
     /// The rows by slot, always 64; nil for slots that the layer does not change.
-    @exclusivity(unchecked) public internal(set) var rows: ContiguousArray<Row?>
+    @inlinable public var rows: ContiguousArray<Row?> { slots }
     /// The layer that may write the page. Other layers share the page after it was sealed.
     let owner: UInt64
 
     /// The slots that the layer inserts, updates or deletes, one bit per slot.
-    @inlinable public var touched: UInt64 { inserted | updated | deleted }
+    @inlinable public var touched: UInt64 { insertedSlots | updatedSlots | deletedSlots }
 
     init(owner: UInt64) {
         self.owner = owner
-        rows = ContiguousArray(repeating: nil, count: PageAddress.slots)
+        slots = ContiguousArray(repeating: nil, count: PageAddress.slots)
     }
 
     init(copying other: LayerPage, owner: UInt64) {
         self.owner = owner
-        inserted = other.inserted
-        updated = other.updated
-        deleted = other.deleted
-        rows = other.rows
+        insertedSlots = other.insertedSlots
+        updatedSlots = other.updatedSlots
+        deletedSlots = other.deletedSlots
+        slots = other.slots
     }
 
     /// The row of a slot; nil if the layer does not change the object.
-    @inlinable public subscript(slot: Int) -> Row? { rows[slot] }
+    @inlinable public subscript(slot: Int) -> Row? { slots[slot] }
 
     func put(_ row: Row, at slot: Int) {
         let bit: UInt64 = 1 << UInt64(slot)
-        inserted &= ~bit
-        updated &= ~bit
-        deleted &= ~bit
+        insertedSlots &= ~bit
+        updatedSlots &= ~bit
+        deletedSlots &= ~bit
         switch row.kind {
-        case .insert: inserted |= bit
-        case .update: updated |= bit
-        case .delete: deleted |= bit
+        case .insert: insertedSlots |= bit
+        case .update: updatedSlots |= bit
+        case .delete: deletedSlots |= bit
         }
-        rows[slot] = row
+        slots[slot] = row
     }
 
     func remove(_ slot: Int) {
         let bit: UInt64 = ~(1 << UInt64(slot))
-        inserted &= bit
-        updated &= bit
-        deleted &= bit
-        rows[slot] = nil
+        insertedSlots &= bit
+        updatedSlots &= bit
+        deletedSlots &= bit
+        slots[slot] = nil
     }
 }
 
@@ -61,10 +66,12 @@ public final class LayerPage: @unchecked Sendable {
 /// `@unchecked Sendable` for the same reason as ``Row``. The last page is cached, so that inserting in key order, or reading
 /// neighbours, needs no hashing.
 public final class EntityLayer: @unchecked Sendable {
+    // Unchecked, and read by other modules through an inlined property, as in ``LayerPage``.
+    @usableFromInline @exclusivity(unchecked) var pagesByNumber: [UInt64: LayerPage] = [:]
     /// The changed pages, by page number.
-    @exclusivity(unchecked) public private(set) var pages: [UInt64: LayerPage] = [:]
+    @inlinable public var pages: [UInt64: LayerPage] { pagesByNumber }
     @exclusivity(unchecked) private var lastNumber: UInt64 = .max
-    /// Unmanaged, which is right because ``pages`` retains the page.
+    /// Unmanaged, which is right because ``pagesByNumber`` retains the page.
     @exclusivity(unchecked) private var lastPage: Unmanaged<LayerPage>?
 
     private let owner: UInt64
@@ -75,25 +82,25 @@ public final class EntityLayer: @unchecked Sendable {
     /// `other` is sealed.
     init(sharing other: EntityLayer, owner: UInt64) {
         self.owner = owner
-        pages = other.pages
+        pagesByNumber = other.pagesByNumber
     }
 
     /// A Boolean value that indicates whether the layer changes no object of the entity.
-    public var isEmpty: Bool { pages.isEmpty }
+    public var isEmpty: Bool { pagesByNumber.isEmpty }
 
     /// Returns a page, or nil if the layer does not change it. O(1).
-    @inline(__always)
-    public func page(_ number: UInt64) -> LayerPage? { pages[number] }
+    @inlinable @inline(__always)
+    public func page(_ number: UInt64) -> LayerPage? { pagesByNumber[number] }
 
     /// Returns the row of an object, or nil if the layer does not change it. O(1).
     public func row(_ key: ObjectKey) -> Row? {
-        pages[PageAddress.page(of: key)]?[PageAddress.slot(of: key)]
+        pagesByNumber[PageAddress.page(of: key)]?[PageAddress.slot(of: key)]
     }
 
     /// Shares a page of a sealed layer, unless this layer already has that page. Returns whether the page was added.
     func share(_ page: LayerPage, _ number: UInt64) -> Bool {
-        guard pages[number] == nil else { return false }
-        pages[number] = page
+        guard pagesByNumber[number] == nil else { return false }
+        pagesByNumber[number] = page
         return true
     }
 
@@ -105,27 +112,27 @@ public final class EntityLayer: @unchecked Sendable {
 
     func remove(_ key: ObjectKey) {
         let number = PageAddress.page(of: key)
-        guard pages[number] != nil else { return }
+        guard pagesByNumber[number] != nil else { return }
         let page = writablePage(number)
         page.remove(PageAddress.slot(of: key))
         guard page.touched == 0 else { return }
-        pages[number] = nil
+        pagesByNumber[number] = nil
         lastPage = nil
         lastNumber = .max
     }
 
     private func writablePage(_ number: UInt64) -> LayerPage {
         let page: LayerPage
-        if let found = pages[number] {
+        if let found = pagesByNumber[number] {
             if found.owner == owner {
                 page = found
             } else {
                 page = LayerPage(copying: found, owner: owner)
-                pages[number] = page
+                pagesByNumber[number] = page
             }
         } else {
             page = LayerPage(owner: owner)
-            pages[number] = page
+            pagesByNumber[number] = page
         }
         lastNumber = number
         lastPage = .passUnretained(page)
@@ -133,7 +140,7 @@ public final class EntityLayer: @unchecked Sendable {
     }
 
     /// The page numbers in ascending order. O(n log n).
-    public var sortedPageNumbers: [UInt64] { pages.keys.sorted() }
+    public var sortedPageNumbers: [UInt64] { pagesByNumber.keys.sorted() }
 }
 
 /// The changes of one layer to one link: the added (true) and removed (false) pairs, from both ends.

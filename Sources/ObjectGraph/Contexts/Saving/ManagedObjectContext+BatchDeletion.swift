@@ -30,7 +30,7 @@ extension ManagedObjectContext {
         precondition(isRoot, "a child sees a batch deletion after its root; delete in the root")
         try checkOpen()
         let result = try delete()
-        if layerStack.hasChanges {
+        if layerStack.hasChanges() {
             let deleted = Set(result.changes.flatMap { $0.deletedIDs(in: storeIdentity) })
             for object in updatedObjects + deletedObjects where deleted.contains(object.objectID) {
                 dropObservedChanges(of: object)

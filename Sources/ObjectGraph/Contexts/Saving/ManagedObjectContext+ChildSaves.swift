@@ -112,13 +112,19 @@ extension ManagedObjectContext {
     /// Returns the changes of a group of children in the form in which they apply to this context, one after the other. Usually all of
     /// them, without a look at the objects.
     func applicable(_ group: [ChildChanges]) -> [ChildChanges] {
+        if group.count == 1, isNewest(group[0]) { return group }
         var pushes: [ChildChanges] = []
         for push in group {
-            let isNewest = push.parentViewRevision == layerStack.revision && !hasDeletes && push.updatesOfDeleted.isEmpty
+            let isNewest = isNewest(push)
             let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: pushes.map(\.layer).reversed())
             pushes.append(isNewest ? settled : applicable(settled))
         }
         return pushes
+    }
+
+    /// Whether a child has seen this context's present state, so that its changes apply as they are.
+    private func isNewest(_ push: ChildChanges) -> Bool {
+        push.parentViewRevision == layerStack.revision && !hasDeletes && push.updatesOfDeleted.isEmpty
     }
 
     private func finish(_ group: [WaitingPush], _ result: Result<ParentState, any Error>) {
@@ -208,10 +214,10 @@ extension ManagedObjectContext {
             request.mayUpdateDeleted = true
         }
         request.origin = pushes[0].origin.orAuthor(transactionAuthor)
-        for push in pushes {
-            request.checks.formUnion(push.checks)
-            request.restored.formUnion(push.updatesOfDeleted.restored)
-            if push.readsNextState { request.readsNextState = true }
+        for index in pushes.indices {
+            request.checks.formUnion(pushes[index].checks)
+            request.restored.formUnion(pushes[index].updatesOfDeleted.restored)
+            if pushes[index].readsNextState { request.readsNextState = true }
         }
         return request
     }

@@ -6,7 +6,8 @@ import StoreModel
 /// `@unchecked Sendable` is right because a computation creates one for itself and lets no other thread use it.
 final class PageKeepingView: ObjectReader, @unchecked Sendable {
     let view: LayeredView
-    private var pages = PageCache()
+    /// Unchecked, because reading a page calls no user of the view.
+    @exclusivity(unchecked) private var pages = PageCache()
 
     init(_ view: LayeredView) { self.view = view }
 
