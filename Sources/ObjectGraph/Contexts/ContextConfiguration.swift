@@ -9,7 +9,7 @@ struct ContextConfiguration: @unchecked Sendable {
     let coordinator: PersistentStoreCoordinator
     /// The state that the context reads first; nil in the copy that a context keeps.
     var baseState: LayerStack.BaseState?
-    let parent: ParentLink?
+    let parent: ContextLink?
     var automaticallyMergesChanges: Bool
     /// Whether the context reads the newest state at its first read, instead of the state at its creation.
     /// True for the container's own contexts.
@@ -25,17 +25,17 @@ struct ContextConfiguration: @unchecked Sendable {
     /// Whether the context's merge policy is also that of its parent: the main context, whose root programs do not see.
     var decidesForParent = false
 
-    /// A weak reference to a parent. Saving to a parent that was released throws (S078).
-    struct ParentLink: Sendable {
-        let place: ContextAddress
-        let name: String
-
-        var host: (any ContextExecutor)? { place.host }
-    }
-
     var model: Model { coordinator.contextModel }
     var traits: ModelCapabilities { coordinator.traits }
     var writer: StoreWriter { coordinator.writer }
+}
+
+/// A weak reference to a context, for its children. Saving to a parent that was released throws (S078).
+package struct ContextLink: Sendable {
+    let place: ContextAddress
+    package let name: String
+
+    var host: (any ContextExecutor)? { place.host }
 }
 
 /// Properties of a model that contexts read often. They are computed once per coordinator.

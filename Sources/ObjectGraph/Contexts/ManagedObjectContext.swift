@@ -108,7 +108,7 @@ public final class ManagedObjectContext {
     /// The model of the context's objects.
     public var model: Model { setup.coordinator.model }
     /// The model with the hidden entity of keyed values, if the store has it.
-    var storedModel: Model { environment.model }
+    package var storedModel: Model { environment.model }
     var setup: ContextConfiguration { environment.configuration }
     var traits: ModelCapabilities { environment.traits }
     var number: UInt64 { environment.number }
@@ -189,7 +189,7 @@ public final class ManagedObjectContext {
     // MARK: Layers
 
     /// Makes the current unsaved changes immutable, so that other executors can read them. O(layers).
-    func sealTop() {
+    package func sealTop() {
         admitArrivals()
         let revision = layerStack.revision
         guard layerStack.seal() else { return }

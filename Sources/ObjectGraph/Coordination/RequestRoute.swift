@@ -4,9 +4,8 @@ import StoreModel
 /// How the requests and saves of one context reach its parent and the store, for stacks whose children do not share the layers of
 /// their parents.
 ///
-/// With `Routing.snapshot` a context has none: a child reads its parent's sealed layers over a snapshot and asks no other context.
-/// The one implementation is the emulation of Core Data, ``AncestorRoute``.
-protocol RequestRoute: AnyObject, Sendable {
+/// Usually a context has none: a child reads its parent's sealed layers over a snapshot and asks no other context.
+package protocol RequestRoute: AnyObject, Sendable {
     /// The snapshot that a child reads below its own changes; nil in a root, which reads the store.
     var base: (any StoreSnapshot)? { get }
     /// Returns the route of a child that is made now.
@@ -27,6 +26,6 @@ protocol RequestRoute: AnyObject, Sendable {
     func takeThrough(
         _ pushes: [ChildChanges], durability: Durability, in parent: ManagedObjectContext,
         _ completion: @escaping (Result<ParentState, any Error>) -> Void)
-    /// Writes the changes of a root context.
-    func write(_ request: SaveRequest, origin: UInt64, to writer: StoreWriter) throws -> SaveOutcome
+    /// Writes the layers of a root with `submit`, which blocks until the save is published or refused. On the root's executor.
+    func write<Outcome>(_ layers: [Layer], _ submit: () throws -> Outcome) throws -> Outcome
 }

@@ -5,7 +5,7 @@ extension ChangeSet {
     /// Returns the changes of only those objects and links that are also in another set. O(pages of both).
     ///
     /// A parent drops a child's deletion of an object that no longer exists in the parent (S056).
-    func limited(to other: ChangeSet) -> ChangeSet {
+    package func limited(to other: ChangeSet) -> ChangeSet {
         // Usually nothing was dropped.
         if entities == other.entities, links == other.links { return self }
         var known: [Int: [UInt64: UInt64]] = [:]

@@ -142,7 +142,7 @@ extension ManagedObjectContext {
     }
 
     /// Posts one notice of all changes since the last call. Does not end a group of changes for undo.
-    func postPendingChanges() {
+    package func postPendingChanges() {
         checkIsolation()
         prepareRequest()
         if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }

@@ -290,7 +290,7 @@ extension ManagedObjectContext {
 
     /// - Throws: `StoreError` `.closed` if this context is closed: it would drop the changes of objects that it no longer shows.
     ///   ``SaveError/parentGone(context:)`` if it was reset since. The error of ``checkTypes(in:after:)``.
-    func checkAccepts(_ push: ChildChanges, after earlier: [Layer] = []) throws {
+    package func checkAccepts(_ push: ChildChanges, after earlier: [Layer] = []) throws {
         try checkOpen()
         guard push.parentResetGeneration == layerStack.resetGeneration else {
             throw SaveError.parentGone(context: push.origin.contextName)

@@ -3,9 +3,9 @@ import StoreInterface
 import StoreModel
 
 /// A child's changes on the way to its parent.
-struct ChildChanges: Sendable {
+package struct ChildChanges: Sendable {
     /// All of the child's changes as one sealed layer.
-    var layer: Layer
+    package var layer: Layer
     var changes: ChangeSet
     /// The parent's view revision that the child reads, and the parent's reset count for that revision.
     var parentViewRevision: UInt64
@@ -15,7 +15,7 @@ struct ChildChanges: Sendable {
     /// The layers of ancestors that the child reads over that state, newest first.
     var inherited: [Layer] = []
     /// The child's name and author.
-    var origin: SaveOrigin
+    package var origin: SaveOrigin
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
     /// The checks of the root's save besides those of the versions of the changed objects.
@@ -41,7 +41,7 @@ final class WaitingPush {
 }
 
 /// The parent's state after a push, from which the child continues.
-struct ParentState: Sendable {
+package struct ParentState: Sendable {
     /// The state of the store, and the layers of the parent and its ancestors over it, newest first.
     var state: StoreState
     var inherited: [Layer]

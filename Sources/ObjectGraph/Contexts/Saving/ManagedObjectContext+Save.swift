@@ -113,7 +113,7 @@ extension ManagedObjectContext {
     // MARK: Steps
 
     /// Runs all steps before the hand-over. Returns false if there is nothing to save. Throws if validation fails.
-    func prepareSave() throws -> Bool {
+    package func prepareSave() throws -> Bool {
         try tracker.keyed.check()
         guard hasChanges else { return false }
         try recordMissingTypes()
@@ -136,7 +136,9 @@ extension ManagedObjectContext {
         request.trace = trace(of: request)
         let writer = setup.writer
         let origin = number
-        if let route = layerStack.baseState.route { return try route.write(request, origin: origin, to: writer) }
+        if let route = layerStack.baseState.route {
+            return try route.write(request.layers) { [request] in try writer.submitAndWait(request, origin: origin) }
+        }
         return try await withCompletion { [request] in writer.submit(request, origin: origin, completion: $0) }
     }
 

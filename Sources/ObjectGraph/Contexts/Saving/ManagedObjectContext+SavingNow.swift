@@ -42,7 +42,9 @@ extension ManagedObjectContext {
         let outcome = try setup.writer.suspension.whileOpen(setup.writer.store) {
             var request = saveRequest(layerStack.sealed, durability)
             request.trace = trace(of: request)
-            if let route = layerStack.baseState.route { return try route.write(request, origin: number, to: setup.writer) }
+            if let route = layerStack.baseState.route {
+                return try route.write(request.layers) { [request] in try setup.writer.submitAndWait(request, origin: number) }
+            }
             return try occupied { try setup.writer.submitAndWait(request, origin: number) }
         }
         moving { _ = didWrite(outcome) }

@@ -49,7 +49,7 @@ extension ManagedObjectContext {
 
     /// Runs a step that changes the layers or the state below them, and does not record what changes.
     @inline(__always)
-    func withoutUndo<R>(_ body: () throws -> R) rethrows -> R {
+    package func withoutUndo<R>(_ body: () throws -> R) rethrows -> R {
         guard let history = tracker.undo else { return try body() }
         return try withoutRecording(history, body)
     }
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
     // MARK: Changes of children on their way to the store
 
     /// The changes that children save through this context, before they are saved.
-    struct PassedChanges {
+    package struct PassedChanges {
         /// The difference to this context's state; nil if it is too large.
         fileprivate var step: UndoStep?
     }
@@ -90,14 +90,14 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - layers: The changes, oldest first and sealed.
     ///   - count: The number of these layers that are part of this context's changes already.
-    func passedChanges(_ layers: @autoclosure () -> [Layer], included count: Int = 0) -> PassedChanges? {
+    package func passedChanges(_ layers: @autoclosure () -> [Layer], included count: Int = 0) -> PassedChanges? {
         guard let history = recordingHistory else { return nil }
         let below = Array(layerStack.view.layers.dropFirst(1 + count))
         return PassedChanges(step: undoStep(of: layers(), over: below, history.stacks.byteLimit))
     }
 
     /// Records changes of children as a group, after they were saved.
-    func record(_ changes: PassedChanges?) {
+    package func record(_ changes: PassedChanges?) {
         guard let changes, let history = recordingHistory else { return }
         endUndoEvent()
         history.stacks.record(changes.step)

@@ -23,7 +23,7 @@ final class AncestorRoute: RequestRoute {
         snapshot = nil
     }
 
-    private init(level: Int, parent: ContextConfiguration.ParentLink, schema: StoreSchema, hops: HopCounts) {
+    private init(level: Int, parent: ContextLink, schema: StoreSchema, hops: HopCounts) {
         self.level = level
         self.hops = hops
         rows = KeptRows(entityCount: schema.entities.count)
@@ -35,7 +35,7 @@ final class AncestorRoute: RequestRoute {
     func routeForChild(of context: ManagedObjectContext) -> any RequestRoute {
         hasChildren.store(true, ordering: .relaxed)
         return AncestorRoute(
-            level: level + 1, parent: .init(place: context.place, name: context.name), schema: context.storedModel.storeSchema,
+            level: level + 1, parent: context.link, schema: context.storedModel.storeSchema,
             hops: hops)
     }
 
@@ -43,7 +43,7 @@ final class AncestorRoute: RequestRoute {
         if let snapshot { return try snapshot.row(entity, key) }
         if let known = rows.row(entity, key) { return known }
         let found = try ManagedObjectContext.composed(
-            entity, key: key, of: context.layerStack.baseState.state.deferred, model: context.storedModel
+            entity, key: key, of: context.deferredLayers, model: context.storedModel
         ) {
             try context.storedRow(entity, key)
         }
@@ -78,9 +78,9 @@ final class AncestorRoute: RequestRoute {
     }
 
     /// Blocks the executor of the root until the save is on disk, as `NSManagedObjectContext.save()` does.
-    func write(_ request: SaveRequest, origin: UInt64, to writer: StoreWriter) throws -> SaveOutcome {
-        hops.serve(.save, level: 0, objects: request.layers.reduce(0) { $0 + $1.weight })
-        return try writer.submitAndWait(request, origin: origin)
+    func write<Outcome>(_ layers: [Layer], _ submit: () throws -> Outcome) throws -> Outcome {
+        hops.serve(.save, level: 0, objects: layers.reduce(0) { $0 + $1.weight })
+        return try submit()
     }
 }
 
@@ -89,15 +89,15 @@ extension ManagedObjectContext {
     ///
     /// A closed context answers from its unsaved changes alone, because its children read properties until they are closed too.
     func wholeRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
-        try Self.composed(entity, key: key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), model: storedModel) {
-            try layerStack.baseState.route?.row(entity, key, in: self)
+        try Self.composed(entity, key: key, of: unsavedLayers, model: storedModel) {
+            try route?.row(entity, key, in: self)
         }
     }
 
     /// An object's values in the store's snapshot.
     fileprivate func storedRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         let slot = PageAddress.slot(of: key)
-        guard let page = try layerStack.pages.page(entity, PageAddress.page(of: key), in: layerStack.view.base),
+        guard let page = try storedPage(entity, PageAddress.page(of: key)),
             try page.contains(slot)
         else {
             return nil

@@ -6,12 +6,12 @@ import StoreModel
 /// It shows the parent's present state, except for the rows and relationships that it has kept. Its state is not fixed.
 final class AncestorSnapshot: StoreSnapshot {
     let schema: StoreSchema
-    private let parent: ContextConfiguration.ParentLink
+    private let parent: ContextLink
     private let level: Int
     private let rows: KeptRows
     private let hops: HopCounts
 
-    init(parent: ContextConfiguration.ParentLink, schema: StoreSchema, level: Int, rows: KeptRows, hops: HopCounts) {
+    init(parent: ContextLink, schema: StoreSchema, level: Int, rows: KeptRows, hops: HopCounts) {
         self.parent = parent
         self.schema = schema
         self.level = level
@@ -23,14 +23,15 @@ final class AncestorSnapshot: StoreSnapshot {
     private func ask<T: Sendable>(
         _ kind: RequestHop.Kind, _ question: @Sendable (ManagedObjectContext) throws -> T
     ) throws -> T {
-        guard let host = parent.host else { throw SaveError.parentGone(context: "child of \(parent.name)") }
-        hops.add(kind, level: level)
-        return try host.wait(question)
+        try parent.wait(orThrow: SaveError.parentGone(context: "child of \(parent.name)")) { [hops, level] parent in
+            hops.add(kind, level: level)
+            return try question(parent)
+        }
     }
 
     var isFixed: Bool { false }
 
-    var generation: Generation { (try? ask(.other) { $0.layerStack.view.base.generation }) ?? 0 }
+    var generation: Generation { (try? ask(.other) { $0.presentView.base.generation }) ?? 0 }
 
     // MARK: Objects
 
@@ -56,25 +57,25 @@ final class AncestorSnapshot: StoreSnapshot {
     func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { try row(entity, key)?[column] }
 
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
-        try ask(.other) { try $0.layerStack.view.version(entity, key).map { $0.generation ?? 0 } }
+        try ask(.other) { try $0.presentView.version(entity, key).map { $0.generation ?? 0 } }
     }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         if let known = rows.related(relation, to: key) { return known }
         let revision = rows.revision
-        let related = try ask(.relationship) { try $0.layerStack.view.related(relation, to: key) }
+        let related = try ask(.relationship) { try $0.presentView.related(relation, to: key) }
         rows.keep(related, relation, to: key, at: revision)
         return related
     }
 
     // MARK: Fetches
 
-    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try ask(.fetch) { try $0.layerStack.view.keys(query) } }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try ask(.fetch) { try $0.presentView.keys(query) } }
 
-    func count(_ query: StoreQuery) throws -> Int { try ask(.fetch) { try $0.layerStack.view.count(query) } }
+    func count(_ query: StoreQuery) throws -> Int { try ask(.fetch) { try $0.presentView.count(query) } }
 
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
-        try ask(.fetch) { try $0.layerStack.view.groups(aggregation) }
+        try ask(.fetch) { try $0.presentView.groups(aggregation) }
     }
 
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
@@ -86,7 +87,7 @@ final class AncestorSnapshot: StoreSnapshot {
     }
 
     func explain(_ query: StoreQuery) throws -> String {
-        try "asked of the parent: " + ask(.other) { try $0.layerStack.view.explain(query) }
+        try "asked of the parent: " + ask(.other) { try $0.presentView.explain(query) }
     }
 }
 
