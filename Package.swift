@@ -22,6 +22,8 @@ let package = Package(
         .library(name: "StoreContract", targets: ["StoreContract"]),
         .library(name: "PageCodec", targets: ["PageCodec"]),
         .library(name: "Datasets", targets: ["Datasets"]),
+        // For the benchmarks only. A product, because they are a package of their own.
+        .library(name: "CoreDataRouting", targets: ["CoreDataRouting"]),
         .executable(name: "strata", targets: ["strata-tool"]),
     ],
     dependencies: [
@@ -86,6 +88,11 @@ let package = Package(
         // Layer 6: data of other programs as tables, for imports and benchmarks: SQLite files, Core Data stores, CSV folders.
         .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel", "Platform"]),
 
+        // Layer 6: an emulation of Core Data's request routing, which the benchmarks compare with. Nothing of the product uses it.
+        .target(
+            name: "CoreDataRouting", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel", "Platform"],
+            path: "Benchmarks/CoreDataRouting"),
+
         // Layer 7: the page in a browser that `strata studio` serves. Like any program, it can use the public API only.
         .target(
             name: "StrataStudio",
@@ -110,8 +117,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreContract", "StoreInterface", "StoreModel",
-                "Platform",
+                "CoreDataRouting", "ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreContract", "StoreInterface",
+                "StoreModel", "Platform",
             ],
             path: "Tests/TestSupport"),
         // The example of a store by another author. It also has a separate manifest. Here it is compiled for the contract's tests.
@@ -160,12 +167,15 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
         .testTarget(
+            name: "CoreDataRoutingTests", dependencies: ["CoreDataRouting", "ObjectGraph", "TestSupport", "Platform"]),
+        .testTarget(
             name: "CoordinationTests",
             dependencies: ["ObjectGraph", "LMDB", "LMDBStore", "MemoryStore", "TestSupport", "Platform"]),
         .testTarget(
             name: "StackTests",
             dependencies: [
-                "Notes", "ObjectGraph", "TestSupport", "Platform", .product(name: "Logging", package: "swift-log"),
+                "Notes", "CoreDataRouting", "ObjectGraph", "TestSupport", "Platform",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

@@ -36,6 +36,7 @@ let package = Package(
             dependencies: [
                 "Figures", "Baselines",
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
+                .product(name: "CoreDataRouting", package: "strata"),
                 .product(name: "Datasets", package: "strata"),
                 .product(name: "ObjectGraph", package: "strata"),
                 .product(name: "SQLiteStore", package: "strata"),
@@ -46,6 +47,7 @@ let package = Package(
             dependencies: [
                 "Workloads", "Figures",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "CoreDataRouting", package: "strata"),
                 .product(name: "Datasets", package: "strata"),
             ] + (withPeers ? ["Peers"] : []), swiftSettings: peerSettings),
 
@@ -62,7 +64,10 @@ let package = Package(
         .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
         .testTarget(
             name: "WorkloadsTests",
-            dependencies: ["Workloads", "Figures", "Baselines", .product(name: "Datasets", package: "strata")]),
+            dependencies: [
+                "Workloads", "Figures", "Baselines", .product(name: "CoreDataRouting", package: "strata"),
+                .product(name: "Datasets", package: "strata"),
+            ]),
         .testTarget(
             name: "CommandTests",
             dependencies: [

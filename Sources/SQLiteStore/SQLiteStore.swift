@@ -32,7 +32,7 @@ public final class SQLiteStore: ObjectStore {
     public var capabilities: StoreCapabilities { [.externalSaves, .history, .backup] }
     let layout: SQLiteLayout
     let path: String
-    private let routing: Routing
+    private let connections: SnapshotConnections
     let writer: SQLiteConnection
     let pool: SQLiteReaderPool
     let logUpkeep = LogUpkeep()
@@ -59,12 +59,18 @@ public final class SQLiteStore: ObjectStore {
     /// - Parameters:
     ///   - url: The path of the file.
     ///   - schema: The schema of the model.
-    ///   - routing: The way contexts read.
     ///   - readOnly: Whether to open an existing file without changing it.
     /// - Throws: `StoreError` for a directory, a file of another kind, the store of another model, or a missing permission.
-    public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot, readOnly: Bool = false) throws {
+    public convenience init(url: URL, schema: StoreSchema, readOnly: Bool = false) throws {
+        try self.init(url: url, schema: schema, connections: .onePerSnapshot, readOnly: readOnly)
+    }
+
+    /// Opens the file as ``init(url:schema:readOnly:)`` does.
+    ///
+    /// - Parameter connections: The connections that snapshots read on.
+    package init(url: URL, schema: StoreSchema, connections: SnapshotConnections, readOnly: Bool = false) throws {
         path = try StoreFile.resolved(url).path
-        self.routing = routing
+        self.connections = connections
         isReadOnly = readOnly
         if readOnly { readerRole = try SQLiteFile.readOnlyRole(path) } else { readerRole = .reader }
         let schema = SQLiteFile.keepingKeyedValues(schema, path: path, role: readerRole, readOnly: readOnly)
@@ -96,11 +102,11 @@ public final class SQLiteStore: ObjectStore {
     // MARK: Reading
 
     /// Returns the newest state: a read transaction on a connection of the pool.
-    public func snapshot() throws -> any StoreSnapshot { try reader(routing) }
+    public func snapshot() throws -> any StoreSnapshot { try reader(connections) }
 
-    func reader(_ routing: Routing) throws -> SQLiteSnapshot {
+    func reader(_ connections: SnapshotConnections) throws -> SQLiteSnapshot {
         let newest = known.newest.load(ordering: .acquiring)
-        if routing == .ancestors {
+        if connections == .sharedWithWriter {
             try pool.checkUnchanged()
             let generation = try writer.withLock {
                 try checkSchema(writer)
@@ -246,13 +252,18 @@ extension StoreDescription {
     ///
     /// - Parameters:
     ///   - url: The path of the file.
-    ///   - routing: With `snapshot`, each context has its own read transaction. With `ancestors`, one serialized connection
-    ///     reads and writes, as in Core Data; it exists for comparison.
     ///   - readOnly: Whether to open an existing file without changing it.
-    public static func sqlite(_ url: URL, routing: Routing = .snapshot, readOnly: Bool = false) -> StoreDescription {
+    public static func sqlite(_ url: URL, readOnly: Bool = false) -> StoreDescription {
+        .sqlite(url, connections: .onePerSnapshot, readOnly: readOnly)
+    }
+
+    /// A store in an SQLite file, as ``sqlite(_:readOnly:)`` describes it.
+    ///
+    /// - Parameter connections: The connections that snapshots read on.
+    package static func sqlite(_ url: URL, connections: SnapshotConnections, readOnly: Bool = false) -> StoreDescription {
         let file = MigratableSQLiteFile(url)
-        var store = StoreDescription(name: "sqlite", routing: routing, migration: readOnly ? nil : file) { schema in
-            try SQLiteStore(url: url, schema: schema, routing: routing, readOnly: readOnly)
+        var store = StoreDescription(name: "sqlite", migration: readOnly ? nil : file) { schema in
+            try SQLiteStore(url: url, schema: schema, connections: connections, readOnly: readOnly)
         }
         store.path = url.path
         store.recordedSchemas = { try file.recordedSchemas(readOnly ? .observing : .changing) }

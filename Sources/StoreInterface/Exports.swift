@@ -11,7 +11,6 @@
 @_exported import enum StoreModel.LinkDirection
 @_exported import enum StoreModel.PageAddress
 @_exported import enum StoreModel.Relation
-@_exported import enum StoreModel.Routing
 @_exported import enum StoreModel.RowKind
 @_exported import enum StoreModel.StoreAggregate
 @_exported import enum StoreModel.Value

@@ -14,8 +14,6 @@ import StoreModel
 public struct StoreDescription: Sendable {
     /// The name of the store in messages, such as the path of its file.
     public var name: String
-    /// The way contexts read: from their own snapshots, or through their parents as in Core Data.
-    public var routing: Routing
     /// Opens the store. Blocks; called off the cooperative threads.
     public var open: @Sendable (StoreSchema) throws -> any ObjectStore
     /// The file of the store, for migrations in stages; nil if the data does not outlive the process.
@@ -42,11 +40,10 @@ public struct StoreDescription: Sendable {
     /// The closure `open` opens the store with a schema. It runs off the cooperative threads, and may block and throw. Unless it is
     /// set, ``storedSchema`` asks `migration`.
     public init(
-        name: String, routing: Routing = .snapshot, migration: (any MigratableFile)? = nil,
+        name: String, migration: (any MigratableFile)? = nil,
         open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore
     ) {
         self.name = name
-        self.routing = routing
         self.migration = migration
         self.open = open
         if let migration { storedSchema = { try migration.storedSchema() } }

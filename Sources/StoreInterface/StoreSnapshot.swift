@@ -16,7 +16,7 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     /// The newest save in the snapshot; 0 if the store has no save. Constant.
     var generation: Generation { get }
     /// A Boolean value that indicates whether the snapshot shows one state for as long as it is referenced. True for every
-    /// store, and the default. False only for the emulation of Core Data's routing.
+    /// store, and the default. False only for one that reads through a context.
     var isFixed: Bool { get }
     /// Returns the save that last wrote the object, or nil if the object does not exist.
     ///

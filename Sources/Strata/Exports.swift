@@ -33,7 +33,6 @@
 @_exported import enum StoreModel.Relation
 @_exported import struct StoreModel.RelationshipSchema
 @_exported import struct StoreModel.Retention
-@_exported import enum StoreModel.Routing
 @_exported import struct StoreModel.SaveOrigin
 @_exported import struct StoreModel.SchemaLoss
 @_exported import struct StoreModel.SchemaMigration

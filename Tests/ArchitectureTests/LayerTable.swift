@@ -24,6 +24,7 @@ enum LayerTable {
             name: "ObjectGraph", below: ["StoreInterface", "StoreModel", "Platform"],
             outside: ["Logging", "CoreMetrics", "Tracing", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
         Module(name: "Datasets", below: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel", "Platform"]),
+        Module(name: "CoreDataRouting", below: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel", "Platform"]),
         Module(
             name: "StrataStudio", below: ["ObjectGraph", "StoreInterface", "StoreModel"],
             outside: ["NIOCore", "NIOPosix", "NIOHTTP1"]),

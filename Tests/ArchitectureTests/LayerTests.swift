@@ -58,6 +58,16 @@ import Testing
         }
     }
 
+    /// The product knows the protocol `RequestRoute`, and SQLite's connections.
+    @Test func `no source of the product names the emulation of Core Data's routing`() {
+        let names = ["CoreDataRouting", "AncestorRoute", "AncestorSnapshot", "KeptRows", "RequestHop", "Routing", "routing"]
+        for file in Repository.swiftFiles where file.path.hasPrefix("Sources/") {
+            for (number, line) in file.lines.enumerated() where names.contains(where: line.holds) {
+                Issue.record("\(file.path):\(number + 1): belongs in Benchmarks/CoreDataRouting: \(line)")
+            }
+        }
+    }
+
     /// The first commands that a new user runs must not wait for swift-syntax. `Peers` is in the manifest for `make peers` only.
     @Test func benchmarksAndFuzzTargetsDoNotUseMacros() throws {
         let peers = "Benchmarks/Sources/Peers/"

@@ -77,6 +77,13 @@ extension SourceFile {
         #expect(above == ["StrataTool"])
     }
 
+    /// The benchmarks and tests compare with Core Data's routing. Programs do not.
+    @Test func `only tests depend on the emulation of Core Data's routing`() {
+        let users = targets.filter { $0.dependencies.contains("CoreDataRouting") }.map(\.name)
+        #expect(!users.isEmpty)
+        for name in users where name != "TestSupport" { #expect(name.hasSuffix("Tests"), "\(name)") }
+    }
+
     @Test func importingStrataBuildsNoSQLite() throws {
         var closure: Set<String> = []
         var open = ["Strata"]

@@ -10,9 +10,10 @@ enum Repository {
         files(under: $0, endingIn: "swift")
     }
 
-    /// The Swift files of the library, by module.
+    /// The Swift files of the library and of the emulation that the benchmarks compare with, by module.
     static let modules: [String: [SourceFile]] = Dictionary(
-        grouping: swiftFiles.filter { $0.path.hasPrefix("Sources/") }, by: { String($0.path.split(separator: "/")[1]) })
+        grouping: swiftFiles.filter { $0.path.hasPrefix("Sources/") || $0.path.hasPrefix("Benchmarks/CoreDataRouting/") },
+        by: { String($0.path.split(separator: "/")[1]) })
 
     static let manifest = SourceFile(path: "Package.swift", root: root)
 

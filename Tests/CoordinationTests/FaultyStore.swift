@@ -9,7 +9,7 @@ import TestSupport
 extension PersistentStoreCoordinator {
     /// Creates a coordinator of the tests' model over a store that fails, with a clock that the test advances.
     static func music(_ store: FaultyStore, _ clock: SteppedClock) throws -> PersistentStoreCoordinator {
-        try PersistentStoreCoordinator(model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock.source)
+        try PersistentStoreCoordinator(model: Music.model, store: store, name: "test", clock: clock.source)
     }
 
     /// Returns the titles of all tracks in a new context.

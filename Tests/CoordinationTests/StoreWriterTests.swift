@@ -317,7 +317,7 @@ import Testing
     func `S150: a context that has read keeps its state when the deferred save is in the file`(_ read: String) async throws {
         let model = Music.model.withKeyedValues
         let coordinator = try PersistentStoreCoordinator(
-            model: model, store: FaultyStore(schema: model.storeSchema), routing: .snapshot, name: "test", clock: clock.source)
+            model: model, store: FaultyStore(schema: model.storeSchema), name: "test", clock: clock.source)
         let context = coordinator.newBackgroundContext()
         await context.perform { $0.automaticallyMergesChanges = false }
         let track = try await context.perform { context in

@@ -159,8 +159,8 @@ import Testing
     @Test(arguments: ContextStack.allCases)
     func S142_theClassicalRoutingIsFollowedToo(_ stack: ContextStack) async throws {
         var numbers = SeededGenerator(test: #function)
-        let store = try TestBed(.memory).description(.ancestors)
-        let container = try await PersistentContainer(model: Music.model, store: store, stack: stack)
+        let bed = try TestBed(.memory)
+        let container = try await bed.container(stack, routing: .ancestors)
         let main = container.mainContext
         main.mergePolicy = .objectTrump
         let screen = try Screen(Self.popular, main)

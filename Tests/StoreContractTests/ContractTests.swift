@@ -22,7 +22,7 @@ import Testing
 
     static let cases: [Case] = StoreKind.allCases.flatMap { kind in
         StoreContract.checks.filter { check in
-            if kind == .sqliteAncestors, checksOfIsolation.contains(check.name) { return false }
+            if kind == .sqliteSharedConnection, checksOfIsolation.contains(check.name) { return false }
             return !check.needsPersistence || StoreKind.persistent.contains(kind)
         }.map { Case(kind: kind, check: $0) }
     }

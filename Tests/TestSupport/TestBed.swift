@@ -1,3 +1,4 @@
+import CoreDataRouting
 import Foundation
 import LMDBStore
 import MemoryStore
@@ -61,16 +62,13 @@ public final class TestBed: Sendable {
 
     public var description: StoreDescription { description(.snapshot) }
 
-    /// The store, whose contexts read in a given way.
-    public func description(_ routing: Routing) -> StoreDescription {
-        var store: StoreDescription =
-            switch kind {
-            case .memory: .memory(name: memoryName)
-            case .lmdb: .lmdb(file, options: options)
-            case .sqlite: .sqlite(file, routing: routing)
-            }
-        store.routing = routing
-        return store
+    /// The store, for contexts that read in a given way.
+    private func description(_ routing: Routing) -> StoreDescription {
+        switch kind {
+        case .memory: .memory(name: memoryName)
+        case .lmdb: .lmdb(file, options: options)
+        case .sqlite: .sqlite(file, routing: routing)
+        }
     }
 
     /// Hundreds of stores are open at once in the tests. A terabyte of address space for each would not fit.
@@ -95,6 +93,13 @@ public final class TestBed: Sendable {
 
     public func container(_ stack: ContextStack = .siblings, model: Model = Music.model) async throws -> PersistentContainer {
         try await PersistentContainer(model: model, store: description, stack: stack)
+    }
+
+    /// Opens the store with contexts that read in a given way.
+    public func container(
+        _ stack: ContextStack = .siblings, model: Model = Music.model, routing: Routing, hops: RequestHops = RequestHops()
+    ) async throws -> PersistentContainer {
+        try await PersistentContainer(model: model, store: description(routing), stack: stack, routing: routing, hops: hops)
     }
 }
 

@@ -1,3 +1,4 @@
+import CoreDataRouting
 import Foundation
 import LMDBStore
 import MemoryStore

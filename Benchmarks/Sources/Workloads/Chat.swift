@@ -1,6 +1,7 @@
+import CoreDataRouting
 import Datasets
 import Figures
-@_spi(Routing) import ObjectGraph
+import ObjectGraph
 import StoreInterface
 
 /// Groups of messages that arrive at the same time. Each group has a worker context, while main shows the messages of each
@@ -39,10 +40,15 @@ public struct Chat: Workload {
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        return try await folder.run(setting, importing: dataset, model: model) { try await measure($0, folder) }
+        let hops = RequestHops()
+        return try await folder.run(setting, importing: dataset, model: model, hops: hops) {
+            try await measure($0, in: folder, hops: hops)
+        }
     }
 
-    private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
+    private func measure(
+        _ container: PersistentContainer, in folder: RunFolder, hops: RequestHops
+    ) async throws -> (RunFigures, [[ObjectID]]) {
         let groups = try await makeGroups(container)
         let messages = dataset.tables[1]
         var displays: [LiveDisplay] = []
@@ -52,7 +58,7 @@ public struct Chat: Workload {
                     container, entity: messages.name, sortedBy: messages.attributes.last?.name,
                     matching: .compare(messages.references[0].name, .equal, to: .reference(id.key))))
         }
-        let hopsBefore = container.requestHops
+        let hopsBefore = hops.counts
         let measurement = await Measurement.begin()
         let results = try await withThrowingTaskGroup(of: (Int, [ObjectID], [Span]).self) { tasks in
             for number in groups.indices {
@@ -65,7 +71,7 @@ public struct Chat: Workload {
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: results.sorted { $0.0 < $1.0 }.flatMap(\.2))
         figures.saves = results.reduce(0) { $0 + $1.2.count / 2 }
-        figures.hops = container.hops(since: hopsBefore)
+        figures.hops = hops.counts(since: hopsBefore)
         figures.fileBytes = folder.fileBytes()
         for display in displays { await display.stop() }
         return (figures, [groups, results.sorted { $0.0 < $1.0 }.flatMap(\.1)])

@@ -1,3 +1,4 @@
+import CoreDataRouting
 import Figures
 import ObjectGraph
 import StoreInterface

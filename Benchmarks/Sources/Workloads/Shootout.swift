@@ -1,6 +1,7 @@
+import CoreDataRouting
 import Datasets
 import Figures
-@_spi(Routing) import ObjectGraph
+import ObjectGraph
 import StoreInterface
 
 /// The concurrent-stacks shootout: an import in a background context while main shows live results.
@@ -36,13 +37,14 @@ public struct Shootout: Workload {
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        return try await folder.run(setting, importing: dataset, model: model) {
-            try await measure($0, in: folder, setting: setting)
+        let hops = RequestHops()
+        return try await folder.run(setting, importing: dataset, model: model, hops: hops) {
+            try await measure($0, in: folder, hops: hops, setting: setting)
         }
     }
 
     private func measure(
-        _ container: PersistentContainer, in folder: RunFolder, setting: BenchmarkConfiguration
+        _ container: PersistentContainer, in folder: RunFolder, hops: RequestHops, setting: BenchmarkConfiguration
     ) async throws -> (RunFigures, [[ObjectID]]) {
         let importer = Importer(
             data: data, model: model, savePoints: savePoints, durability: durability.durability,
@@ -51,16 +53,16 @@ public struct Shootout: Workload {
         let context = await container.importContext(name: "import")
         if coreDataCost > 0 {
             let work = ProcessorWork(nanoseconds: coreDataCost * 1000)
-            container.onServingRequests { _, objects in for _ in 0..<objects { _ = work.run() } }
+            hops.onServing { _, objects in for _ in 0..<objects { _ = work.run() } }
         }
-        let hopsBefore = container.requestHops
+        let hopsBefore = hops.counts
         let measurement = await Measurement.begin()
         let result = try await importer.run(context)
         try await display.wait(for: dataset.tables[dataset.largestTable].rowCount)
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: result.spans)
         figures.saves = result.saves
-        figures.hops = container.hops(since: hopsBefore)
+        figures.hops = hops.counts(since: hopsBefore)
         if result.parsingNanoseconds > 0 {
             let parsing = Double(result.parsingNanoseconds) / 1e6
             figures.extra = ["parsing": parsing, "below the importer": figures.totalSeconds * 1000 - parsing]
@@ -71,10 +73,10 @@ public struct Shootout: Workload {
     }
 }
 
-extension PersistentContainer {
+extension RequestHops {
     /// The requests that contexts sent to their parents since an earlier count, by kind and level.
-    func hops(since before: [RequestHop: Int]) -> [String: Int] {
-        let counts = requestHops.merging(before) { $0 - $1 }.filter { $0.value > 0 }
+    func counts(since before: [RequestHop: Int]) -> [String: Int] {
+        let counts = counts.merging(before) { $0 - $1 }.filter { $0.value > 0 }
         return Dictionary(uniqueKeysWithValues: counts.map { ("\($0.kind.rawValue) \($0.level)", $1) })
     }
 }

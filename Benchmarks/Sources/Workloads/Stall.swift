@@ -1,6 +1,7 @@
+import CoreDataRouting
 import Datasets
 import Figures
-@_spi(Routing) import ObjectGraph
+import ObjectGraph
 import StoreInterface
 
 /// Saves many objects at once while a label ticks on main, and measures how late its ticks are.
@@ -35,17 +36,22 @@ public struct Stall: Workload {
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        return try await folder.run(setting, importing: dataset, model: model) { try await measure($0, folder) }
+        let hops = RequestHops()
+        return try await folder.run(setting, importing: dataset, model: model, hops: hops) {
+            try await measure($0, in: folder, hops: hops)
+        }
     }
 
-    private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
+    private func measure(
+        _ container: PersistentContainer, in folder: RunFolder, hops: RequestHops
+    ) async throws -> (RunFigures, [[ObjectID]]) {
         let display = try await LiveDisplay(container, showing: dataset)
         let importer = Importer(
             data: data, model: model, savePoints: saveEvery.map { .every($0) } ?? .atEnd, durability: durability.durability)
         let context = await container.importContext(name: "import")
         let slow = Ticker(period: 100_000_000)
         let fast = Ticker(period: 8_333_333)
-        let hopsBefore = container.requestHops
+        let hopsBefore = hops.counts
         let measurement = await Measurement.begin()
         slow.start()
         fast.start()
@@ -56,7 +62,7 @@ public struct Stall: Workload {
         let lateness = (slow.stop(), fast.stop())
         figures.saves = result.saves
         figures.extra = ["latest tick of 100 ms": lateness.0 / 1e6, "latest tick of 8.3 ms": lateness.1 / 1e6]
-        figures.hops = container.hops(since: hopsBefore)
+        figures.hops = hops.counts(since: hopsBefore)
         figures.fileBytes = folder.fileBytes()
         await display.stop()
         return (figures, result.ids)

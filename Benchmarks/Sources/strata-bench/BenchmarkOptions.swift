@@ -1,4 +1,5 @@
 import ArgumentParser
+import CoreDataRouting
 import Datasets
 import Figures
 import Foundation

@@ -1,3 +1,4 @@
+import CoreDataRouting
 import Datasets
 import Figures
 import ObjectGraph

@@ -22,8 +22,8 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The name of the coordinator in errors.
     public let name: String
     let writer: StoreWriter
-    /// Counts the requests between contexts; nil: with `Routing.snapshot` there are none.
-    let hops: HopCounts?
+    /// Makes the routes of root contexts; nil if they have none.
+    private let makeRootRoute: RootRouteFactory?
     let traits: ModelCapabilities
     private let contexts = Mutex<[UInt64: RegisteredContext]>([:])
     /// The queue on which notifiers wait for the end of their interval.
@@ -50,23 +50,23 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// This allocates the first keys, which blocks, so call it off the main thread.
     public convenience init(
-        model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator",
-        telemetry: Telemetry = .installed
+        model: Model, store: any ObjectStore, name: String = "coordinator", telemetry: Telemetry = .installed
     ) throws {
-        try self.init(
-            model: model, store: store, routing: routing, name: name, clock: SystemClock(), telemetry: telemetry)
+        try self.init(model: model, store: store, name: name, clock: SystemClock(), telemetry: telemetry)
     }
 
-    /// - Parameter clock: The clock of the writer, if the store has no writer yet.
+    /// - Parameters:
+    ///   - rootRoute: Makes the routes of root contexts; nil if they have none.
+    ///   - clock: The clock of the writer, if the store has no writer yet.
     init(
-        model: Model, store: any ObjectStore, routing: Routing, name: String, clock: any WriterClock,
-        telemetry: Telemetry = .none
+        model: Model, store: any ObjectStore, rootRoute: RootRouteFactory? = nil, name: String,
+        clock: any WriterClock = SystemClock(), telemetry: Telemetry = .none
     ) throws {
         self.model = model
         self.name = name
         for message in model.ambiguousInverses { Self.modelLog.warning("\(message)") }
         contextModel = model.withHiddenEntities(of: store.schema)
-        hops = routing == .ancestors ? HopCounts() : nil
+        makeRootRoute = rootRoute
         traits = ModelCapabilities(contextModel)
         instruments = Instruments(telemetry)
         watchesFetches = Atomic(instruments != nil)
@@ -83,6 +83,9 @@ public final class PersistentStoreCoordinator: Sendable {
         writer.flushAtRelease()
         leaveWriter(closing: false)
     }
+
+    /// The route of a new root context; nil if it has none.
+    var rootRoute: (any RequestRoute)? { makeRootRoute?(contextModel.storeSchema) }
 
     /// The store of the coordinator.
     package var store: any ObjectStore { writer.store }

@@ -1,6 +1,9 @@
 import StoreInterface
 import StoreModel
 
+/// Makes the route of a new root context of a store with a schema.
+package typealias RootRouteFactory = @Sendable (StoreSchema) -> any RequestRoute
+
 /// How the requests and saves of one context reach its parent and the store, for stacks whose children do not share the layers of
 /// their parents.
 ///

@@ -12,6 +12,8 @@ extension PersistentContainer {
         let store: StoreDescription
         let stack: ContextStack
         let migration: PlannedMigration?
+        /// Makes the routes of root contexts; nil if they have none.
+        var rootRoute: RootRouteFactory?
         private let telemetry: Telemetry
         private let allowedLoss: SchemaMigration.AllowedLoss
 
@@ -66,12 +68,12 @@ extension PersistentContainer {
         private func openStore(_ schema: StoreSchema) throws -> Coordinators {
             let opened = try store.open(schema)
             let first = try PersistentStoreCoordinator(
-                model: model, store: opened, routing: store.routing, name: "coordinator", telemetry: telemetry)
+                model: model, store: opened, rootRoute: rootRoute, name: "coordinator", telemetry: telemetry)
             guard stack == .split || stack == .hybrid else { return (first, first) }
             let again = try store.open(schema)
             // A memory store is new each time it is opened. Then both coordinators use the first.
             let second = try PersistentStoreCoordinator(
-                model: model, store: again.identity == opened.identity ? again : opened, routing: store.routing,
+                model: model, store: again.identity == opened.identity ? again : opened, rootRoute: rootRoute,
                 name: "background coordinator", telemetry: telemetry)
             return (first, second)
         }

@@ -68,6 +68,20 @@ public final class PersistentContainer: Sendable {
         self.init(opening, try opening.runNow())
     }
 
+    /// Opens the store as ``init(model:store:stack:migrationPlan:allowsDataLoss:telemetry:progress:)`` does. The requests of its contexts
+    /// take routes of their own.
+    ///
+    /// - Parameter rootRoute: Makes the route of a root context. It may be called on any thread.
+    package convenience init(
+        model: Model, store: StoreDescription, stack: ContextStack, rootRoute: @escaping RootRouteFactory
+    ) async throws {
+        var opening = Opening(
+            model, store: store, stack: stack, plan: nil, allowsDataLoss: [], telemetry: .installed, { _ in })
+        opening.rootRoute = rootRoute
+        self.init(opening, try await opening.run())
+        await MainActor.run { _ = main.context }
+    }
+
     private init(_ opening: Opening, _ coordinators: Opening.Coordinators) {
         let (first, second) = coordinators
         model = opening.model

@@ -139,8 +139,7 @@ struct PlannedMigration: Sendable {
         do {
             let store = try description.open(model.storeSchema)
             end.watch(store)
-            let coordinator = try PersistentStoreCoordinator(
-                model: model, store: store, routing: description.routing, name: "migration")
+            let coordinator = try PersistentStoreCoordinator(model: model, store: store, name: "migration")
             let context = ConfinedExecutor.makeContext(coordinator.rootSetup(name: "migration", merging: false))
             try work(context)
             try context.saveNow(.durable)

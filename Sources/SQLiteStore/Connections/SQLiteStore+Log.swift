@@ -100,7 +100,7 @@ extension SQLiteStore {
     /// Returns the size of the whole log for a snapshot of an older state, because SQLite restarts the log only as a whole.
     /// Returns 0 for a snapshot of the newest state.
     public func retention(of snapshots: [any StoreSnapshot]) throws -> Retention {
-        let newest = try reader(.snapshot).generation
+        let newest = try reader(.onePerSnapshot).generation
         let size = logSize()
         return Retention(bytes: snapshots.map { $0.generation < newest ? size : 0 })
     }

@@ -5,7 +5,7 @@ extension SQLiteStore {
     /// Returns the size of each table and index in the newest state, or nothing if SQLite was compiled without its statistics of pages
     /// (`SQLITE_ENABLE_DBSTAT_VTAB`). Reads every page of the file.
     public func tableSizes() throws -> [TableSize] {
-        let reader = try reader(.snapshot)
+        let reader = try reader(.onePerSnapshot)
         return try reader.connection.withLock {
             guard try !reader.connection.texts("SELECT name FROM pragma_module_list WHERE name = 'dbstat'").isEmpty else {
                 return []

@@ -7,7 +7,7 @@ extension SQLiteStore {
     ///
     /// Reads the whole file in one snapshot. Returns at most 200 findings.
     public func verify(cancellation: Cancellation) throws -> [VerificationFinding] {
-        let reader = try reader(.snapshot)
+        let reader = try reader(.onePerSnapshot)
         return try reader.connection.withLock {
             // SQLite does not tell how far its own check is.
             var found = try reader.connection.cancelled(by: cancellation) {

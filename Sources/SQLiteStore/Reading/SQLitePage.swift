@@ -141,7 +141,7 @@ final class SQLitePage: StorePage {
         statement.bind(PageAddress.key(page: number, slot: PageAddress.slots - 1), 2)
     }
 
-    /// Returns the error for a missing object. With the routing `ancestors`, it may have been deleted since.
+    /// Returns the error for a missing object. On a shared connection, it may have been deleted since.
     private func missing(_ slot: Int) -> StoreError {
         StoreError(
             .internalInconsistency,

@@ -3,9 +3,8 @@ import StoreModel
 
 /// A reader of the store over one connection.
 ///
-/// With the routing `snapshot`, the connection belongs to the snapshot and has an open read transaction, so the state never
-/// changes. With `ancestors`, it is the coordinator's single connection: reads see the current state and wait for a running
-/// write.
+/// Usually the connection belongs to the snapshot and has an open read transaction, so the state never changes. With
+/// ``SnapshotConnections/sharedWithWriter`` it is the connection of the writer: reads see the newest state and wait for a running write.
 final class SQLiteSnapshot: StoreSnapshot {
     let layout: SQLiteLayout
     let connection: SQLiteConnection

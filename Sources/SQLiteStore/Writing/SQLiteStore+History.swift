@@ -6,7 +6,7 @@ import StoreModel
 extension SQLiteStore {
     /// Decodes the rows of the history after a save. O(limit) rows.
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
-        let reader = try reader(.snapshot)
+        let reader = try reader(.onePerSnapshot)
         if let generation, generation >= reader.generation { return [] }
         let texts = try reader.connection.withLock {
             try reader.connection.texts(

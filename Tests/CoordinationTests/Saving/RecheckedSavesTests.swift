@@ -130,7 +130,7 @@ import Testing
     @Test func `S061: a save that follows one that was left out keeps to the rules of counts`() async throws {
         let store = FaultyStore(schema: Self.lists.storeSchema)
         let coordinator = try PersistentStoreCoordinator(
-            model: Self.lists, store: store, routing: .snapshot, name: "test", clock: clock.source)
+            model: Self.lists, store: store, name: "test", clock: clock.source)
         let first = coordinator.newBackgroundContext(name: "bad")
         let (list, item) = try await first.perform(andSave: .durable) { context in
             let (list, item) = (context.insert("List"), context.insert("Item"))

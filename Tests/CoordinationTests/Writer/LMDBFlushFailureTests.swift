@@ -37,7 +37,7 @@ import Testing
         let clock = SteppedClock()
         let store = try bed.description.open(Music.model.storeSchema)
         let coordinator = try PersistentStoreCoordinator(
-            model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock.source)
+            model: Music.model, store: store, name: "test", clock: clock.source)
         let context = coordinator.newBackgroundContext()
         // Reads also begin transactions, so the context reads before the disk fails.
         #expect(try await context.perform { try $0.trackTitles() } == [])

@@ -1,3 +1,4 @@
+import CoreDataRouting
 import Foundation
 import ObjectGraph
 import Platform
@@ -106,7 +107,7 @@ import Testing
         for round in 0..<Rounds.of(2, long: 200) {
             var numbers = SeededGenerator(seed: Seed.value &+ UInt64(round))
             let bed = try TestBed(.memory)
-            let container = try await PersistentContainer(model: Music.model, store: bed.description(routing), stack: stack)
+            let container = try await bed.container(stack, routing: routing)
             let tree = await Tree(container, &numbers)
             let closesAt = numbers.chance(50) ? numbers.below(100) : nil
             await withTaskGroup(of: Void.self) { group in

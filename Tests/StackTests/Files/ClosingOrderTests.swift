@@ -1,3 +1,4 @@
+import CoreDataRouting
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -23,7 +24,7 @@ import Testing
 
         init(_ kind: StoreKind, _ routing: Routing) async throws {
             bed = try TestBed(kind)
-            container = try await PersistentContainer(model: Music.model, store: bed.description(routing), stack: .siblings)
+            container = try await bed.container(routing: routing)
             root = container.newBatchOperationContext(name: "root")
             (artist, album) = await root.perform { context in
                 let artist = context.makeArtist("Ravel")

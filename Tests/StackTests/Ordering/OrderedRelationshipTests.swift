@@ -325,8 +325,7 @@ import Testing
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S046: a child that reads through its parents keeps orders`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
-        let container = try await PersistentContainer(
-            model: try Books.model(), store: bed.description(.ancestors), stack: .nested)
+        let container = try await bed.container(.nested, model: try Books.model(), routing: .ancestors)
         let main = container.mainContext
         let book = main.insert("Book")
         book.arrangeChapters(["c", "a", "b"])

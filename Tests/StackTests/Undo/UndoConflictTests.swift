@@ -124,8 +124,7 @@ import Testing
     @Test(arguments: Combination.parented)
     func `S162, S062: a child's save that the store refuses is no group of the parent`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
-        let container = try await PersistentContainer(
-            model: Music.model, store: bed.description(.ancestors), stack: combination.stack)
+        let container = try await bed.container(combination.stack, routing: .ancestors)
         await MainActor.run { container.mainContext.undoHistory = UndoHistory() }
         let child = await container.newBackgroundContext()
         await child.perform { context in

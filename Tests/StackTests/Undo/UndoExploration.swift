@@ -1,3 +1,4 @@
+import CoreDataRouting
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -140,7 +141,7 @@ struct UndoExploration {
         bed = try TestBed(kind)
         self.routing = routing
         random = SeededGenerator(seed: seed)
-        container = try await PersistentContainer(model: Music.model, store: bed.description(routing), stack: .siblings)
+        container = try await bed.container(routing: routing)
         context = container.coordinator.newBackgroundContext()
         sibling = container.coordinator.newBackgroundContext()
         let first = (0..<20).map { _ in RandomEdit(&random) }

@@ -361,7 +361,7 @@ import Testing
     @Test(arguments: ContextStack.allCases)
     func `S061: contexts that read through their ancestors follow the rules`(_ stack: ContextStack) async throws {
         let bed = try TestBed(.sqlite)
-        let container = try await PersistentContainer(model: Shelf.model, store: bed.description(.ancestors), stack: stack)
+        let container = try await bed.container(stack, model: Shelf.model, routing: .ancestors)
         let worker = await container.newBackgroundContext()
         let album = await worker.perform { $0.makeAlbum("a", tracks: 2).objectID }
         try await worker.save(through: .store)

@@ -216,10 +216,12 @@ import Testing
         #expect(error?.message.contains("table Item has no column second") == true, "\(String(describing: error))")
     }
 
-    @Test(arguments: [Routing.snapshot, .ancestors])
-    func `a column that is dropped while the store is open is named by the next snapshot and save`(_ routing: Routing) throws {
+    @Test(arguments: SnapshotConnections.allCases)
+    func `a column that is dropped while the store is open is named by the next snapshot and save`(
+        _ connections: SnapshotConnections
+    ) throws {
         try fill()
-        let store = try SQLiteStore(url: url, schema: Sample.schema, routing: routing)
+        let store = try SQLiteStore(url: url, schema: Sample.schema, connections: connections)
         #expect(try store.snapshot().all(Sample.item) == [64])
         try change("DROP INDEX Item_flag_second_note; ALTER TABLE Item DROP COLUMN second")
         let error = refusal { _ = try store.snapshot() }

@@ -32,11 +32,11 @@ import Testing
         store.writer.beforeRunning = nil
     }
 
-    @Test(arguments: [Routing.snapshot, .ancestors])
-    func `a transaction that cannot be rolled back leaves no lock and no change`(_ routing: Routing) throws {
+    @Test(arguments: SnapshotConnections.allCases)
+    func `a transaction that cannot be rolled back leaves no lock and no change`(_ connections: SnapshotConnections) throws {
         let folder = try TemporaryFolder()
         let url = folder.url.appendingPathComponent("store")
-        let store = try SQLiteStore(url: url, schema: Sample.schema, routing: routing)
+        let store = try SQLiteStore(url: url, schema: Sample.schema, connections: connections)
         let other = try SQLiteStore(url: url, schema: Sample.schema)
         try Self.insert(store, 64)
         Self.failToRollBack(store)

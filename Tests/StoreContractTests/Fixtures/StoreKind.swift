@@ -9,10 +9,10 @@ import Testing
 
 /// The stores that the contract is checked on.
 enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
-    case memory, lmdb, sqlite, sqliteAncestors
+    case memory, lmdb, sqlite, sqliteSharedConnection
 
     /// The stores whose data outlives the store object.
-    static let persistent: [StoreKind] = [.lmdb, .sqlite, .sqliteAncestors]
+    static let persistent: [StoreKind] = [.lmdb, .sqlite, .sqliteSharedConnection]
 
     var testDescription: String { rawValue }
 
@@ -23,7 +23,7 @@ enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case .memory: .memory(name: folder.path)
         case .lmdb: .lmdb(folder.appendingPathComponent("store.strata"))
         case .sqlite: .sqlite(folder.appendingPathComponent("store.sqlite"))
-        case .sqliteAncestors: .sqlite(folder.appendingPathComponent("store.sqlite"), routing: .ancestors)
+        case .sqliteSharedConnection: .sqlite(folder.appendingPathComponent("store.sqlite"), connections: .sharedWithWriter)
         }
     }
 

@@ -1,4 +1,5 @@
 import Baselines
+import CoreDataRouting
 import ObjectGraph
 import StoreInterface
 

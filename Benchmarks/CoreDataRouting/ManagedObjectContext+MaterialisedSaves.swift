@@ -1,3 +1,4 @@
+import ObjectGraph
 import StoreInterface
 import StoreModel
 

@@ -1,3 +1,4 @@
+import ObjectGraph
 import StoreInterface
 import StoreModel
 
@@ -9,9 +10,9 @@ final class AncestorSnapshot: StoreSnapshot {
     private let parent: ContextLink
     private let level: Int
     private let rows: KeptRows
-    private let hops: HopCounts
+    private let hops: RequestHops
 
-    init(parent: ContextLink, schema: StoreSchema, level: Int, rows: KeptRows, hops: HopCounts) {
+    init(parent: ContextLink, schema: StoreSchema, level: Int, rows: KeptRows, hops: RequestHops) {
         self.parent = parent
         self.schema = schema
         self.level = level

@@ -1,9 +1,10 @@
 internal import Platform
+import ObjectGraph
 import StoreInterface
 import StoreModel
 
 /// Routes requests as Core Data does: a context asks its parent, which answers from its own changes, from the rows that it has kept,
-/// or by asking its own parent. For comparison only (`Routing.ancestors`).
+/// or by asking its own parent. For comparison only (``Routing/ancestors``).
 ///
 /// Where Core Data's way is not known, this takes the cheaper one: a request for an object returns the whole row, a parent keeps the
 /// rows that pass through it in both directions, and a save blocks only the executor of the root, which waits for the disk.
@@ -11,19 +12,19 @@ final class AncestorRoute: RequestRoute {
     /// 0 in a root, 1 in its children.
     let level: Int
     let rows: KeptRows
-    let hops: HopCounts
+    let hops: RequestHops
     private let snapshot: AncestorSnapshot?
     private let hasChildren = Atomic(false)
 
     /// The route of a root.
-    init(entityCount: Int, hops: HopCounts) {
+    init(entityCount: Int, hops: RequestHops) {
         level = 0
         rows = KeptRows(entityCount: entityCount)
         self.hops = hops
         snapshot = nil
     }
 
-    private init(level: Int, parent: ContextLink, schema: StoreSchema, hops: HopCounts) {
+    private init(level: Int, parent: ContextLink, schema: StoreSchema, hops: RequestHops) {
         self.level = level
         self.hops = hops
         rows = KeptRows(entityCount: schema.entities.count)

@@ -1,9 +1,9 @@
+import CoreDataRouting
+import ObjectGraph
 import StoreInterface
 import StoreModel
 import TestSupport
 import Testing
-
-@testable import ObjectGraph
 
 /// The content of contexts that keep rows and relationships for their children (routing `ancestors`).
 @Suite(.timeLimit(.minutes(10))) @MainActor struct KeptRowTests {
@@ -84,7 +84,7 @@ import Testing
     {
         var numbers = SeededGenerator(test: #function)
         let bed = try TestBed(kind)
-        let container = try await PersistentContainer(model: Music.model, store: bed.description(.ancestors), stack: stack)
+        let container = try await bed.container(stack, routing: .ancestors)
         let main = container.mainContext
         let old = container.newBackgroundContext(name: "old")
         var expected = Expected()
@@ -133,7 +133,7 @@ import Testing
     @Test(arguments: [ContextStack.nested, .masterMainWorker])
     func `a child keeps a row until it is refreshed`(_ stack: ContextStack) async throws {
         let bed = try TestBed(.sqlite)
-        let container = try await PersistentContainer(model: Music.model, store: bed.description(.ancestors), stack: stack)
+        let container = try await bed.container(stack, routing: .ancestors)
         let main = container.mainContext
         let track = main.makeTrack("a", plays: 1)
         let id = track.objectID
@@ -156,7 +156,7 @@ import Testing
     @Test(arguments: [ContextStack.nested, .masterMainWorker])
     func `a save that fails leaves every level as it was`(_ stack: ContextStack) async throws {
         let bed = try TestBed(.sqlite)
-        let container = try await PersistentContainer(model: Music.model, store: bed.description(.ancestors), stack: stack)
+        let container = try await bed.container(stack, routing: .ancestors)
         let main = container.mainContext
         main.makeTrack("kept", plays: 1)["isrc"] = .string("A")
         try await main.save(through: .store)

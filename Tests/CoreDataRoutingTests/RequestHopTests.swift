@@ -1,10 +1,10 @@
+import CoreDataRouting
+import ObjectGraph
 import Platform
 import StoreInterface
 import StoreModel
 import TestSupport
 import Testing
-
-@_spi(Routing) @testable import ObjectGraph
 
 /// How many requests the routing `ancestors` sends from a context to its parent.
 @Suite(.timeLimit(.minutes(10))) struct RequestHopTests {
@@ -12,6 +12,7 @@ import Testing
     private struct Library {
         let bed: TestBed
         let container: PersistentContainer
+        let requests = RequestHops()
         var album: ObjectID
         var track: ObjectID
         var playlist: ObjectID
@@ -33,7 +34,7 @@ import Testing
             }
             try await background.save()
             try await writing.close()
-            container = try await PersistentContainer(model: Music.model, store: bed.description(.ancestors), stack: stack)
+            container = try await bed.container(stack, routing: .ancestors, hops: requests)
         }
 
         func worker() async -> BackgroundContext { await container.newBackgroundContext() }
@@ -42,9 +43,9 @@ import Testing
         func hops(
             _ worker: BackgroundContext, _ work: @Sendable (ManagedObjectContext) throws -> Void
         ) async throws -> [RequestHop: Int] {
-            let before = container.requestHops
+            let before = requests.counts
             try await worker.perform(work)
-            return container.requestHops.merging(before) { $0 - $1 }.filter { $0.value != 0 }
+            return requests.counts.merging(before) { $0 - $1 }.filter { $0.value != 0 }
         }
     }
 
@@ -70,7 +71,7 @@ import Testing
         let library = try await Library(.nested)
         let worker = await library.worker()
         let served = Mutex<[RequestHop: Int]>([:])
-        library.container.onServingRequests { hop, objects in
+        library.requests.onServing { hop, objects in
             MainActor.assumeIsolated { served.withLock { $0[hop, default: 0] += objects } }
         }
         let id = library.track
@@ -158,20 +159,21 @@ import Testing
     func `a save through to the store is one hop per level`(_ stack: ContextStack) async throws {
         let library = try await Library(stack)
         let worker = await library.worker()
-        let before = library.container.requestHops
+        let before = library.requests.counts
         await worker.perform { for number in 0..<100 { $0.makeTrack("new \(number)", plays: 1) } }
         try await worker.save(through: .store)
-        #expect(library.container.requestHops.merging(before) { $0 - $1 } == Self.once(.save, stack))
+        #expect(library.requests.counts.merging(before) { $0 - $1 } == Self.once(.save, stack))
     }
 
     @Test(arguments: ContextStack.allCases)
     func `the routing snapshot sends no request`(_ stack: ContextStack) async throws {
         let bed = try TestBed(.sqlite)
-        let container = try await bed.container(stack)
+        let requests = RequestHops()
+        let container = try await bed.container(stack, routing: .snapshot, hops: requests)
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { $0.makeTrack("a", plays: 1).objectID }
         try await worker.save(through: .store)
         await worker.perform { #expect($0.object(with: id)["plays"] == .int(1)) }
-        #expect(container.requestHops == [:])
+        #expect(requests.counts == [:])
     }
 }
