@@ -178,7 +178,7 @@ public final class LMDBStore: ObjectStore {
     }
 
     private func newestSnapshotInMap() throws -> LMDBSnapshot {
-        let known = counters.newestSeen.load(ordering: .acquiring)
+        let known = newestSeen
         let newest = try environment.information().lastTransaction
         return try latest.withLock { latest in
             if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest {

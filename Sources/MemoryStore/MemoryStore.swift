@@ -59,8 +59,8 @@ public final class MemoryStore: ObjectStore {
             guard let generation else { return Array(state.history.prefix(limit)) }
             if generation >= state.generation { return [] }
             if limit == 0 { return [] }
-            guard let first = state.history.first, first.generation <= generation + 1 else { return nil }
-            return Array(state.history.dropFirst(Int(generation + 1 - first.generation)).prefix(limit))
+            guard let first = state.history.first, first.generation <= generation.next else { return nil }
+            return Array(state.history.dropFirst(first.generation.distance(to: generation.next)).prefix(limit))
         }
     }
 

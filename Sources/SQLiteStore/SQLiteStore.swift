@@ -105,7 +105,7 @@ public final class SQLiteStore: ObjectStore {
     public func snapshot() throws -> any StoreSnapshot { try reader(connections) }
 
     func reader(_ connections: SnapshotConnections) throws -> SQLiteSnapshot {
-        let newest = known.newest.load(ordering: .acquiring)
+        let newest = known.newest
         if connections == .sharedWithWriter {
             try pool.checkUnchanged()
             let generation = try writer.withLock {
@@ -176,7 +176,7 @@ public final class SQLiteStore: ObjectStore {
                 try checkFile()
                 let transaction = try SQLiteTransaction(connection: writer, layout: layout, path: path)
                 let before = transaction.generation
-                try checkGeneration(before, since: known.newest.load(ordering: .acquiring))
+                try checkGeneration(before, since: known.newest)
                 let result = try body(transaction)
                 if durability == .durable, syncing.withLock({ $0.owes }) {
                     // An empty commit does not sync earlier saves, and SQLite skips an update to an equal value.
@@ -189,7 +189,7 @@ public final class SQLiteStore: ObjectStore {
                 try writer.run("COMMIT")
                 syncing.withLock { $0.owes = durability != .durable }
                 if transaction.generation != before {
-                    known.newest.max(transaction.generation, ordering: .releasing)
+                    known.note(transaction.generation)
                     signal.send(transaction.generation)
                 }
                 noteFile()

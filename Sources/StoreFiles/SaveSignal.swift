@@ -26,7 +26,7 @@ public final class SaveSignal: Sendable {
     /// other processes find the save at their next check.
     public func send(_ generation: Generation) {
         guard let file = try? opened() else { return }
-        withUnsafeBytes(of: generation.littleEndian) { bytes in
+        withUnsafeBytes(of: generation.rawValue.littleEndian) { bytes in
             try? file.file.write(bytes, at: 0)
         }
     }

@@ -6,10 +6,10 @@ import StoreModel
 public protocol StoreTransaction {
     /// The newest save in the store, including the saves that this transaction has written; 0 if there is none.
     var generation: Generation { get }
-    /// The generation that the next save of this transaction gets. The default is `generation + 1`.
+    /// The generation that the next save of this transaction gets. The default is `generation.next`.
     ///
     /// Generations are ordered, and need not be consecutive. A store ordered by timestamps returns its clock, or
-    /// `generation + 1` if that is greater. The value must be greater than ``generation``, and less than 2^63. It must stay the
+    /// `generation.next` if that is greater. The value must be greater than ``generation``, and less than 2^63. It must stay the
     /// same until ``apply(_:changes:numbers:)`` writes a save. A transaction of several saves numbers them
     /// consecutively from here.
     var nextGeneration: Generation { get }
@@ -51,7 +51,7 @@ public protocol StoreTransaction {
 
 extension StoreTransaction {
     /// The generation after ``generation``.
-    public var nextGeneration: Generation { generation + 1 }
+    public var nextGeneration: Generation { generation.next }
 
     /// Writes a layer that is stamped with the generation of its save.
     public func apply(_ layer: Layer, changes: ChangeSet) throws { try apply(layer, changes: changes, numbers: .none) }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct ChangeFeedTests {
     private func feed(_ sequences: ClosedRange<UInt64>, limit: Int = 100) -> ChangeFeed {
         var feed = ChangeFeed(limit: limit)
-        for number in sequences { feed.append(.save(ChangeSet(generation: number)), SaveSequence(number)) }
+        for number in sequences { feed.append(.save(ChangeSet(generation: Generation(rawValue: number))), SaveSequence(number)) }
         return feed
     }
 
@@ -37,7 +37,7 @@ import Testing
         var feed = ChangeFeed(limit: 2)
         for (number, origin) in [UInt64(7), 8, 7, 7, 7, 8].enumerated() {
             let sequence = UInt64(number + 1)
-            feed.append(.save(ChangeSet(generation: sequence)), SaveSequence(sequence), origin: origin)
+            feed.append(.save(ChangeSet(generation: Generation(rawValue: sequence))), SaveSequence(sequence), origin: origin)
         }
         // The steps 1 to 3 are forgotten.
         func found(_ old: UInt64, _ new: UInt64, notBy origin: UInt64) -> [Generation]? {
@@ -145,7 +145,7 @@ import Testing
         _ = try await container.coordinator.deleteHistory(before: .distantFuture)
         #expect(try reader.store.history(after: start, limit: 10)?.isEmpty ?? true)
         #expect(reader.stored(after: start, through: end) == stored)
-        #expect(reader.stored(after: start + 1, through: end) == Array(stored[1...]))
+        #expect(reader.stored(after: start.next, through: end) == Array(stored[1...]))
         try await container.close()
     }
 }

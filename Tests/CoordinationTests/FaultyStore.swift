@@ -94,7 +94,7 @@ final class FaultyStore: ObjectStore {
     /// Commits a save without the writer's knowledge, as another process does.
     func saveElsewhere(_ layer: Layer) throws {
         try memory.write(.durable) { transaction in
-            layer.stamp(transaction.generation + 1)
+            layer.stamp(transaction.generation.next)
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet())
         }

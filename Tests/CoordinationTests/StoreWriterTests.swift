@@ -165,10 +165,12 @@ import Testing
         coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero, responses: .advanceCleanContexts)
         for number in 1...3 {
             try saveElsewhere(.insert, [ObjectKey(number) << 30: number])
-            #expect(await idle.perform { $0.snapshot.generation } == Generation(number - 1))
+            #expect(await idle.perform { $0.snapshot.generation } == Generation(rawValue: UInt64(number - 1)))
             clock.advance(by: .milliseconds(500))
             // The clock has run the check, which has enqueued the move.
-            try await until("the context is moved") { await idle.perform { $0.snapshot.generation } == Generation(number) }
+            try await until("the context is moved") {
+                await idle.perform { $0.snapshot.generation } == Generation(rawValue: UInt64(number))
+            }
         }
         coordinator.snapshotBudget = nil
     }

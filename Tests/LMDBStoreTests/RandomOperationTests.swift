@@ -63,7 +63,7 @@ private struct Reference {
     private func step(_ store: LMDBStore, _ reference: inout Reference, _ random: inout SeededGenerator) throws {
         var next = reference
         try store.save { layer, transaction in
-            let generation = transaction.generation + 1
+            let generation = transaction.generation.next
             for entity in [Samples.artist, Samples.track] where random.chance(70) {
                 let lease = try transaction.allocateKeys(entity, pages: 1)
                 for key in lease.prefix(Int.random(in: 1...64, using: &random)) {

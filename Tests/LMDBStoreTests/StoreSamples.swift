@@ -74,7 +74,7 @@ extension LMDBStore {
         try write(.durable) { transaction in
             let layer = Layer(schema: schema)
             try fill(layer, transaction)
-            layer.stamp(transaction.generation + 1)
+            layer.stamp(transaction.generation.next)
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: author)))
             return layer.generation

@@ -94,7 +94,7 @@ extension SeededGenerator {
 
     mutating func changeSet() -> ChangeSet {
         var set = ChangeSet(
-            generation: next() >> UInt64(below(64)),
+            generation: Generation(rawValue: next() >> UInt64(below(64))),
             origin: SaveOrigin(
                 author: chance(50) ? "" : text(), contextName: chance(50) ? "" : text(),
                 time: Int64(bitPattern: next() >> UInt64(below(64))), processID: Int32(truncatingIfNeeded: next())))

@@ -12,9 +12,9 @@ import Testing
             let layout = try PageLayout(schema, schemaNumber: 7)
             var reference = PageReference(schema)
             var bytes: [UInt8] = []
-            var generation = random.next() >> UInt64(random.below(63) + 1)
+            var generation = Generation(rawValue: random.next() >> UInt64(random.below(63) + 1))
             for _ in 0..<12 {
-                generation += UInt64(random.below(2000))
+                generation = generation.advanced(by: random.below(2000))
                 guard let changes = reference.change(&random, generation: generation) else { continue }
                 bytes = try merge(bytes, changes, layout)
                 guard !bytes.isEmpty else {

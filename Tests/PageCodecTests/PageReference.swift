@@ -26,7 +26,7 @@ struct PageReference: ObjectReader {
         for slot in 0..<highest where random.chance(random.chance(20) ? 90 : 15) {
             let kind: RowKind = random.chance(15) ? .delete : (random.chance(50) ? .update : .insert)
             let row = Row.make(kind: kind, layer: layer.id, columnCount: columns.count)
-            row.version = .committed(generation + UInt64(random.below(3)))
+            row.version = .committed(generation.advanced(by: random.below(3)))
             let share = random.chance(20) ? 100 : 30
             for (number, column) in columns.enumerated() where kind == .insert || kind == .update && random.chance(share) {
                 row[number] = random.value(column)

@@ -113,7 +113,7 @@ import Testing
         try store.write(.durable) { transaction in
             let layer = Layer(schema: store.schema)
             Self.update(layer, person: 70, [2: .int(3)])
-            layer.stamp(transaction.generation + 2)
+            layer.stamp(transaction.generation.advanced(by: 2))
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin()))
         }

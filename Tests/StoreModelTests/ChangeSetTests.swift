@@ -29,7 +29,7 @@ import Testing
         print("theUnionOfSaves: STRATA_SEED=\(Seed.value)")
         var random = SeededGenerator(seed: Seed.value)
         for _ in 0..<200 {
-            let sets = (1...Int.random(in: 2...6, using: &random)).map { Self.random(UInt64($0), &random) }
+            let sets = (1...Int.random(in: 2...6, using: &random)).map { Self.random(Generation(rawValue: UInt64($0)), &random) }
             let union = ChangeSet.union(sets)
             #expect(union.generation == sets.last?.generation)
             for entity in [0, 2] {

@@ -107,7 +107,7 @@ import Testing
         let end = HistoryCommand.token(430, in: container.coordinator)
         for (request, sizes) in [(HistoryRequest(), [200, 200, 30]), (HistoryRequest(authors: ["ann"]), [200, 15])] {
             let pages = HistoryPages(request, through: end)
-            var found: [[UInt64]] = []
+            var found: [[Generation]] = []
             while let page = try await pages.next(in: container.coordinator) { found.append(page.map(\.id)) }
             #expect(found.map(\.count) == sizes)
             #expect(found.joined().elementsEqual(stride(from: 1, through: 430, by: 430 / sizes.reduce(0, +))))

@@ -51,7 +51,7 @@ func save(_ store: LMDBStore, _ fill: (Layer) -> Void) throws {
     try store.write(.durable) { transaction in
         let layer = Layer(schema: schema)
         fill(layer)
-        layer.stamp(transaction.generation + 1)
+        layer.stamp(transaction.generation.next)
         layer.seal()
         try transaction.apply(layer, changes: layer.changeSet())
     }

@@ -192,7 +192,7 @@ extension CompactionOptions.Age {
         for slot in SlotIterator(page.presence) {
             let version = try page.version(slot)
             // Avoids an addition, which a large count would overflow.
-            if version > newest || newest - version < count { return false }
+            if version > newest || version.distance(to: newest) < count { return false }
         }
         return true
     }

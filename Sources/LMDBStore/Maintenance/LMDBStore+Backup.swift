@@ -115,7 +115,7 @@ extension LMDBStore {
                 guard let meta = try transaction.open(MetaTable.name, .bytes),
                     try transaction.metaNumber(MetaTable.Key.format, meta) == MetaTable.formatVersion
                 else { return nil }
-                return try transaction.metaNumber(MetaTable.Key.generation, meta)
+                return try transaction.metaGeneration(meta)
             }
             guard let generation else {
                 throw StoreError(

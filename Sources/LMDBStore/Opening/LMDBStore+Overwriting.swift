@@ -45,11 +45,11 @@ extension LMDBStore {
     /// Checks that a file that was closed meanwhile is still the same store, and not an earlier state of it.
     /// - Parameter reopened: The environment of the file, in which nothing has been opened yet.
     func checkContent(of reopened: Environment) throws {
-        let known = counters.newestSeen.load(ordering: .acquiring)
+        let known = newestSeen
         let isSame = try reopened.openDatabases { transaction -> Bool in
             guard let meta = try transaction.open(MetaTable.name, .bytes),
                 try Self.uuid(in: transaction, meta) == opened.uuid,
-                let newest = try transaction.metaNumber(MetaTable.Key.generation, meta), newest >= known
+                let newest = try transaction.metaGeneration(meta), newest >= known
             else { return false }
             // Another process may open a read-only copy for writing and begin its incarnation.
             if isReadOnly { return true }
@@ -59,8 +59,11 @@ extension LMDBStore {
         if !isSame { throw overwritten }
     }
 
+    /// The newest save that this process has seen in the file.
+    var newestSeen: Generation { Generation(rawValue: counters.newestSeen.load(ordering: .acquiring)) }
+
     /// Remembers a save that the file has.
-    func noteNewest(_ generation: Generation) { counters.newestSeen.max(generation, ordering: .releasing) }
+    func noteNewest(_ generation: Generation) { counters.newestSeen.max(generation.rawValue, ordering: .releasing) }
 
     private static func uuid(in transaction: some ByteReading, _ meta: Database) throws -> UUID? {
         guard let bytes = try transaction.metaBytes(MetaTable.Key.uuid, meta), bytes.count == 16 else { return nil }

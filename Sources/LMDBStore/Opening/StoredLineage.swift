@@ -31,7 +31,7 @@ enum StoredLineage {
     ) throws -> StoreLineage {
         var lineage = try read(store, meta, in: reader, path: path)
         if try newStamp(meta, in: reader, path: path) != nil {
-            lineage.begin(after: try reader.metaNumber(MetaTable.Key.generation, meta) ?? 0)
+            lineage.begin(after: try reader.metaGeneration(meta) ?? 0)
         }
         return lineage
     }
@@ -54,7 +54,7 @@ enum StoredLineage {
     ) throws -> StoreLineage {
         var lineage = try read(store, meta, in: transaction, path: path)
         guard let stamp = try newStamp(meta, in: transaction, path: path) else { return lineage }
-        guard let generation = try transaction.metaNumber(MetaTable.Key.generation, meta), generation < 1 << 62 else {
+        guard let generation = try transaction.metaGeneration(meta), generation.isPlausible else {
             throw StoreError(.damaged, "\(path): the meta table has no generation that can be right. Restore another copy")
         }
         lineage.begin(after: generation)

@@ -28,8 +28,7 @@ final class LMDBSnapshot: StoreSnapshot {
         reader = SnapshotReader(store, transaction)
         (self.store, self.transaction) = (store, transaction)
         transactionNumber = transaction.transactionNumber
-        // No file has so many saves. Checked because the following numbers must not overflow.
-        guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
+        guard let found = try transaction.metaGeneration(store.tables.meta), found.isPlausible else {
             throw StoreError.damaged(store, "the meta table has no generation that can be right")
         }
         generation = found

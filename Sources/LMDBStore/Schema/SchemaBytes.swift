@@ -11,7 +11,8 @@ import StoreModel
         for (number, model) in models.enumerated().dropFirst() {
             let last = versions[number - 1]
             let evolution = try SchemaEvolution(from: last.schema, to: model)
-            versions.append(last.evolved(to: model, evolution, number: number + 1, generation: UInt64(number)))
+            versions.append(
+                last.evolved(to: model, evolution, number: number + 1, generation: Generation(rawValue: UInt64(number))))
         }
         return try versions.map { Array(try $0.json()) }
     }

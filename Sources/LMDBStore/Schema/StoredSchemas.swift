@@ -40,7 +40,7 @@ struct StoredSchemas {
         self.path = path
         let damaged = StoreError(.damaged, "\(path): the schema in its meta table cannot be read. Restore a copy")
         guard let number = try transaction.metaNumber(MetaTable.Key.schemaNumber, meta), number >= 1, number < 1 << 24,
-            let generation = try transaction.metaNumber(MetaTable.Key.generation, meta)
+            let generation = try transaction.metaGeneration(meta)
         else { throw damaged }
         self.generation = generation
         versions = []

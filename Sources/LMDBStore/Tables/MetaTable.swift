@@ -111,4 +111,9 @@ extension ByteReading {
         guard let bytes = try metaBytes(key, meta), bytes.count == 8 else { return nil }
         return UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
     }
+
+    /// Returns the newest save according to the meta table, or nil if its number is missing or has another size.
+    func metaGeneration(_ meta: Database) throws -> Generation? {
+        try metaNumber(MetaTable.Key.generation, meta).map(Generation.init(rawValue:))
+    }
 }

@@ -9,11 +9,11 @@ enum HistoryCheck {
         var problems: [String] = []
         var rows: [(number: Generation, written: Generation)] = []
         for row in try snapshot.historyRows() where problems.count < most {
-            var written = row.number
+            var written = row.save
             do { written = try ChangeSetCodec.decode(row.bytes).generation } catch {
-                problems.append("the history of save \(row.number): \(error)")
+                problems.append("the history of save \(row.save): \(error)")
             }
-            rows.append((row.number, written))
+            rows.append((row.save, written))
         }
         return Array((problems + HistoryOrder.problems(rows, newest: snapshot.generation)).prefix(most))
     }

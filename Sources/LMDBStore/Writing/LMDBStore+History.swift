@@ -22,14 +22,20 @@ extension LMDBStore {
 }
 
 extension LMDBSnapshot {
+    /// A row of the history, not decoded yet.
+    struct HistoryRow {
+        var save: Generation
+        var bytes: UnsafeRawBufferPointer
+    }
+
     /// Returns the rows of the history as stored in the file, from a save on.
-    func historyRows(from first: Generation = 0, limit: Int = .max) throws -> [FoundPage] {
+    func historyRows(from first: Generation = 0, limit: Int = .max) throws -> [HistoryRow] {
         try store.mappingErrors {
             try transaction.withCursor(store.tables.history) { cursor in
-                var found: [FoundPage] = []
-                var entry = try cursor.seek(first)
-                while let save = entry, found.count < limit {
-                    found.append(FoundPage(number: save.number, bytes: save.value))
+                var found: [HistoryRow] = []
+                var entry = try cursor.seek(first.rawValue)
+                while let row = entry, found.count < limit {
+                    found.append(HistoryRow(save: Generation(rawValue: row.number), bytes: row.value))
                     entry = try cursor.move(.next)
                 }
                 return found
@@ -38,9 +44,9 @@ extension LMDBSnapshot {
     }
 
     func history(after generation: Generation?, limit: Int = .max) throws -> [ChangeSet]? {
-        let found = try historyRows(from: generation.map { $0 + 1 } ?? 0, limit: limit)
-        if let generation, found.first?.number != generation + 1, limit > 0 { return nil }
-        return try found.map { try store.changes($0.bytes, of: $0.number) }
+        let found = try historyRows(from: generation?.next ?? 0, limit: limit)
+        if let generation, found.first?.save != generation.next, limit > 0 { return nil }
+        return try found.map { try store.changes($0.bytes, of: $0.save) }
     }
 }
 
@@ -49,14 +55,14 @@ extension LMDBTransaction {
         var changes = changes
         changes.generation = number
         let history = store.tables.history
-        try ChangeSetCodec.encode(changes).withUnsafeBytes { try transaction.put(history, key: number, value: $0) }
+        try ChangeSetCodec.encode(changes).withUnsafeBytes { try transaction.put(history, key: number.rawValue, value: $0) }
         if number > generation { try advance(to: number) }
-        let limit = UInt64(max(store.options.historyLimit, 1))
-        guard generation > limit else { return }
+        let limit = generation.earlier(by: max(store.options.historyLimit, 1))
+        guard limit > 0 else { return }
         // Deletes a few rows at a time, so that a lowered limit does not delay one save for long.
         try transaction.withCursor(history) { cursor in
             for _ in 0..<16 {
-                guard let oldest = try cursor.move(.first), oldest.number <= generation - limit else { return }
+                guard let oldest = try cursor.move(.first), oldest.number <= limit.rawValue else { return }
                 try cursor.delete()
             }
         }
@@ -80,7 +86,7 @@ extension HistoryCut {
     /// It is deleted too, because it would otherwise keep all later rows.
     fileprivate func takes(row: Cursor.Entry) -> Bool {
         switch self {
-        case .through(let generation): row.number <= generation
+        case .through(let generation): row.number <= generation.rawValue
         case .before: (try? ChangeSetCodec.decode(row.value)).map(takes) ?? true
         }
     }

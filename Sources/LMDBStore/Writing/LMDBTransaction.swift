@@ -20,10 +20,9 @@ final class LMDBTransaction: StoreTransaction {
         self.store = store
         self.transaction = transaction
         self.ahead = ahead
-        let known = store.counters.newestSeen.load(ordering: .acquiring)
+        let known = store.newestSeen
         try store.checkContent(in: transaction)
-        // No file has so many saves. Checked because the following numbers must not overflow.
-        guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
+        guard let found = try transaction.metaGeneration(store.tables.meta), found.isPlausible else {
             throw StoreError.damaged(store, "the meta table has no generation that can be right")
         }
         try store.checkGeneration(found, since: known)
@@ -68,7 +67,7 @@ final class LMDBTransaction: StoreTransaction {
     /// Records the newest save in the file.
     func advance(to number: Generation) throws {
         generation = number
-        try MetaTable.put(number, key: MetaTable.Key.generation, meta: store.tables.meta, in: transaction)
+        try MetaTable.put(number.rawValue, key: MetaTable.Key.generation, meta: store.tables.meta, in: transaction)
     }
 }
 

@@ -61,7 +61,7 @@ extension PageEncoder {
         page.put(UInt32(count), at: PageFormat.byteCountOffset)
         page.put(layout.schemaNumber, at: PageFormat.schemaNumberOffset)
         page.put(presence, at: PageFormat.presenceOffset)
-        page.put(base, at: PageFormat.baseGenerationOffset)
+        page.put(base.rawValue, at: PageFormat.baseGenerationOffset)
         page.put(UInt32(generations), at: PageFormat.generationsOffset)
         page.put(UInt8(width), at: PageFormat.generationWidthOffset)
         page.put(UInt8(capacity), at: PageFormat.capacityOffset)
@@ -82,10 +82,10 @@ extension PageEncoder {
             least = min(least, generations[slot])
             most = max(most, generations[slot])
         }
-        if least == most { return (least, 0) }
+        if least == most { return (Generation(rawValue: least), 0) }
         for slot in 0..<capacity { generations[slot] &-= least }
         for slot in SlotIterator(~presence) where slot < capacity { generations[slot] = 0 }
-        return (least, narrowWidth(most - least))
+        return (Generation(rawValue: least), narrowWidth(most - least))
     }
 
     /// Writes a section and the rest of its directory entry. Returns the end of the section.

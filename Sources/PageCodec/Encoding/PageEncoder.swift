@@ -58,7 +58,7 @@ struct PageEncoder: ~Copyable {
         guard let old else { return }
         for slot in 0..<old.capacity {
             let delta = old.base.unsigned(width: old.generationWidth, at: old.generations + slot * old.generationWidth)
-            generations[slot] = old.baseGeneration &+ delta
+            generations[slot] = old.baseGeneration.rawValue &+ delta
         }
     }
 
@@ -101,7 +101,7 @@ struct PageEncoder: ~Copyable {
         guard isComplete || presence & bit != 0 else { return nil }
         guard header.columnCount == layout.columns.count else { return -1 }
         presence |= bit
-        generations[slot] = numbers.generation(of: header.version)
+        generations[slot] = numbers.generation(of: header.version).rawValue
         return row.withValues { set, values in
             if isComplete {
                 complete |= bit

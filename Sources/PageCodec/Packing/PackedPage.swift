@@ -64,7 +64,7 @@ public struct PackedPage {
         checksum = base.number(UInt64.self, at: PageFormat.checksumOffset)
         schemaNumber = base.number(UInt32.self, at: PageFormat.schemaNumberOffset)
         presence = base.number(UInt64.self, at: PageFormat.presenceOffset)
-        baseGeneration = base.number(UInt64.self, at: PageFormat.baseGenerationOffset)
+        baseGeneration = Generation(rawValue: base.number(UInt64.self, at: PageFormat.baseGenerationOffset))
         dictionaryNumber = base.number(UInt32.self, at: PageFormat.dictionaryNumberOffset)
         unpackedByteCount = Int(base.number(UInt32.self, at: PageFormat.unpackedByteCountOffset))
         guard presence != 0 else {

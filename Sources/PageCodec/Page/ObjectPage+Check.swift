@@ -120,7 +120,7 @@ extension ObjectPage {
         }
         for slot in SlotIterator(presence) {
             let delta = base.unsigned(width: generationWidth, at: generations + slot * generationWidth)
-            guard !baseGeneration.addingReportingOverflow(delta).overflow else {
+            guard !baseGeneration.rawValue.addingReportingOverflow(delta).overflow else {
                 throw PageError(offset: generations, field: "generations", reason: "exceed 64 bits")
             }
         }

@@ -68,7 +68,7 @@ public struct ObjectPage {
         byteCount = bytes.count
         schemaNumber = base.number(UInt32.self, at: PageFormat.schemaNumberOffset)
         presence = base.number(UInt64.self, at: PageFormat.presenceOffset)
-        baseGeneration = base.number(UInt64.self, at: PageFormat.baseGenerationOffset)
+        baseGeneration = Generation(rawValue: base.number(UInt64.self, at: PageFormat.baseGenerationOffset))
         generations = Int(base.number(UInt32.self, at: PageFormat.generationsOffset))
         generationWidth = Int(base.number(UInt8.self, at: PageFormat.generationWidthOffset))
         capacity = Int(base.number(UInt8.self, at: PageFormat.capacityOffset))
@@ -90,7 +90,8 @@ public struct ObjectPage {
     /// Returns the save that last wrote the object in a slot.
     public func version(_ slot: Int) throws(PageError) -> Generation {
         guard slot >= 0, slot < capacity else { throw absent(slot) }
-        return baseGeneration &+ base.unsigned(width: generationWidth, at: generations + slot * generationWidth)
+        let delta = base.unsigned(width: generationWidth, at: generations + slot * generationWidth)
+        return Generation(rawValue: baseGeneration.rawValue &+ delta)
     }
 
     /// Decodes one value with the page's own schema. Precondition: the slot is present, and the layout has the column.

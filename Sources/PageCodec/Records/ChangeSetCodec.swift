@@ -27,7 +27,7 @@ public enum ChangeSetCodec {
     /// differences.
     public static func encode(_ set: ChangeSet) -> [UInt8] {
         var bytes: [UInt8] = [version]
-        bytes.putNumber(set.generation)
+        bytes.putNumber(set.generation.rawValue)
         put(set.origin, &bytes)
         bytes.putNumber(UInt64(set.entities.count))
         for entity in set.entities {
@@ -108,7 +108,7 @@ public enum ChangeSetCodec {
         }
         var reader = ByteReader(body)
         let isOld = try reader.byte("change set version") < version
-        var set = ChangeSet(generation: try reader.number("generation"))
+        var set = ChangeSet(generation: Generation(rawValue: try reader.number("generation")))
         set.origin = isOld ? SaveOrigin(author: try reader.string("author")) : try origin(&reader)
         let entities = try reader.count("entity count", size: 2)
         set.entities.reserveCapacity(entities)

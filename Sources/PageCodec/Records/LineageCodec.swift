@@ -16,7 +16,7 @@ package enum LineageCodec {
         var bytes: [UInt8] = []
         for copy in copies {
             withUnsafeBytes(of: copy.id.uuid) { bytes.append(contentsOf: $0) }
-            withUnsafeBytes(of: copy.start.littleEndian) { bytes.append(contentsOf: $0) }
+            withUnsafeBytes(of: copy.start.rawValue.littleEndian) { bytes.append(contentsOf: $0) }
         }
         return bytes
     }
@@ -30,7 +30,8 @@ package enum LineageCodec {
         var copies: [StoreLineage.Incarnation] = []
         for offset in stride(from: 0, to: bytes.count, by: entrySize) {
             let id = UUID(uuid: bytes.loadUnaligned(fromByteOffset: offset, as: uuid_t.self))
-            let start = Generation(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 16, as: Generation.self))
+            let number = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 16, as: UInt64.self))
+            let start = Generation(rawValue: number)
             guard copies.last.map({ $0.start <= start }) ?? true else {
                 throw PageError(offset: offset, field: "incarnations", reason: "the starts descend")
             }

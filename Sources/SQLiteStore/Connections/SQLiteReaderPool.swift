@@ -193,6 +193,6 @@ extension SQLiteConnection {
 
     /// Returns the newest save that the connection sees.
     func newestGeneration() throws -> Generation {
-        Generation(bitPattern: try integer("SELECT generation FROM strata_state") ?? 0)
+        Generation(stored: try integer("SELECT generation FROM strata_state") ?? 0)
     }
 }

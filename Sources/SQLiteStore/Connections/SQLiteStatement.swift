@@ -225,3 +225,8 @@ final class SQLiteStatement {
         return error
     }
 }
+
+extension Generation {
+    /// Creates a generation from a number of a table. SQLite's numbers are signed.
+    init(stored number: Int64) { self.init(rawValue: UInt64(bitPattern: number)) }
+}

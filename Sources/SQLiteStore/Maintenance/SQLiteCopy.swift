@@ -80,7 +80,7 @@ enum SQLiteCopy {
         }
         try copy.runScript("PRAGMA journal_mode = DELETE")
         try copy.setMeta(SQLiteLineage.copyMark, UUID().uuidString)
-        return Generation(bitPattern: generation)
+        return Generation(stored: generation)
     }
 }
 

@@ -32,7 +32,7 @@ extension SQLiteStore {
 
     private func late(_ reader: SQLiteSnapshot, _ entity: Int) throws -> [String] {
         try reader.read("SELECT id FROM \(layout.tables[entity]) WHERE version > ? ORDER BY id") { statement in
-            statement.bind(reader.generation, 1)
+            statement.bind(reader.generation.rawValue, 1)
             return try statement.keys()
         }.map { "\(schema.entities[entity].name) \($0): was written by a later save" }
     }
@@ -82,7 +82,7 @@ extension SQLiteStore {
         try reader.read("SELECT generation, changes FROM strata_history ORDER BY generation") { statement in
             defer { statement.reset() }
             while try statement.step() {
-                let number = Generation(bitPattern: statement.integer(0))
+                let number = Generation(stored: statement.integer(0))
                 var written = number
                 do { written = try HistoryText.changes(statement.text(1), path).generation } catch let error as StoreError {
                     problems.append("the history of save \(number): \(error.message)")

@@ -34,7 +34,7 @@ enum SQLiteLineage {
     }
 
     private static func newestSave(_ connection: SQLiteConnection) throws -> Generation {
-        Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0)
+        Generation(stored: try connection.integer("SELECT generation FROM strata_state") ?? 0)
     }
 
     /// Returns the lineage of a file that is being opened for writing. If the file is marked as a copy, begins a new

@@ -7,8 +7,7 @@ import StoreModel
 struct KnownContent: ~Copyable, Sendable {
     /// SQLite's `schema_version` when the tables were last checked.
     let tables = Mutex<Int64?>(nil)
-    /// The newest save that the store has read or written.
-    let newest = Atomic<Generation>(0)
+    private let newestNumber = Atomic<UInt64>(0)
     /// Whether the file was closed since its identity was last checked.
     let isUnverified = Atomic(false)
     /// The file itself, without its log.
@@ -23,6 +22,12 @@ struct KnownContent: ~Copyable, Sendable {
         /// The newest save that the file itself had when the store last looked.
         var newest: Generation?
     }
+
+    /// The newest save that the store has read or written.
+    var newest: Generation { Generation(rawValue: newestNumber.load(ordering: .acquiring)) }
+
+    /// Remembers a save that the file has.
+    func note(_ generation: Generation) { newestNumber.max(generation.rawValue, ordering: .releasing) }
 
     /// Looks the places of tables up again at the next transaction.
     func forgetStatePage() { file.withLock { $0 = File() } }
@@ -43,7 +48,7 @@ extension SQLiteStore {
                 try SQLiteLineage.read(openedLineage.store, in: connection, path: path) == openedLineage
             else { throw overwritten }
         }
-        let newest = known.newest.load(ordering: .acquiring)
+        let newest = known.newest
         try checkGeneration(connection.newestGeneration(), since: newest)
         known.isUnverified.store(false, ordering: .releasing)
     }
@@ -51,7 +56,7 @@ extension SQLiteStore {
     /// Checks the newest save of a transaction against the newest one that the store has seen before the transaction began.
     func checkGeneration(_ found: Generation, since before: Generation) throws {
         guard found >= before else { throw overwritten }
-        known.newest.max(found, ordering: .releasing)
+        known.note(found)
     }
 
     /// Checks, in a write transaction, the file itself. SQLite answers from its log and its cache, which hide that the file under them
@@ -130,7 +135,8 @@ struct FilePage {
         let sizes: [UInt8: Int] = [1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0]
         guard let count = sizes[page[cell + 4]], Int(page[cell]) == 3 + count, cell + 5 + count <= page.count else { return nil }
         if count == 0 { return page[cell + 4] == 9 ? 1 : 0 }
-        let number = page[(cell + 5)..<(cell + 5 + count)].reduce(Generation(0)) { $0 << 8 | Generation($1) }
-        return number < 1 << 62 ? number : nil
+        let number = page[(cell + 5)..<(cell + 5 + count)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let generation = Generation(rawValue: number)
+        return generation.isPlausible ? generation : nil
     }
 }

@@ -111,7 +111,7 @@ final class SQLitePage: StorePage {
             cache.single = try (0..<columnCount).map {
                 try snapshot.decode(statement, at: $0 + 2, entity: entity, column: $0, key: key)
             }
-            cache.singleVersion = Generation(bitPattern: statement.integer(1))
+            cache.singleVersion = Generation(stored: statement.integer(1))
             cache.singleSlot = slot
             return true
         }
@@ -126,7 +126,7 @@ final class SQLitePage: StorePage {
             while try statement.step() {
                 let key = ObjectKey(bitPattern: statement.integer(0))
                 let slot = PageAddress.slot(of: key)
-                cache.versions[slot] = Generation(bitPattern: statement.integer(1))
+                cache.versions[slot] = Generation(stored: statement.integer(1))
                 for column in 0..<columnCount {
                     cache.values[slot * columnCount + column] = try snapshot.decode(
                         statement, at: column + 2, entity: entity, column: column, key: key)

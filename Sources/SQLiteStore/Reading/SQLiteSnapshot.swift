@@ -59,7 +59,7 @@ final class SQLiteSnapshot: StoreSnapshot {
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
         try read("SELECT version FROM \(layout.tables[entity]) WHERE id = ?") { statement in
             statement.bind(key, 1)
-            return try statement.keys().first
+            return try statement.integers().first.map(Generation.init(stored:))
         }
     }
 

@@ -11,12 +11,12 @@ extension SQLiteStore {
         let texts = try reader.connection.withLock {
             try reader.connection.texts(
                 "SELECT changes FROM strata_history WHERE generation > ? ORDER BY generation LIMIT ?",
-                [.uint(generation ?? 0), .int(Int64(max(0, limit)))])
+                [.uint((generation ?? 0).rawValue), .int(Int64(max(0, limit)))])
         }
         let changes = try texts.map { try HistoryText.changes($0, path) }
         guard let generation else { return changes }
         guard let first = changes.first else { return limit <= 0 ? [] : nil }
-        return first.generation <= generation + 1 ? changes : nil
+        return first.generation <= generation.next ? changes : nil
     }
 }
 
@@ -25,14 +25,13 @@ extension SQLiteTransaction {
         var changes = changes
         changes.generation = generation
         self.generation = generation
-        try run("UPDATE strata_state SET generation = ?", generation)
+        try run("UPDATE strata_state SET generation = ?", generation.rawValue)
         let statement = try connection.statement("INSERT OR REPLACE INTO strata_history VALUES (?, ?)")
-        statement.bind(generation, 1)
+        statement.bind(generation.rawValue, 1)
         statement.bind(.string(try HistoryText.text(changes)), 2)
         try statement.run()
-        if generation > Self.historyLimit {
-            try run("DELETE FROM strata_history WHERE generation <= ?", generation - Self.historyLimit)
-        }
+        let limit = generation.earlier(by: Self.historyLimit)
+        if limit > 0 { try run("DELETE FROM strata_history WHERE generation <= ?", limit.rawValue) }
     }
 
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
@@ -43,13 +42,13 @@ extension SQLiteTransaction {
         var last: Generation?
         var count = 0
         while try statement.step() {
-            let generation = Generation(bitPattern: statement.integer(0))
+            let generation = Generation(stored: statement.integer(0))
             guard takes(cut, generation: generation, text: statement.text(1)) else { break }
             last = generation
             count += 1
         }
         statement.reset()
-        if let last { try run("DELETE FROM strata_history WHERE generation <= ?", last) }
+        if let last { try run("DELETE FROM strata_history WHERE generation <= ?", last.rawValue) }
         return count
     }
 

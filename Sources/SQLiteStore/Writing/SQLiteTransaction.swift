@@ -12,16 +12,17 @@ final class SQLiteTransaction: StoreTransaction {
     private var numbers = CommitNumbers.none
 
     /// The number of saves that the history keeps.
-    static let historyLimit: Generation = 10_000
+    static let historyLimit = 10_000
 
     init(connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws {
         self.connection = connection
         self.layout = layout
         self.path = path
-        guard let found = try connection.integer("SELECT generation FROM strata_state"), 0..<1 << 62 ~= found else {
+        guard let found = try connection.integer("SELECT generation FROM strata_state"), Generation(stored: found).isPlausible
+        else {
             throw StoreError(.damaged, "\(path): the generation in strata_state is missing or out of range; restore the file")
         }
-        generation = Generation(found)
+        generation = Generation(stored: found)
     }
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
@@ -61,7 +62,7 @@ final class SQLiteTransaction: StoreTransaction {
     private func bind(_ row: Row, entity: Int, key: ObjectKey, to statement: SQLiteStatement) throws {
         let columns = layout.schema.entities[entity].columns
         statement.bind(key, 1)
-        statement.bind(numbers.generation(of: row.version), 2)
+        statement.bind(numbers.generation(of: row.version).rawValue, 2)
         try row.withValues { _, values in
             for column in columns.indices {
                 if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
@@ -72,7 +73,7 @@ final class SQLiteTransaction: StoreTransaction {
 
     private func update(_ row: Row, entity: Int, key: ObjectKey) throws {
         let statement = try connection.statement(layout.update(entity, row.set))
-        statement.bind(numbers.generation(of: row.version), 1)
+        statement.bind(numbers.generation(of: row.version).rawValue, 1)
         var parameter = 2
         let columns = layout.schema.entities[entity].columns
         try row.withValues { set, values in

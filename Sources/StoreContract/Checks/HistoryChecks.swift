@@ -83,7 +83,7 @@ enum HistoryChecks {
         try expect(tested.store.history(after: saves[3], limit: 4)?.map(\.generation), equals: Array(saves[4..<8]))
         try expect(tested.store.history(after: saves[7], limit: 4)?.map(\.author), equals: ["a8"])
         try expect(tested.store.history(after: saves[8], limit: 4), equals: [])
-        try expect(tested.store.history(after: saves[8] + 100, limit: 4), equals: [])
+        try expect(tested.store.history(after: saves[8].advanced(by: 100), limit: 4), equals: [])
     }
 
     static func theOldestSavesAreForgottenByNumberAndByAge(_ trial: Trial) throws {

@@ -203,7 +203,7 @@ enum WritingChecks {
             return numbers
         }
         let generations = sequences.map { numbers.generation(of: .accepted($0)) }
-        try expect(generations, equals: [numbers.first, numbers.first + 1, numbers.first + 2])
+        try expect(generations, equals: [numbers.first, numbers.first.next, numbers.first.next.next])
         let snapshot = try tested.snapshot()
         try expect(snapshot.generation, equals: generations[2])
         try expect([70, 71, 72].map { try snapshot.version(Sample.item, $0) }, equals: generations)

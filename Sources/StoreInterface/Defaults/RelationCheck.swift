@@ -202,7 +202,9 @@ package enum HistoryOrder {
         var problems: [String] = []
         var last: Generation?
         for row in rows {
-            if let last, row.number != last &+ 1 { problems.append("history: save \(row.number) follows save \(last)") }
+            if let last, row.number.rawValue != last.rawValue &+ 1 {
+                problems.append("history: save \(row.number) follows save \(last)")
+            }
             if row.number == 0 { problems.append("history: has a row of save 0, which is none") }
             if row.written != row.number {
                 problems.append("history: the row of save \(row.number) is of save \(row.written)")

@@ -14,6 +14,12 @@ public struct SaveSequence: Sendable, Hashable, Comparable {
     /// The sequence of the following save.
     @inlinable public var next: SaveSequence { SaveSequence(rawValue + 1) }
 
+    /// Returns the number of saves that were accepted after an earlier save, up to and including this one.
+    package func saves(since earlier: SaveSequence) -> Int { Int(rawValue - earlier.rawValue) }
+
+    /// Returns the sequence that a number of further saves leads to.
+    package func advanced(by saves: Int) -> SaveSequence { SaveSequence(rawValue + UInt64(saves)) }
+
     /// Returns whether a save was accepted before another save of the same writer.
     @inlinable public static func < (a: SaveSequence, b: SaveSequence) -> Bool { a.rawValue < b.rawValue }
 }
@@ -32,7 +38,7 @@ public struct RowVersion: Sendable, Hashable {
     public static let unsaved = RowVersion(rawValue: 0)
 
     /// Returns the version of rows that a commit has written under a generation.
-    @inlinable public static func committed(_ generation: Generation) -> RowVersion { RowVersion(rawValue: generation) }
+    @inlinable public static func committed(_ generation: Generation) -> RowVersion { RowVersion(rawValue: generation.rawValue) }
 
     /// Returns the version of rows that a writer has accepted and not yet committed.
     @inlinable public static func accepted(_ sequence: SaveSequence) -> RowVersion {
@@ -45,7 +51,9 @@ public struct RowVersion: Sendable, Hashable {
     }
 
     /// The generation of a committed save; nil for any other version.
-    @inlinable public var generation: Generation? { rawValue & Self.acceptedBit == 0 && rawValue != 0 ? rawValue : nil }
+    @inlinable public var generation: Generation? {
+        rawValue & Self.acceptedBit == 0 && rawValue != 0 ? Generation(rawValue: rawValue) : nil
+    }
 }
 
 /// The generations that one commit assigns to accepted saves: consecutive numbers, in the order of the saves.
@@ -62,11 +70,11 @@ public struct CommitNumbers: Sendable {
     public init(_ sequences: [SaveSequence], first: Generation) {
         self.sequences = sequences
         self.first = first
-        isContiguous = sequences.isEmpty || sequences[sequences.count - 1].rawValue - sequences[0].rawValue == sequences.count - 1
+        isContiguous = sequences.isEmpty || sequences[sequences.count - 1].saves(since: sequences[0]) == sequences.count - 1
     }
 
     /// Creates the numbers of a commit whose saves directly follow a generation.
-    public init(_ sequences: [SaveSequence], after generation: Generation) { self.init(sequences, first: generation + 1) }
+    public init(_ sequences: [SaveSequence], after generation: Generation) { self.init(sequences, first: generation.next) }
 
     /// The numbers for layers that are already stamped with generations.
     public static let none = CommitNumbers([], after: 0)
@@ -77,11 +85,11 @@ public struct CommitNumbers: Sendable {
     public func generation(of version: RowVersion) -> Generation {
         guard let sequence = version.sequence else { return version.generation ?? 0 }
         precondition(!sequences.isEmpty, "a row of an accepted save is written without the numbers of its commit")
-        if isContiguous { return first + (sequence.rawValue - sequences[0].rawValue) }
+        if isContiguous { return first.advanced(by: sequence.saves(since: sequences[0])) }
         let position = sequences.partitioningIndex { $0 >= sequence }
         precondition(
             position < sequences.count && sequences[position] == sequence, "a row is written with the commit of other saves")
-        return first + UInt64(position)
+        return first.advanced(by: position)
     }
 }
 

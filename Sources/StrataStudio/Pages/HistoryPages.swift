@@ -34,7 +34,7 @@ struct HistoryPages: Sendable {
 
     /// The greatest number of saves per page, and of saves that one request reads to find them.
     private static let (maximumSaves, readSaves) = (100, 10_000)
-    private static let window: Generation = 500
+    private static let window = 500
     /// The greatest number of changes that are listed per save, in a list of saves and alone.
     private static let (listedChanges, allChanges) = (20, 1000)
 
@@ -56,7 +56,7 @@ struct HistoryPages: Sendable {
         }
         let limit = min(max(query["limit"].flatMap(Int.init) ?? 25, 1), Self.maximumSaves)
         let newest = store.coordinator.currentHistoryToken.generation
-        let end = min(query["before"].flatMap(Generation.init).map { $0 == 0 ? 0 : $0 - 1 } ?? newest, newest)
+        let end = min(query["before"].flatMap(Generation.init)?.earlier(by: 1) ?? newest, newest)
         let (found, next) = try await newestSaves(through: end, limit, request)
         var saves: [Save] = []
         for save in found { saves.append(await text(save, Self.listedChanges)) }
@@ -65,7 +65,7 @@ struct HistoryPages: Sendable {
 
     private func one(_ number: Generation, _ request: HistoryRequest) async throws -> Page {
         var request = request
-        request.after = token(number == 0 ? 0 : number - 1)
+        request.after = token(number.earlier(by: 1))
         request.limit = 1
         let found = try? await store.coordinator.history(request).first
         guard let found, found.id == number else {
@@ -83,8 +83,8 @@ struct HistoryPages: Sendable {
         var read = 0
         while end > 0, read < Self.readSaves {
             var request = request
-            let start = end > Self.window ? end - Self.window : 0
-            request.limit = Int(Self.window)
+            let start = end.earlier(by: Self.window)
+            request.limit = Self.window
             request.after = start == 0 ? nil : token(start)
             var isOldest = start == 0
             let part: [HistoryTransaction]
@@ -99,10 +99,10 @@ struct HistoryPages: Sendable {
                 return (Array(found.prefix(limit)), found[limit - 1].id)
             }
             if isOldest { return (found, nil) }
-            read += Int(Self.window)
+            read += Self.window
             end = start
         }
-        return (found, end > 0 ? end + 1 : nil)
+        return (found, end > 0 ? end.next : nil)
     }
 
     private func token(_ save: Generation) -> HistoryToken {

@@ -187,7 +187,7 @@ struct ObjectPages: Sendable {
     /// The newest saves that changed an object, among the last saves of the store.
     private func changes(of id: ObjectID) async -> [Change] {
         let newest = store.coordinator.currentHistoryToken
-        let start = newest.generation > UInt64(Self.readSaves) ? newest.generation - UInt64(Self.readSaves) : 0
+        let start = newest.generation.earlier(by: Self.readSaves)
         let token = HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: start)
         var request = HistoryRequest(after: start == 0 ? nil : token)
         var saves = try? await store.coordinator.history(request)

@@ -56,7 +56,7 @@ public struct DefaultHistoryTransaction: HistoryTransaction {
         self.transaction = transaction
         self.model = model
         token = DefaultHistoryToken(token: transaction.token)
-        transactionIdentifier = Int64(clamping: transaction.id)
+        transactionIdentifier = Int64(clamping: transaction.id.rawValue)
         timestamp = transaction.date
         author = transaction.author
         contextName = transaction.contextName

@@ -38,5 +38,5 @@ extension PredicateExpressions.Comparison: HistoryExpression {
 
 extension ObjectGraph.HistoryToken {
     /// The position before the save of this one.
-    fileprivate var previous: Self { Self(store: store, incarnation: incarnation, generation: generation - min(generation, 1)) }
+    fileprivate var previous: Self { Self(store: store, incarnation: incarnation, generation: generation.earlier(by: 1)) }
 }

@@ -32,7 +32,7 @@ struct BackupCommand: StoreVerb {
         let bytes = FileSize.bytes(target)
         if json {
             return try Console.print(
-                JSON.object(["file": .string(target), "bytes": .number(bytes), "save": .number(token.generation)]).text)
+                JSON.object(["file": .string(target), "bytes": .number(bytes), "save": .number(token.generation.rawValue)]).text)
         }
         try Console.print("\(target): \(ByteText.text(bytes)), up to save \(token.generation)")
     }

@@ -44,7 +44,7 @@ struct DiffCommand: StoreVerb {
         if let other {
             try await StoreComparison(file, other).forEachDifference(showing: progress) { try list.print($0) }
         } else {
-            let found = try await historyDifferences(from: from ?? 0, showing: progress)
+            let found = try await historyDifferences(from: Generation(rawValue: from ?? 0), showing: progress)
             for difference in found { try list.print(difference) }
         }
         try list.finish(notes: other == nil)
@@ -52,8 +52,8 @@ struct DiffCommand: StoreVerb {
     }
 
     /// Returns what the saves between two positions have changed altogether.
-    private func historyDifferences(from: UInt64, showing progress: ProgressBar) async throws -> [Difference] {
-        let (file, to) = (file, to)
+    private func historyDifferences(from: Generation, showing progress: ProgressBar) async throws -> [Difference] {
+        let (file, to) = (file, to.map(Generation.init(rawValue:)))
         return try await OpenedStore.with(file) { store in
             let coordinator = store.container.coordinator
             let newest = coordinator.currentHistoryToken.generation
@@ -77,7 +77,9 @@ struct DiffCommand: StoreVerb {
                         found[change.objectID] = Difference(change, model).after(before)
                     }
                 }
-                if let last = page.last { progress.update(Int(last.id - from), of: Int(max(newest, from + 1) - from)) }
+                if let last = page.last {
+                    progress.update(from.distance(to: last.id), of: from.distance(to: max(newest, from.next)))
+                }
             }
             let (differences, changed, names) = (found, later, store.names)
             return try await store.read { context in

@@ -40,7 +40,7 @@ struct HistoryCommand: StoreVerb {
             let entities = try options.entity.map { try store.entity($0).name }
             var request = HistoryRequest(
                 authors: options.author.isEmpty ? nil : Set(options.author), entities: entities.isEmpty ? nil : Set(entities))
-            request.after = options.after.map { Self.token($0, in: coordinator) }
+            request.after = options.after.map { Self.token(Generation(rawValue: $0), in: coordinator) }
             // Begin to watch before the first read, so that no save is missed between the two.
             let changes = options.follow ? coordinator.remoteChanges : nil
             if options.follow { try coordinator.followOtherProcesses() }
@@ -90,23 +90,23 @@ struct HistoryCommand: StoreVerb {
             while let page = try await pages.next(in: coordinator) { found = (found + page).suffix(limit) }
             return found
         }
-        var count = UInt64(limit)
-        while count < newest, newest - count > first {
+        var count = limit
+        while newest.earlier(by: count) > first {
             var part = request
-            part.after = token(newest - count, in: coordinator)
+            part.after = token(newest.earlier(by: count), in: coordinator)
             do {
                 let found = try await last(of: part)
                 if found.count == limit { return found }
             } catch HistoryError.tokenExpired {
                 break
             }
-            count = count.multipliedReportingOverflow(by: 8).overflow ? newest : count * 8
+            count = count.multipliedReportingOverflow(by: 8).overflow ? .max : count * 8
         }
         return try await last(of: request)
     }
 
     /// Returns the position after a save of the present incarnation.
-    static func token(_ save: UInt64, in coordinator: PersistentStoreCoordinator) -> HistoryToken {
+    static func token(_ save: Generation, in coordinator: PersistentStoreCoordinator) -> HistoryToken {
         let newest = coordinator.currentHistoryToken
         return HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: save)
     }
@@ -124,7 +124,7 @@ struct HistoryCommand: StoreVerb {
 
     private static func json(_ save: HistoryTransaction) -> JSON {
         .object([
-            "save": .number(save.id), "date": .string(ValueText.moment(save.date)),
+            "save": .number(save.id.rawValue), "date": .string(ValueText.moment(save.date)),
             "author": save.author.map { .string($0) } ?? .null, "context": save.contextName.map { .string($0) } ?? .null,
             "process": .number(save.processID), "changes": .array(save.changes.map(json)),
         ])
@@ -149,7 +149,7 @@ struct HistoryCommand: StoreVerb {
 final class HistoryPages {
     private var request: HistoryRequest
     /// The last save to read; nil for the newest one.
-    private let end: UInt64?
+    private let end: Generation?
     private var isAtEnd = false
     /// The number of saves per page.
     private static let size = 200

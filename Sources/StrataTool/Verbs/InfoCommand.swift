@@ -41,7 +41,7 @@ struct InfoCommand: StoreVerb {
         var collections: [CollectionFacts]
         var sizes: [TableSize]
         /// The oldest and the newest save.
-        var history: (oldest: HistoryTransaction, newest: UInt64)?
+        var history: (oldest: HistoryTransaction, newest: Generation)?
         var snapshots: [LiveSnapshot]
     }
 
@@ -92,7 +92,7 @@ struct InfoCommand: StoreVerb {
     }
 
     /// The oldest and the newest save in the history.
-    private static func history(_ store: OpenedStore) async throws -> (oldest: HistoryTransaction, newest: UInt64)? {
+    private static func history(_ store: OpenedStore) async throws -> (oldest: HistoryTransaction, newest: Generation)? {
         let coordinator = store.container.coordinator
         guard let oldest = try await coordinator.history(HistoryRequest(limit: 1)).first else { return nil }
         return (oldest, coordinator.currentHistoryToken.generation)
@@ -202,7 +202,7 @@ struct InfoCommand: StoreVerb {
                 }),
             "history": facts.history.map { history in
                 .object([
-                    "oldest": .number(history.oldest.id), "newest": .number(history.newest),
+                    "oldest": .number(history.oldest.id.rawValue), "newest": .number(history.newest.rawValue),
                     "since": .string(ValueText.moment(history.oldest.date)),
                 ])
             } ?? .null,

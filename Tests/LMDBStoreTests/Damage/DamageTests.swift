@@ -189,19 +189,19 @@ import Testing
         #expect(found.contains("Track.similar: links Track 64 and Track 99, but Track 99 does not exist."))
         let newest = try store.snapshot().generation
         let row = try store.tamper { transaction in
-            let row = Array(try #require(try transaction.get(store.tables.history, newest)))
-            _ = try transaction.delete(store.tables.history, newest)
+            let row = Array(try #require(try transaction.get(store.tables.history, newest.rawValue)))
+            _ = try transaction.delete(store.tables.history, newest.rawValue)
             return row
         }
         found = try store.verify().map(\.description)
-        #expect(found.contains("history: ends with save \(newest - 1), but the newest is \(newest)"))
+        #expect(found.contains("history: ends with save \(newest.previous), but the newest is \(newest)"))
         try store.tamper { transaction in
-            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: newest, value: $0) }
-            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: newest + 1, value: $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: newest.rawValue, value: $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: newest.next.rawValue, value: $0) }
         }
         found = try store.verify().map(\.description)
-        #expect(found.contains("history: ends with save \(newest + 1), but the newest is \(newest)"))
-        #expect(found.contains("history: the row of save \(newest + 1) is of save \(newest)"))
+        #expect(found.contains("history: ends with save \(newest.next), but the newest is \(newest)"))
+        #expect(found.contains("history: the row of save \(newest.next) is of save \(newest)"))
     }
 
     @Test func danglingReferencesAndOneWayLinksAreFound() throws {

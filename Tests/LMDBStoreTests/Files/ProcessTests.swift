@@ -41,8 +41,8 @@ import Testing
         }
         let store = try scratch.store()
         let snapshot = try store.snapshot()
-        #expect(snapshot.generation >= UInt64(saves))
-        #expect(try snapshot.count(StoreQuery(entity: Samples.track)) == Int(snapshot.generation) * 100)
+        #expect(snapshot.generation.rawValue >= saves)
+        #expect(try snapshot.count(StoreQuery(entity: Samples.track)) == Int(snapshot.generation.rawValue) * 100)
         #expect(try store.verify() == [])
         try store.insertTracks(1)
         #expect(try store.verify() == [])

@@ -44,7 +44,7 @@ import Testing
         // A save that could not be read back is refused whole. It is not in the file.
         #expect(throws: StoreError.self) { try store.insertTracks(1) }
         let newest = try #require(held.last)
-        #expect(newest.generation == UInt64(saved + 1))
+        #expect(newest.generation.rawValue == saved + 1)
         #expect(try newest.count(StoreQuery(entity: Samples.track)) == 64 + saved)
         #expect(try held[0].count(StoreQuery(entity: Samples.track)) == 65)
         let target = scratch.folder.appendingPathComponent("copy")
@@ -53,8 +53,8 @@ import Testing
         // One snapshot that is released makes room for all of this.
         held.removeFirst(2)
         try store.insertTracks(1)
-        #expect(try store.snapshot().generation == UInt64(saved + 2))
-        #expect(try store.backup(to: target, existing: .refuse) == UInt64(saved + 2))
+        #expect(try store.snapshot().generation.rawValue == saved + 2)
+        #expect(try store.backup(to: target, existing: .refuse).rawValue == saved + 2)
         held = []
         #expect(try store.verify() == [])
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 65 + saved)

@@ -122,7 +122,7 @@ import Testing
                     row[1] = .string(Self.title(10_000 * save))
                     layer.put(row, entity: Samples.track, key: 63 + ObjectKey(save))
                 }
-                layer.stamp(transaction.generation + 1)
+                layer.stamp(transaction.generation.next)
                 layer.seal()
                 try transaction.apply(layer, changes: layer.changeSet())
             }

@@ -59,7 +59,7 @@ import Testing
                 values[1] = .string(title)
                 layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)
             }
-            layer.stamp(transaction.generation + 1)
+            layer.stamp(transaction.generation.next)
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: "")))
             try then()
@@ -141,12 +141,12 @@ import Testing
                 row[1] = .string(title)
                 row[2] = .int(Int64(place))
                 layer.put(row, entity: Samples.track, key: key)
-                layer.stamp(transaction.generation + 1)
+                layer.stamp(transaction.generation.next)
                 layer.seal()
                 try transaction.apply(layer, changes: layer.changeSet())
             }
         }
-        #expect(try store.snapshot().generation == saved + 6)
+        #expect(try store.snapshot().generation == saved.advanced(by: 6))
         for key in keys { #expect(try store.snapshot().value(Samples.track, key: key, column: 1) == .string(title)) }
         try Self.checkNothingIsLeft(store, tracks: 4, chunks: 4 * LargeChunk.count(byteCount: Self.byteCount))
     }
@@ -162,7 +162,7 @@ import Testing
             var values = Samples.trackValues(1)
             values[1] = .string(Self.title(runs))
             layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)
-            layer.stamp(transaction.generation + 1)
+            layer.stamp(transaction.generation.next)
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet())
             return key

@@ -60,7 +60,7 @@ struct RandomViews {
     }
 
     private mutating func stamp(_ layer: Layer) {
-        generation += 1
+        generation = generation.next
         layer.stamp(generation)
         for entity in 0..<2 {
             for key in model.objects[entity].keys where layer.row(entity, key) != nil {

@@ -20,7 +20,7 @@ import Testing
         }
         await worker.perform { context in _ = context.makeTrack("b") }
         try await container.saveMain()
-        #expect(try container.coordinator.snapshot().generation == generation + 1)
+        #expect(try container.coordinator.snapshot().generation == generation.next)
         try await MainActor.run { () throws in
             #expect(try container.mainContext.trackTitles() == ["a"], "a parent's save does not pull a child's changes")
         }

@@ -135,7 +135,7 @@ struct HistoryExpectation {
 
     /// Whether a position is after a save that the store does not have.
     private func isForeign(_ position: (token: HistoryToken, save: Int)) -> Bool {
-        let number = Int(position.token.generation)
+        let number = Int(position.token.generation.rawValue)
         return number > 0 && (number > expected.saves.count || expected.saves[number - 1].identity != position.save)
     }
 
@@ -278,8 +278,9 @@ struct HistoryExpectation {
             return
         }
         let count = try await coordinator.deleteHistory(before: token)
-        #expect(count == max(0, Int(token.generation) - expected.deleted), describe("deleted before \(token.generation)"))
-        expected.deleted = max(expected.deleted, Int(token.generation))
+        #expect(
+            count == max(0, Int(token.generation.rawValue) - expected.deleted), describe("deleted before \(token.generation)"))
+        expected.deleted = max(expected.deleted, Int(token.generation.rawValue))
     }
 
     private mutating func deleteAll() async throws {
@@ -304,7 +305,7 @@ struct HistoryExpectation {
             try await container.compactCopy(to: url)
         } else {
             let token = try await container.coordinator.backup(to: url)
-            #expect(token.generation == UInt64(expected.saves.count), describe("the backup has every save"))
+            #expect(token.generation.rawValue == expected.saves.count, describe("the backup has every save"))
             note(token)
         }
         backups.append((url, expected))
@@ -344,7 +345,7 @@ struct HistoryExpectation {
             try await flush()
             try await coordinator.refresh()
             let newest = coordinator.currentHistoryToken
-            #expect(newest.generation == UInt64(expected.saves.count), describe("the newest save"))
+            #expect(newest.generation.rawValue == expected.saves.count, describe("the newest save"))
             note(newest)
         }
         var request = HistoryRequest()
@@ -360,7 +361,7 @@ struct HistoryExpectation {
             }
             return
         }
-        let first = Int(request.after?.generation ?? UInt64(expected.deleted))
+        let first = request.after.map { Int($0.generation.rawValue) } ?? expected.deleted
         if let token = request.after, first < expected.deleted, request.limit != 0 {
             await #expect(throws: HistoryError.tokenExpired(token), describe("an expired token")) {
                 try await coordinator.history(request)
@@ -389,7 +390,7 @@ struct HistoryExpectation {
     }
 
     private func compare(_ found: [HistoryTransaction], _ wanted: [(id: Int, save: HistoryExpectation.Save)]) {
-        #expect(found.map { Int($0.id) } == wanted.map(\.id), describe("the saves"))
+        #expect(found.map { Int($0.id.rawValue) } == wanted.map(\.id), describe("the saves"))
         for (transaction, (id, save)) in zip(found, wanted) {
             #expect(transaction.author == save.author, describe("the author of save \(id)"))
             var changes: [HistoryExpectation.Object: HistoryExpectation.Change] = [:]

@@ -38,7 +38,7 @@ import Testing
         let container = try await bed.container()
         #expect(try container.coordinator.store.verify().isEmpty)
         let changes = try #require(try container.coordinator.store.changes(after: 0))
-        #expect(changes.map(\.generation) == (1...UInt64(Self.saves)).map { $0 })
+        #expect(changes.map(\.generation) == (1...Self.saves).map { Generation(rawValue: UInt64($0)) })
         let reader = await container.newBackgroundContext()
         let (count, changed) = try await reader.perform { context in
             let tracks = try context.objects("Track")

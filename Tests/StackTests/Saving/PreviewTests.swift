@@ -28,7 +28,7 @@ import Testing
         #expect(preview.failure == nil && preview.conflicts.isEmpty)
         #expect(preview.changes.updatedIDs(in: store) == [first])
         #expect(preview.changes.insertedIDs(in: store).contains(second))
-        #expect(preview.changes.generation == token.generation + 1 && preview.changes.origin.contextName == "worker")
+        #expect(preview.changes.generation == token.generation.next && preview.changes.origin.contextName == "worker")
         #expect(container.coordinator.currentHistoryToken == token, "nothing is written")
         #expect(try await container.coordinator.history(.init(after: token)).isEmpty)
         #expect(await worker.perform { $0.hasChanges })

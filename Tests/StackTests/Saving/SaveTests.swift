@@ -88,7 +88,7 @@ import Testing
         #expect(await worker.perform { $0.insertedObjects.count } == 1)
         try await worker.perform { try #require($0.insertedObjects.first)["isrc"] = .string("Y") }
         try await worker.save(through: .store)
-        #expect(try container.coordinator.snapshot().generation == generation + 1, "one step, main's change in it")
+        #expect(try container.coordinator.snapshot().generation == generation.next, "one step, main's change in it")
         await MainActor.run { #expect(!container.mainContext.hasChanges) }
         let reader = container.coordinator.newBackgroundContext()
         #expect(try await reader.perform { try $0.trackTitles() } == ["a", "main's own", "twin"])

@@ -47,7 +47,7 @@ enum FileKind: String, CaseIterable, Sendable {
                 } else {
                     layer.insertItem(64, number: 1)
                 }
-                layer.stamp(transaction.generation + 1)
+                layer.stamp(transaction.generation.next)
                 layer.seal()
                 try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: "")))
             }

@@ -40,7 +40,7 @@ import Testing
         for number in 0..<2000 {
             try save(contract, number)
             newest = try contract.snapshot()
-            #expect(newest.generation == Generation(number + 1))
+            #expect(newest.generation == Generation(rawValue: UInt64(number + 1)))
             longest = max(longest, logSize(contract))
         }
         #expect(longest < Self.bound, "\(longest) bytes")
@@ -89,7 +89,7 @@ import Testing
             if writerReads { own = try contract.snapshot() }
             seen = try other.snapshot()
             for store in [contract.store, other] { (store as? SQLiteStore)?.finishLogWork() }
-            #expect(seen.generation == Generation(number + 1))
+            #expect(seen.generation == Generation(rawValue: UInt64(number + 1)))
             longest = max(longest, logSize(contract))
         }
         #expect(longest < Self.bound, "\(longest) bytes")

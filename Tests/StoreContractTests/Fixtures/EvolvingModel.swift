@@ -278,7 +278,7 @@ struct EvolvingModel {
                 }
             }
             guard !layer.isEmpty else { return }
-            layer.stamp(transaction.generation + 1)
+            layer.stamp(transaction.generation.next)
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet())
         }

@@ -63,7 +63,7 @@ private func fill() throws {
                     layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 0), entity: 0, key: key)
                 }
             }
-            layer.stamp(transaction.generation + 1)
+            layer.stamp(transaction.generation.next)
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet())
         }
@@ -131,7 +131,7 @@ private func use(isWriting: Bool) throws {
         row[1] = .string("new")
         row[2] = .null
         layer.put(row, entity: 0, key: key)
-        layer.stamp(transaction.generation + 1)
+        layer.stamp(transaction.generation.next)
         layer.seal()
         try transaction.apply(layer, changes: layer.changeSet())
     }

@@ -83,7 +83,7 @@ private func change(
     let slot = Int(choice & 63)
     let kind: RowKind = choice < 80 ? .insert : (choice < 220 ? .update : .delete)
     let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
-    let generation = UInt64(bitPattern: script.integer()) & (1 << 62 - 1)
+    let generation = Generation(rawValue: UInt64(bitPattern: script.integer()) & (1 << 62 - 1))
     row.version = .committed(generation)
     let wanted = script.byte()
     for (number, column) in entity.columns.enumerated()

@@ -84,7 +84,7 @@ private final class Pair {
     }
 
     func save(_ layer: Layer, crashing: Bool) throws {
-        let generation = try memory.snapshot().generation + 1
+        let generation = try memory.snapshot().generation.next
         layer.stamp(generation)
         layer.seal()
         do {

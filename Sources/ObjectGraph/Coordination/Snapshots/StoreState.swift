@@ -28,7 +28,7 @@ final class StoreState: Sendable {
     }
 
     /// The generation of the newest save in this state. Pending saves count as one each, until the store numbers them at the commit.
-    var generation: Generation { committed + UInt64(pendingSaves) }
+    var generation: Generation { committed.advanced(by: pendingSaves) }
 
     var view: LayeredView { LayeredView(base: base, layers: deferred) }
 

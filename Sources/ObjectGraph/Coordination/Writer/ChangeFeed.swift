@@ -106,7 +106,7 @@ struct ChangeFeed: Sendable {
                 guard generation == next, !entry.isRewritten else { return nil }
                 changes.generation = generation
                 found.append(changes)
-                next -= 1
+                next = next.previous
             }
         }
         return next == old && old < new ? found.reversed() : nil

@@ -7,7 +7,7 @@ struct CommittedNumbers: Sendable {
     /// Saves with consecutive sequences and consecutive generations.
     private struct Run {
         var first: SaveSequence
-        var count: UInt64
+        var count: Int
         var generation: Generation
     }
 
@@ -17,9 +17,9 @@ struct CommittedNumbers: Sendable {
 
     mutating func note(_ numbers: CommitNumbers) {
         for (position, sequence) in numbers.sequences.enumerated() {
-            let generation = numbers.first + UInt64(position)
-            if let last = runs.last, sequence.rawValue == last.first.rawValue + last.count,
-                generation == last.generation + last.count
+            let generation = numbers.first.advanced(by: position)
+            if let last = runs.last, sequence == last.first.advanced(by: last.count),
+                generation == last.generation.advanced(by: last.count)
             {
                 runs[runs.count - 1].count += 1
             } else {
@@ -34,8 +34,8 @@ struct CommittedNumbers: Sendable {
         let after = runs.partitioningIndex { $0.first > sequence }
         guard after > 0 else { return nil }
         let run = runs[after - 1]
-        let offset = sequence.rawValue - run.first.rawValue
-        return offset < run.count ? run.generation + offset : nil
+        let offset = sequence.saves(since: run.first)
+        return offset < run.count ? run.generation.advanced(by: offset) : nil
     }
 
     /// Returns the generation of the newest save up to one that is in the file; nil if none of them is known. O(log runs).
@@ -43,7 +43,7 @@ struct CommittedNumbers: Sendable {
         let after = runs.partitioningIndex { $0.first > sequence }
         guard after > 0 else { return nil }
         let run = runs[after - 1]
-        return run.generation + min(sequence.rawValue - run.first.rawValue, run.count - 1)
+        return run.generation.advanced(by: min(sequence.saves(since: run.first), run.count - 1))
     }
 
     /// Whether two versions belong to the same save.

@@ -90,7 +90,7 @@ extension StoreWriter {
         var changes = layer.changeSet(
             origin: .now(author: request.origin.author, contextName: request.origin.contextName))
         // Provisional: the store numbers the save when it is committed.
-        changes.generation = state.generation + 1
+        changes.generation = state.generation.next
         if !request.preserved.isEmpty, layer.mayDelete {
             try changes.markDeleted(preserving: request.preserved, from: state.view)
         }

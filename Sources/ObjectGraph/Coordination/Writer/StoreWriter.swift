@@ -313,7 +313,7 @@ final class StoreWriter: Sendable {
     func stored(after old: Generation, through new: Generation) -> [ChangeSet]? {
         let sibling = shared.withLock { $0.sibling }
         if let saves = sibling?.shared.withLock({ $0.recent.saves(after: old, through: new, $0.numbers) }) { return saves }
-        guard new > old, let changes = try? store.history(after: old, limit: Int(clamping: new - old)) else { return nil }
+        guard new > old, let changes = try? store.history(after: old, limit: old.distance(to: new)) else { return nil }
         let wanted = changes.filter { $0.generation <= new }
         return wanted.isEmpty ? nil : wanted
     }

@@ -1,9 +1,6 @@
 /// The number of an object within its entity: dense, never reused, never zero.
 public typealias ObjectKey = UInt64
 
-/// The number of a save in a store. A later save has a greater number. An object's version is the generation that last wrote it.
-public typealias Generation = UInt64
-
 /// The address of an object in a store: its entity and its key.
 @frozen
 public struct ObjectAddress: Sendable, Hashable {
