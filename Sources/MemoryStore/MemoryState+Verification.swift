@@ -16,8 +16,8 @@ extension MemoryState {
         var problems: [String] = []
         for (key, record) in records[entity] {
             if record.version > generation { problems.append("\(schema.name) \(key): was written by a later save") }
-            let page = presence[entity][PageAddress.page(of: key)] ?? 0
-            if page >> UInt64(PageAddress.slot(of: key)) & 1 == 0 {
+            let page = presence[entity][key.page] ?? 0
+            if page >> UInt64(key.slot) & 1 == 0 {
                 problems.append("\(schema.name) \(key): is missing in its page")
             }
         }

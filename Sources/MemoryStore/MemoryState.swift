@@ -86,21 +86,21 @@ struct MemoryState {
         }
         compoundIndexes = schema.entities.map { $0.indexes.map { MemoryCompoundIndex(columns: $0.columns) } }
         links = schema.links.map { _ in MemoryLink() }
-        nextKeys = schema.entities.map { _ in ObjectKey(PageAddress.slots) }
+        nextKeys = schema.entities.map { _ in ObjectKey(page: 1, slot: 0) }
         freeKeys = schema.entities.map { _ in FreeKeys() }
     }
 
     mutating func put(_ record: MemoryRecord, entity: Int, key: ObjectKey) {
         reindex(entity, key, old: records[entity][key]?.values, new: record.values)
         records[entity][key] = record
-        presence[entity][PageAddress.page(of: key), default: 0] |= 1 << UInt64(PageAddress.slot(of: key))
+        presence[entity][key.page, default: 0] |= 1 << UInt64(key.slot)
     }
 
     mutating func remove(_ entity: Int, _ key: ObjectKey) {
         guard let old = records[entity].removeValue(forKey: key) else { return }
         reindex(entity, key, old: old.values, new: nil)
-        let page = PageAddress.page(of: key)
-        let left = (presence[entity][page] ?? 0) & ~(1 << UInt64(PageAddress.slot(of: key)))
+        let page = key.page
+        let left = (presence[entity][page] ?? 0) & ~(1 << UInt64(key.slot))
         presence[entity][page] = left == 0 ? nil : left
     }
 

@@ -71,7 +71,7 @@ final class MemoryTransaction: StoreTransaction {
 
     func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = state.nextKeys[entity]
-        let end = first + ObjectKey(max(pages, 1) * PageAddress.slots)
+        let end = first.advanced(by: max(pages, 1) * PageAddress.slots)
         state.nextKeys[entity] = end
         return first..<end
     }

@@ -258,7 +258,7 @@ import Testing
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         row.fill(with: entity.defaults)
         row[Self.title] = .string("elsewhere")
-        layer.put(row, entity: entity.number, key: 1 << 30)
+        layer.put(row, entity: entity.number, key: ObjectKey(1 << 30))
         try store.saveElsewhere(layer)
         #expect(try await reader.perform { try $0.count(request) } == 1)
         #expect(

@@ -30,7 +30,7 @@ import Testing
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         row.fill(with: entity.defaults)
         row[Self.title] = "elsewhere"
-        layer.put(row, entity: entity.number, key: 1 << 30)
+        layer.put(row, entity: entity.number, key: ObjectKey(1 << 30))
         try store.saveElsewhere(layer)
     }
 

@@ -164,7 +164,7 @@ import Testing
         #expect(try await idle.perform { try $0.trackTitles() } == [])
         coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero, responses: .advanceCleanContexts)
         for number in 1...3 {
-            try saveElsewhere(.insert, [ObjectKey(number) << 30: number])
+            try saveElsewhere(.insert, [ObjectKey(number << 30): number])
             #expect(await idle.perform { $0.snapshot.generation } == Generation(rawValue: UInt64(number - 1)))
             clock.advance(by: .milliseconds(500))
             // The clock has run the check, which has enqueued the move.
@@ -177,7 +177,7 @@ import Testing
 
     @Test func `S068: a new context sees what another connection has committed, without being told`() async throws {
         _ = try await coordinator.titles()
-        try saveElsewhere(.insert, [1 << 30: 0])
+        try saveElsewhere(.insert, [ObjectKey(1 << 30): 0])
         #expect(try await coordinator.titles() == ["elsewhere"])
     }
 
@@ -186,17 +186,17 @@ import Testing
     func `S145: results equal a fetch when a save arrives between a notice and the snapshot`(_ isOwnSave: Bool) async throws {
         let request = EntityFetchRequest("Track", sortBy: [AttributeSort("plays")])
         let context = coordinator.newBackgroundContext()
-        try saveElsewhere(.insert, [1 << 30: 10, 1 << 30 + 1: 20, 1 << 30 + 2: 30])
+        try saveElsewhere(.insert, [ObjectKey(1 << 30): 10, ObjectKey(1 << 30 + 1): 20, ObjectKey(1 << 30 + 2): 30])
         try writer.adoptExternalSaves()
         let results = try await context.perform { context in
             context.refreshAllObjects()
             return try Unshared(Results(request, context: context))
         }
         for round in 0..<5 {
-            try saveElsewhere(.update, [1 << 30: 100 * round + 40])
+            try saveElsewhere(.update, [ObjectKey(1 << 30): 100 * round + 40])
             try writer.adoptExternalSaves()
             // The snapshot of the adopted state is not acquired yet, so that it contains this save too.
-            try saveElsewhere(.update, [1 << 30 + 1: 100 * round + 50])
+            try saveElsewhere(.update, [ObjectKey(1 << 30 + 1): 100 * round + 50])
             if isOwnSave {
                 try await context.perform(andSave: .durable) { $0.insert("Artist")["name"] = .string("\(round)") }
             }
@@ -227,7 +227,7 @@ import Testing
         }
         let context = coordinator.newBackgroundContext()
         await context.perform { _ = $0.makeTrack("a") }
-        try saveElsewhere(.insert, [1 << 30: 0])
+        try saveElsewhere(.insert, [ObjectKey(1 << 30): 0])
         let newest = try store.snapshot().generation
         async let saved: Void = context.save(.durable)
         let writer = writer
@@ -347,7 +347,7 @@ import Testing
         let layer = Layer(schema: Music.model.storeSchema)
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         row.fill(with: entity.defaults)
-        layer.put(row, entity: entity.number, key: 1 << 30)
+        layer.put(row, entity: entity.number, key: ObjectKey(1 << 30))
         layer.seal()
         return await coordinator.newBackgroundContext().perform { $0.saveRequest([layer], .deferred(within: .seconds(600))) }
     }

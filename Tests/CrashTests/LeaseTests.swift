@@ -24,16 +24,16 @@ import Testing
         let context = coordinator.newBackgroundContext()
         let unleased = await context.perform { $0.makeTrack("without a lease").objectID }
         fault.end()
-        #expect(unleased.key >= 1 << 61, "no lease comes there")
+        #expect(unleased.key.rawValue >= 1 << 61, "no lease comes there")
         try await context.save()
         let next = coordinator.newBackgroundContext()
         for _ in 0..<3 {
             let leased = await next.perform { $0.makeTrack("leased").objectID }
-            #expect(leased.key < 1 << 32)
+            #expect(leased.key.rawValue < 1 << 32)
             try await next.save()
             let other = try PersistentStoreCoordinator(model: Music.model, store: bed.description.open(Music.model.storeSchema))
             let more = await other.newBackgroundContext().perform { $0.makeTrack("leased by another").objectID }
-            #expect(more.key < 1 << 32 && more != leased)
+            #expect(more.key.rawValue < 1 << 32 && more != leased)
         }
         let count = try await next.perform { context throws in try context.count(EntityFetchRequest("Track")) }
         #expect(count == 4)

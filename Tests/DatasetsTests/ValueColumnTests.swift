@@ -20,7 +20,7 @@ import Testing
         case 5: .string(String(repeating: "é", count: .random(in: 0..<40, using: &random)))
         case 6: .data(Data((0..<Int.random(in: 0..<300, using: &random)).map { UInt8(truncatingIfNeeded: $0) }))
         case 7: .uuid(UUID())
-        case 8: .reference(.random(in: 1...100, using: &random))
+        case 8: .reference(.random(in: 1..<101, using: &random))
         default: ""
         }
     }

@@ -48,7 +48,7 @@ import Testing
         store = try scratch.store()
         let snapshot = try store.snapshot()
         try expectSamples(snapshot, keys)
-        let page = try #require(try snapshot.page(Samples.track, PageAddress.page(of: keys[0])))
+        let page = try #require(try snapshot.page(Samples.track, keys[0].page))
         #expect(page.presence == .max)
         #expect(try page.value(5, 2) == .int(5))
         #expect(try snapshot.version(Samples.track, keys[70]) == 1)
@@ -88,7 +88,7 @@ import Testing
         let store = try scratch.store()
         let keys = try store.insertTracks(640)
         let before = try store.snapshot()
-        let page = try #require(try before.page(Samples.track, PageAddress.page(of: keys[0])))
+        let page = try #require(try before.page(Samples.track, keys[0].page))
         _ = try await store.compact(all)
         try expectSamples(before, keys)
         #expect(try page.value(1, 0) == .string("isrc-1"))
@@ -113,7 +113,7 @@ import Testing
             row[2] = .int(77)
             layer.put(row, entity: Samples.track, key: keys[100])
         }
-        let written = PageAddress.page(of: keys[100])
+        let written = keys[100].page
         #expect(try !packedPages(store).contains(written))
         #expect(try packedPages(store).count == 3)
         let snapshot = try store.snapshot()
@@ -136,7 +136,7 @@ import Testing
         }
         #expect(try await store.compact(CompactionOptions(age: .saves(5))).pagesPacked == 0)
         #expect(try await store.compact(CompactionOptions(age: .saves(4))).pagesPacked == 3)
-        #expect(try !packedPages(store).contains(PageAddress.page(of: keys[0])))
+        #expect(try !packedPages(store).contains(keys[0].page))
     }
 
     @Test func savesGoOnWhilePagesArePacked() async throws {
@@ -312,7 +312,7 @@ import Testing
         }
         #expect(store.unpackedPages.byteCount > 50_000)
         // A page that a reader holds stays valid after it leaves the cache.
-        let page = try #require(try snapshot.page(Samples.track, PageAddress.page(of: keys[0])))
+        let page = try #require(try snapshot.page(Samples.track, keys[0].page))
         for index in stride(from: 64, to: keys.count, by: 64) {
             _ = try snapshot.value(Samples.track, key: keys[index], column: 0)
         }

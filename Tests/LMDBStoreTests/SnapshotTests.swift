@@ -12,7 +12,7 @@ import Testing
         let store = try scratch.store()
         let keys = try store.insertTracks(100)
         let held = try store.snapshot()
-        let page = try #require(try held.page(Samples.track, PageAddress.page(of: keys[0])))
+        let page = try #require(try held.page(Samples.track, keys[0].page))
         for round in 0..<50 {
             try store.save { layer, _ in
                 for key in keys {
@@ -26,7 +26,7 @@ import Testing
         for (number, key) in keys.enumerated() {
             #expect(try held.value(Samples.track, key: key, column: 2) == .int(Int64(number % 10)))
         }
-        #expect(try page.value(PageAddress.slot(of: keys[3]), 2) == .int(3))
+        #expect(try page.value(keys[3].slot, 2) == .int(3))
         #expect(try held.lookup(Samples.track, column: 0, value: .string("isrc-7")) == [keys[7]])
         #expect(held.generation == 1)
     }

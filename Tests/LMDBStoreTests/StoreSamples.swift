@@ -60,7 +60,8 @@ enum Samples {
     ///   number 0.
     static func trackValues(_ number: Int, key: ObjectKey? = nil, artist: ObjectKey? = nil) -> [Value] {
         [
-            .string("isrc-\(key.map { Int($0) - 64 } ?? number)"), .string("title \(number % 7)"), .int(Int64(number % 10)),
+            .string("isrc-\(key.map { Int($0.rawValue) - 64 } ?? number)"), .string("title \(number % 7)"),
+            .int(Int64(number % 10)),
             number % 3 == 0 ? .null : .double(Double(number) / 4), artist.map { .reference($0) } ?? .null,
             .bool(number % 2 == 0),
         ]

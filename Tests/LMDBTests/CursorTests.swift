@@ -160,3 +160,21 @@ import Testing
         }
     }
 }
+
+extension Cursor {
+    fileprivate func appendValues(after first: Entry, to numbers: inout [UInt64]) throws(LMDBError) {
+        try forEachBlock(of: first) { numbers += $0.numbers }
+    }
+
+    fileprivate func appendValues(
+        from first: Entry, to numbers: inout [UInt64], limit: Int, until isAfter: (UnsafeRawBufferPointer) -> Bool
+    ) throws(LMDBError) -> Bool {
+        try forEachBlock(from: first, limit: limit, until: isAfter) { numbers += $0.numbers }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate var numbers: [UInt64] {
+        stride(from: 0, to: count, by: 8).map { loadUnaligned(fromByteOffset: $0, as: UInt64.self) }
+    }
+}

@@ -130,7 +130,7 @@ import Testing
     private func inserting(_ first: ObjectKey, at place: Int, into list: [Arrangement.Member]) throws -> [Arrangement.Member] {
         var own = list
         for number in 0..<3 {
-            let key = first + ObjectKey(number)
+            let key = first.advanced(by: number)
             var order = keys(own)
             order.insert(key, at: place + number)
             own = try arranged(own + [appended(key, to: own, continues: number > 0)], order, placing: [key]) {

@@ -114,7 +114,7 @@ import Testing
         var key: ObjectKey = 1
         while layers == nil {
             Self.put(1, key, in: stack)
-            key += 1
+            key = key.advanced(by: 1)
             _ = stack.seal()
             layers = stack.beginFolding()
         }
@@ -133,8 +133,8 @@ import Testing
         var layers: [Layer]?
         var key: ObjectKey = 1
         while layers == nil {
-            Self.put(Int64(key), key, in: stack)
-            key += 1
+            Self.put(Int64(key.rawValue), key, in: stack)
+            key = key.advanced(by: 1)
             _ = stack.seal()
             layers = stack.beginFolding()
         }
@@ -174,7 +174,7 @@ import Testing
         var stack = LayerStack(.init(state: StoreState(base: first, sequence: .zero), inherited: []), RandomViews.schema)
         for track: ObjectKey in 0...1_000 {
             let isRelated = try stack.isRelatedInBase(RandomViews.tracksOfLabel, to: 7, track)
-            #expect(isRelated == (track % 2 == 1))
+            #expect(isRelated == (track.rawValue % 2 == 1))
         }
         #expect(first.listsRead == 1)
         let ofAnother = try stack.isRelatedInBase(RandomViews.tracksOfLabel, to: 8, 1)

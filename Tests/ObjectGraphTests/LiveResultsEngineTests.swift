@@ -74,7 +74,7 @@ struct LiveResultsEngineTests {
     @Test func S140_shiftsAreNotMovesAndAMoveImpliesItsUpdate() throws {
         var state = PlainState(schema: RandomViews.schema)
         for key in 1...6 as ClosedRange<ObjectKey> {
-            state.objects[1][key] = .init(values: [.string("t\(key)"), .int(Int64(key) * 10), .null, .null], version: 1)
+            state.objects[1][key] = .init(values: [.string("t\(key)"), .int(Int64(key.rawValue) * 10), .null, .null], version: 1)
         }
         let base = PlainSnapshot(state, generation: 1)
         var live = try LiveQuery(StoreQuery(entity: 1, sort: [.init(column: 1)]), in: LayeredView(base: base))

@@ -112,18 +112,19 @@ extension SeededGenerator {
         }
         for key in 0..<below(3) {
             let values: [Value] = [
-                .null, .bool(chance(50)), .int(-3), .uint(next()), .double(0.5), .string(text()), .reference(next()),
+                .null, .bool(chance(50)), .int(-3), .uint(next()), .double(0.5), .string(text()),
+                .reference(ObjectKey(rawValue: next())),
             ]
             set.tombstones.append(
                 .init(
-                    entity: below(4), key: UInt64(key),
+                    entity: below(4), key: ObjectKey(rawValue: UInt64(key)),
                     values: (0..<below(4)).map { .init(column: $0, value: values[below(values.count)]) }))
         }
         for link in 0..<below(3) {
             set.links.append(
                 .init(
-                    link: link, sources: (0..<below(6)).map { _ in next() >> UInt64(below(64)) }.sorted(),
-                    destinations: (0..<below(6)).map { _ in next() >> UInt64(below(64)) }.sorted()))
+                    link: link, sources: (0..<below(6)).map { _ in ObjectKey(rawValue: next() >> UInt64(below(64))) }.sorted(),
+                    destinations: (0..<below(6)).map { _ in ObjectKey(rawValue: next() >> UInt64(below(64))) }.sorted()))
         }
         return set
     }

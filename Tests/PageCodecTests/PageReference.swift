@@ -11,10 +11,10 @@ struct PageReference: ObjectReader {
     init(_ entity: EntitySchema) { schema = StoreSchema(entities: [entity]) }
 
     func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
-        objects[PageAddress.slot(of: key)]?.values[column]
+        objects[key.slot]?.values[column]
     }
 
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { objects[PageAddress.slot(of: key)] != nil }
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { objects[key.slot] != nil }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
 

@@ -34,7 +34,7 @@ extension SeededGenerator {
         case .uint16: return .int(Int64(UInt16(truncatingIfNeeded: integer())))
         case .uint32: return .int(Int64(UInt32(truncatingIfNeeded: integer())))
         case .uint64: return .uint(UInt64(bitPattern: integer()))
-        case .reference: return .reference(UInt64(bitPattern: integer()))
+        case .reference: return .reference(ObjectKey(rawValue: UInt64(bitPattern: integer())))
         case .float: return .double(Double(Float(real())))
         case .double, .date: return .double(real())
         case .string: return .string(text())

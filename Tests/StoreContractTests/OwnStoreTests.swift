@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: StoreKind.allCases) func `generations are consecutive from 1`(_ kind: StoreKind) throws {
         let contract = try ContractStore(kind)
         for number in 1...9 as ClosedRange<Generation> {
-            #expect(try contract.save { $0.insertItem(64 + number.rawValue) } == number)
+            #expect(try contract.save { $0.insertItem(ObjectKey(rawValue: 64 + number.rawValue)) } == number)
         }
         #expect(try contract.snapshot().generation == 9)
         #expect(try contract.store.changes(after: 0)?.map(\.generation) == Array(1...9))

@@ -43,7 +43,8 @@ import Testing
         let store = try kind.description(in: folder).open(Self.schema)
         try ContractStore.save(store) { layer in
             for key in 64..<66 as Range<ObjectKey> {
-                layer.insert(Self.person, key: key, values: [.string("\(key)"), .reference(key), .int(1), .double(Double(key))])
+                layer.insert(
+                    Self.person, key: key, values: [.string("\(key)"), .reference(key), .int(1), .double(Double(key.rawValue))])
                 layer.insert(Self.passport, key: key, values: [.reference(key)])
             }
             for key in 66..<140 as Range<ObjectKey> {
@@ -148,7 +149,7 @@ import Testing
         func problems(_ damage: (inout MemoryState) -> Void) -> [String] {
             var state = MemoryState(schema: Self.schema)
             for key in 64..<66 as Range<ObjectKey> {
-                let values: [Value] = [.string("\(key)"), .null, .int(1), .double(Double(key))]
+                let values: [Value] = [.string("\(key)"), .null, .int(1), .double(Double(key.rawValue))]
                 state.put(MemoryRecord(version: 0, values: values), entity: Self.person, key: key)
             }
             state.links[0].set(64, 65, linked: true)

@@ -8,7 +8,7 @@ import Testing
         var free = FreeKeys()
         var next: UInt64 = 1025
         // Three keys of page 1 and one of page 2 are in use. The pages after them are unused.
-        free.giveBack([67..<128, 129..<192, 192..<1025 * 64], next: &next)
+        free.giveBack([67..<128, 129..<192, 192..<ObjectKey(1025 * 64)], next: &next)
         #expect(next == 3)
         #expect(free.ranges == [67..<128, 129..<192])
     }
@@ -16,7 +16,7 @@ import Testing
     @Test func `pages that others have leased behind are not counted back`() {
         var free = FreeKeys()
         var next: UInt64 = 2049
-        free.giveBack([130..<1025 * 64], next: &next)
+        free.giveBack([130..<ObjectKey(1025 * 64)], next: &next)
         #expect(next == 2049)
         #expect(free.ranges == [130..<192])
     }

@@ -12,7 +12,7 @@ import Testing
             for bits in 1...64 {
                 let mask = UInt64.max >> UInt64(64 - bits)
                 let common = random.next()
-                var keys = (0..<count).map { _ in random.next() & mask | common & ~mask }
+                var keys = (0..<count).map { _ in ObjectKey(rawValue: random.next() & mask | common & ~mask) }
                 let expected = keys.sorted()
                 keys.sortKeys()
                 #expect(keys == expected, "\(count) keys that differ in \(bits) bits")

@@ -24,7 +24,7 @@ func value(_ key: UInt64, _ column: Int) -> Value {
     case 3: .double(Double(key % 50) / 10)
     case 4: .double(7e8 + Double(key))
     case 5: .bool(key % 3 == 0)
-    default: .reference(key % 4000 + 64)
+    default: .reference(ObjectKey(rawValue: key % 4000 + 64))
     }
 }
 
@@ -33,7 +33,7 @@ func makeLayer(_ columns: [Int], _ kind: RowKind, every: Int) -> Layer {
     for key in stride(from: UInt64(64), to: UInt64(64 * (pages + 1)), by: every) {
         let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
         for column in columns { row[column] = value(key + (kind == .update ? 1 : 0), column) }
-        layer.put(row, entity: 0, key: key)
+        layer.put(row, entity: 0, key: ObjectKey(rawValue: key))
     }
     layer.stamp(kind == .insert ? 1 : 2)
     return layer

@@ -82,7 +82,7 @@ struct Result {
                 row[0] = .int(Int64(number))
                 row[1] = .string("Title of note \(number)")
                 row[2] = .data(body(size, content))
-                layer.put(row, entity: 0, key: UInt64(64 + number))
+                layer.put(row, entity: 0, key: ObjectKey(rawValue: UInt64(64 + number)))
             }
         }
     }
@@ -96,7 +96,7 @@ struct Result {
                         for _ in 0..<4 {
                             let row = Row.make(kind: .update, layer: layer.id, columnCount: 3)
                             row[0] = .int(Int64(round))
-                            layer.put(row, entity: 0, key: 64 + Numbers.next() % UInt64(count))
+                            layer.put(row, entity: 0, key: ObjectKey(rawValue: 64 + Numbers.next() % UInt64(count)))
                         }
                     }
                 }
@@ -108,7 +108,7 @@ struct Result {
         try (0..<5).map { _ in
             try microseconds {
                 for _ in 0..<1000 {
-                    let key = 64 + Numbers.next() % UInt64(count)
+                    let key = ObjectKey(rawValue: 64 + Numbers.next() % UInt64(count))
                     if case .data(let data)? = try snapshot.value(0, key: key, column: 2) { sink &+= data.count }
                 }
             } / 1000

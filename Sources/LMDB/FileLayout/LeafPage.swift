@@ -55,6 +55,26 @@ struct LeafPage {
         return start + 8 <= bytes.count ? bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self) : nil
     }
 
+    /// Calls `body` with the values of entries, some at a time, in 8 bytes each. Ends before the first entry that ``onlyNumber(_:)`` has no
+    /// number for.
+    /// - Returns: The position at which it ended.
+    func forEachBlock(_ positions: Range<Int>, _ body: (UnsafeRawBufferPointer) -> Void) -> Int {
+        let most = 64
+        // Safe because no more numbers are read than were written.
+        return withUnsafeTemporaryAllocation(of: UInt64.self, capacity: most) { numbers in
+            var position = positions.lowerBound
+            while true {
+                var count = 0
+                while count < most, position < positions.upperBound, let number = onlyNumber(position) {
+                    numbers.initializeElement(at: count, to: number)
+                    (count, position) = (count + 1, position + 1)
+                }
+                if count > 0 { body(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: numbers[..<count]))) }
+                if count < most { return position }
+            }
+        }
+    }
+
     /// Returns the position of the entry whose key is at this address.
     func position(of key: UnsafeRawBufferPointer) -> Int? {
         guard let address = key.baseAddress, let base = bytes.baseAddress else { return nil }

@@ -127,41 +127,37 @@ package struct Cursor {
         return count
     }
 
-    /// Appends the values of the current key, from its first value, `first`, on. About 1 ns per value.
-    package func appendValues(after first: Entry, to numbers: inout [UInt64]) throws(LMDBError) {
+    /// Calls `body` with the number values of the current key, from its first value, `first`, on: many at a time, in 8 bytes each.
+    package func forEachBlock(of first: Entry, _ body: (UnsafeRawBufferPointer) -> Void) throws(LMDBError) {
         // The count is needed because of a quirk of LMDB 0.9. For a single value after a skipped key with several values, it
         // would return the values of that key again.
-        guard try valueCount() > 1 else { return numbers.append(first.value.loadUnaligned(as: UInt64.self)) }
+        guard try valueCount() > 1 else { return body(first.value) }
         var key = MDB_val()
         var value = MDB_val(first.value)
         guard try get(&key, value: &value, operation: MDB_GET_MULTIPLE) else { return }
         while true {
-            let bytes = value.bytes
-            for i in 0..<(bytes.count / 8) { numbers.append(bytes.loadUnaligned(fromByteOffset: i * 8, as: UInt64.self)) }
+            body(value.bytes)
             guard try get(&key, value: &value, operation: MDB_NEXT_MULTIPLE) else { return }
         }
     }
 
-    /// Appends the values of the current key, from its first value on, and of the following keys. Stops when `isAfter` returns
-    /// true for a key; all following keys must be past as well.
+    /// Calls `body` with the number values of the current key, from its first value on, and of the following keys: many at a time, in
+    /// 8 bytes each. Stops when `isAfter` returns true for a key; all following keys must be past as well.
     ///
     /// Takes some nanoseconds per key with one value, more in a write transaction.
-    /// - Returns: Whether all values were appended. False if there are more than `limit` values, of which some may have been
-    ///   appended.
-    package func appendValues(
-        from first: Entry, to numbers: inout [UInt64], limit: Int, until isAfter: (UnsafeRawBufferPointer) -> Bool
+    /// - Returns: Whether `body` got all values. False if there are more than `limit` values, of which it may have got some.
+    package func forEachBlock(
+        from first: Entry, limit: Int, until isAfter: (UnsafeRawBufferPointer) -> Bool, _ body: (UnsafeRawBufferPointer) -> Void
     ) throws(LMDBError) -> Bool {
         var entry = first
+        var left = limit
         while true {
             if let page = mapPageSize.flatMap({ LeafPage(around: entry.key, pageSize: $0) }),
                 let start = page.position(of: entry.key)
             {
                 let past = page.first(from: start, where: isAfter)
-                var position = start
-                while position < past, numbers.count < limit, let number = page.onlyNumber(position) {
-                    numbers.append(number)
-                    position += 1
-                }
+                let position = page.forEachBlock(start..<start + max(min(past - start, left), 0), body)
+                left -= position - start
                 if position == past, past < page.count { return true }
                 // LMDB continues at the last key taken, or at a key with several values.
                 let rest = position == page.count ? position - 1 : position
@@ -173,8 +169,10 @@ package struct Cursor {
                 }
                 entry = found
             }
-            guard try numbers.count + valueCount() <= limit else { return false }
-            try appendValues(after: entry, to: &numbers)
+            let count = try valueCount()
+            guard count <= left else { return false }
+            left -= count
+            try forEachBlock(of: entry, body)
             guard let next = try move(.nextKey), !isAfter(next.key) else { return true }
             entry = next
         }

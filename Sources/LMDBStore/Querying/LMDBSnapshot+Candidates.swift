@@ -99,8 +99,8 @@ extension LMDBSnapshot {
         var keys = keys
         keys.sortKeys()
         for key in keys {
-            let number = PageAddress.page(of: key)
-            let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: key))
+            let number = key.page
+            let bit: UInt64 = 1 << UInt64(key.slot)
             if groups.last?.number == number {
                 groups[groups.count - 1].mask |= bit
             } else {

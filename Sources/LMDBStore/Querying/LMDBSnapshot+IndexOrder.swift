@@ -74,9 +74,9 @@ extension LMDBSnapshot {
 
     private func satisfies(_ query: StoreQuery, key: ObjectKey, condition: CompiledPredicate) throws -> Bool {
         guard condition.isExact else { return try query.predicate.matches(query.entity, key: key, in: self) }
-        let number = PageAddress.page(of: key)
+        let number = key.page
         let mask = try withPage(query.entity, number: number) { page in try condition.mask(of: page, number: number) } ?? 0
-        return mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+        return mask >> UInt64(key.slot) & 1 != 0
     }
 
     /// Some objects in an index's order.
@@ -107,7 +107,7 @@ extension LMDBSnapshot {
                         return batch
                     }
                     if try cursor.valueCount() == 1 {
-                        batch.keys.append(found.valueNumber)
+                        batch.keys.append(found.objectValue)
                     } else if let first = try cursor.find(found.key) {
                         try cursor.appendValues(after: first, to: &batch.keys)
                     }

@@ -42,7 +42,7 @@ extension Cursor {
     /// Appends the objects of the current key with the bytes of the key, ascending.
     fileprivate func appendObjects(at found: Entry, to result: inout OrderedData, limit: Int) throws {
         let data = UnsafeRawBufferPointer(rebasing: found.key.dropFirst())
-        if try valueCount() == 1 { return result.append(found.valueNumber, data: data) }
+        if try valueCount() == 1 { return result.append(found.objectValue, data: data) }
         guard let first = try find(found.key) else { return }
         var keys: [ObjectKey] = []
         try appendValues(after: first, to: &keys)

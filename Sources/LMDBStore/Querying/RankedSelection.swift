@@ -53,7 +53,8 @@ struct RankedSelection {
         switch value {
         case .bool(let flag): rank = flag ? 1 : 0
         case .int(let number): rank = UInt64(bitPattern: number) ^ 1 << 63
-        case .uint(let number), .reference(let number): rank = number
+        case .uint(let number): rank = number
+        case .reference(let key): rank = key.rawValue
         case .double(let number): rank = Self.rank(number)
         default: hasValue = null
         }

@@ -11,8 +11,8 @@ import StoreModel
 extension LMDBSnapshot {
     /// Returns the parts of a value. An out-of-line value is read one chunk at a time; any other value is read completely.
     func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         return try withPage(entity, number: number) { page -> (any ValueParts)? in
             guard page.presence >> UInt64(slot) & 1 != 0 else { return nil }
             if let record = try page.largeValue(slot, column) {

@@ -49,10 +49,10 @@ final class LMDBSnapshot: StoreSnapshot {
     }
 
     /// Returns the values of a key in a table of numbers, ascending.
-    func values(of key: UInt64, in table: Database) throws -> [UInt64] {
+    func values(of key: ObjectKey, in table: Database) throws -> [ObjectKey] {
         try store.mappingErrors {
             try transaction.withCursor(table) { cursor in
-                var values: [UInt64] = []
+                var values: [ObjectKey] = []
                 if let first = try cursor.find(key) { try cursor.appendValues(after: first, to: &values) }
                 return values
             }
@@ -99,16 +99,16 @@ final class LMDBSnapshot: StoreSnapshot {
     }
 
     func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         return try withPage(entity, number: number) { page in
             page.presence >> UInt64(slot) & 1 != 0 ? try page.value(slot, column) : nil
         }
     }
 
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         return try withPage(entity, number: number) { page in
             page.presence >> UInt64(slot) & 1 != 0 ? try page.version(slot) : nil
         }

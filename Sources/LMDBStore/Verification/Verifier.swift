@@ -69,8 +69,8 @@ struct Verifier {
     }
 
     private func contains(_ entity: Int, _ key: ObjectKey) -> Bool {
-        let mask = presence[entity][PageAddress.page(of: key)] ?? 0
-        return mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+        let mask = presence[entity][key.page] ?? 0
+        return mask >> UInt64(key.slot) & 1 != 0
     }
 
     private mutating func checkMeta() throws {
@@ -209,7 +209,7 @@ struct Verifier {
         let pairs = try store.mappingErrors {
             try snapshot.transaction.withCursor(tables.forward) { forward in
                 var pairs: [(ObjectKey, ObjectKey)] = []
-                while let entry = try forward.move(.next) { pairs.append((entry.number, entry.valueNumber)) }
+                while let entry = try forward.move(.next) { pairs.append((entry.objectKey, entry.objectValue)) }
                 return pairs
             }
         }
@@ -242,8 +242,8 @@ struct Verifier {
             }
         }
         for range in free?.ranges ?? [] {
-            let mask = presence[entity][PageAddress.page(of: range.lowerBound)] ?? 0
-            for key in range where mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0 {
+            let mask = presence[entity][range.lowerBound.page] ?? 0
+            for key in range where mask >> UInt64(key.slot) & 1 != 0 {
                 note("\(name) \(key): its key is among those that were given back unused")
             }
         }

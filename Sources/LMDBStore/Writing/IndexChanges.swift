@@ -8,7 +8,7 @@ import StoreModel
 struct IndexChanges {
     /// A pair of a destination's key and the referring object's key.
     private struct Pair: Comparable {
-        var key: UInt64
+        var key: ObjectKey
         var object: ObjectKey
 
         static func < (a: Pair, b: Pair) -> Bool { a.key != b.key ? a.key < b.key : a.object < b.object }
@@ -80,7 +80,7 @@ struct IndexChanges {
     mutating func write(in transaction: WriteTransaction) throws {
         if index.isReference {
             removedPairs.sort()
-            for pair in removedPairs { try transaction.delete(index.database, pair.key, value: pair.object) }
+            for pair in removedPairs { try transaction.delete(index.database, pair.key.rawValue, value: pair.object.rawValue) }
             guard !addedPairs.isEmpty else { return }
             addedPairs.sort()
             try transaction.withCursor(index.database) { cursor in
@@ -90,7 +90,7 @@ struct IndexChanges {
             try bytes.withUnsafeBytes { bytes in
                 Self.sort(&removedBytePairs, bytes)
                 for place in removedBytePairs {
-                    try transaction.delete(index.database, place.key(in: bytes), value: place.object)
+                    try transaction.delete(index.database, place.key(in: bytes), value: place.object.rawValue)
                 }
                 guard !addedBytePairs.isEmpty else { return }
                 Self.sort(&addedBytePairs, bytes)

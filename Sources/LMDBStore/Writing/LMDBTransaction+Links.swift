@@ -46,8 +46,8 @@ extension LMDBTransaction {
         for key in keys {
             let partners = try self.partners(of: key, in: table)
             if partners.isEmpty { continue }
-            for partner in partners { try transaction.delete(mirror, partner, value: key) }
-            try transaction.delete(table, key)
+            for partner in partners { try transaction.delete(mirror, partner.rawValue, value: key.rawValue) }
+            try transaction.delete(table, key.rawValue)
         }
     }
 

@@ -20,7 +20,7 @@ struct PresenceCache {
     }
 
     mutating func contains(_ entity: Int, _ key: ObjectKey) throws -> Bool {
-        try mask(PageID(entity: entity, number: PageAddress.page(of: key))) >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+        try mask(PageID(entity: entity, number: key.page)) >> UInt64(key.slot) & 1 != 0
     }
 
     private mutating func mask(_ page: PageID) throws -> UInt64 {

@@ -142,15 +142,15 @@ extension ObjectID: CollectionKey {
     public func appendKey(to bytes: inout [UInt8], isLast: Bool) {
         store.uuid.appendKey(to: &bytes, isLast: false)
         entity.appendKey(to: &bytes, isLast: false)
-        key.appendKey(to: &bytes, isLast: isLast)
+        key.rawValue.appendKey(to: &bytes, isLast: isLast)
     }
 
     /// Reads an id.
     public init?(readingKey bytes: inout ArraySlice<UInt8>, isLast: Bool) {
         guard let store = UUID(readingKey: &bytes, isLast: false), let entity = Int(readingKey: &bytes, isLast: false),
-            let key = ObjectKey(readingKey: &bytes, isLast: isLast)
+            let key = UInt64(readingKey: &bytes, isLast: isLast)
         else { return nil }
-        self.init(store: StoreIdentity(store), entity: entity, key: key)
+        self.init(store: StoreIdentity(store), entity: entity, key: ObjectKey(rawValue: key))
     }
 }
 

@@ -35,8 +35,8 @@ extension ManagedObjectContext {
         if layerStack.hasLayers, layerStack.view.row(entity, object) != nil {
             return try exists(entity, object) ? (keyedKey(object), keyedValue(object)) : nil
         }
-        let slot = PageAddress.slot(of: object)
-        guard let page = try layerStack.pages.page(entity, PageAddress.page(of: object), in: layerStack.view.base),
+        let slot = object.slot
+        guard let page = try layerStack.pages.page(entity, object.page, in: layerStack.view.base),
             let key = try page.presentValue(slot, KeyedColumn.key), let value = try page.presentValue(slot, KeyedColumn.value)
         else { return nil }
         return (key.keyedBytes, value.keyedBytes)
@@ -63,8 +63,8 @@ extension ManagedObjectContext {
     /// Returns the value of an object, or nil if it does not exist. Precondition: no layer changes it.
     func storedKeyedValue(_ object: ObjectKey) throws -> Data? {
         guard let entity = keyedEntity else { return nil }
-        return try layerStack.pages.page(entity, PageAddress.page(of: object), in: layerStack.view.base)?
-            .presentValue(PageAddress.slot(of: object), KeyedColumn.value)?.keyedBytes
+        return try layerStack.pages.page(entity, object.page, in: layerStack.view.base)?
+            .presentValue(object.slot, KeyedColumn.value)?.keyedBytes
     }
 
     func keyedKey(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.key, of: object) }
@@ -72,7 +72,7 @@ extension ManagedObjectContext {
 
     private func column(_ column: Int, of object: ObjectKey) throws -> Data {
         guard let entity = keyedEntity else { return Data() }
-        let (number, slot) = (PageAddress.page(of: object), PageAddress.slot(of: object))
+        let (number, slot) = (object.page, object.slot)
         if layerStack.hasLayers {
             switch try layerStack.view.lookup(entity, page: number, slot: slot, column) {
             case .row(let row): return row[column].keyedBytes

@@ -300,7 +300,7 @@ public final class ManagedObjectContext {
     func forEachRegistered(in layer: Layer, _ body: (ManagedObject, Row) -> Void) {
         forEachRegisteredPage(in: layer) { _, registered, page in
             ObjectRegistry.forEach(in: registered, page.touched) { object in
-                if let row = page[PageAddress.slot(of: object.key)] { body(object, row) }
+                if let row = page[object.key.slot] { body(object, row) }
             }
         }
     }

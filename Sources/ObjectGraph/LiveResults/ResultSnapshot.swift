@@ -65,7 +65,7 @@ extension ResultDifference: CustomStringConvertible {
     /// The positions of the changes: `deleted at 2, inserted at 0, 5, moved 3 to 1`.
     public var description: String {
         func list(_ name: String, _ positions: [Int]) -> String? {
-            positions.isEmpty ? nil : "\(name) at \(KeyText.list(positions.map { ObjectKey($0) }))"
+            positions.isEmpty ? nil : "\(name) at \(KeyText.list(positions))"
         }
         let moved =
             moves.isEmpty

@@ -58,11 +58,13 @@ final class DetachedState {
 
     /// Returns the key of the object's provisional id, which no other object of the process has.
     func takeProvisionalKey() -> ObjectKey {
-        if provisionalKey == 0 { provisionalKey = Self.lastProvisionalKey.wrappingAdd(1, ordering: .relaxed).newValue }
+        if provisionalKey == 0 {
+            provisionalKey = ObjectKey(rawValue: Self.lastProvisionalKey.wrappingAdd(1, ordering: .relaxed).newValue)
+        }
         return provisionalKey
     }
 
-    private static let lastProvisionalKey = Atomic<ObjectKey>(0)
+    private static let lastProvisionalKey = Atomic<UInt64>(0)
 
     var hasRelations: Bool { !toOne.isEmpty || !toMany.isEmpty }
 

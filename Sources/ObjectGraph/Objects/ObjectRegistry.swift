@@ -78,12 +78,12 @@ final class ObjectRegistry {
 
     @inline(__always)
     func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject? {
-        entities[entity]?[PageAddress.page(of: key)]?._withUnsafeGuaranteedRef { $0[PageAddress.slot(of: key)] }
+        entities[entity]?[key.page]?._withUnsafeGuaranteedRef { $0[key.slot] }
     }
 
     func register(_ object: ManagedObject) {
-        let number = PageAddress.page(of: object.key)
-        let slot = PageAddress.slot(of: object.key)
+        let number = object.key.page
+        let slot = object.key.slot
         count += 1
         registrations += 1
         if let page = entities[object.entity]?[number] {
@@ -97,8 +97,8 @@ final class ObjectRegistry {
     }
 
     func forget(_ object: ManagedObject) {
-        let slot = PageAddress.slot(of: object.key)
-        guard let page = entities[object.entity]?[PageAddress.page(of: object.key)] else { return }
+        let slot = object.key.slot
+        guard let page = entities[object.entity]?[object.key.page] else { return }
         guard page._withUnsafeGuaranteedRef({ $0.reference(slot) != nil }) else { return }
         count -= 1
         guard page._withUnsafeGuaranteedRef({ $0.remove(slot) }) else { return }

@@ -226,7 +226,7 @@ private struct ViewComparison {
     }
 
     private func contains(_ entity: Int, _ key: ObjectKey, in changes: ChangeSet) -> Bool {
-        let (number, slot) = (PageAddress.page(of: key), PageAddress.slot(of: key))
+        let (number, slot) = (key.page, key.slot)
         return changes.change(of: entity)?.pages.contains { page in
             page.number == number && (page.inserted | page.updated | page.deleted) >> UInt64(slot) & 1 != 0
         } ?? false

@@ -37,7 +37,7 @@ extension LayeredView {
         let isTouched = touches(entity: entity)
         var last: (number: UInt64, page: (any StorePage)?)?
         return try keys.map { key in
-            let (number, slot) = (PageAddress.page(of: key), PageAddress.slot(of: key))
+            let (number, slot) = (key.page, key.slot)
             switch isTouched ? try lookup(entity, page: number, slot: slot, column) : .below {
             case .row(let row): return row[column]
             case .deleted: return .null

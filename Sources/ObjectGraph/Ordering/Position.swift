@@ -105,7 +105,7 @@ struct Position: Sendable, Hashable, Comparable {
         if continues, let low, let following = following(low), high.map({ following.lexicographicallyPrecedes($0) }) ?? true {
             next = following
         }
-        next = next ?? between(low ?? [], high, key: Int64(truncatingIfNeeded: key & UInt64(Int64.max)))
+        next = next ?? between(low ?? [], high, key: Int64(truncatingIfNeeded: key.rawValue & UInt64(Int64.max)))
         let depth = next?.count
         var made: [Position] = []
         made.reserveCapacity(count)

@@ -150,7 +150,7 @@ struct PageEncoder: ~Copyable {
         case .reference:
             return eachComplete(index, column: column) { _, value, slot in
                 guard case .reference(let key) = value.pointee else { return false }
-                cells[slot] = key
+                cells[slot] = key.rawValue
                 return true
             }
         case .string:
@@ -214,7 +214,8 @@ struct PageEncoder: ~Copyable {
             (.uint8, .int(let number)), (.uint16, .int(let number)), (.uint32, .int(let number)):
             cell.pointee = UInt64(bitPattern: number)
             return number >= column.minimum && number <= column.maximum
-        case (.uint64, .uint(let number)), (.reference, .reference(let number)): cell.pointee = number
+        case (.uint64, .uint(let number)): cell.pointee = number
+        case (.reference, .reference(let key)): cell.pointee = key.rawValue
         case (.double, .double(let number)), (.date, .double(let number)): cell.pointee = number.bitPattern
         case (.float, .double(let number)): cell.pointee = UInt64(Float(number).bitPattern)
         case (.bool, .bool(let flag)): if flag { cells.set(1 << UInt64(slot), at: column.cells) }

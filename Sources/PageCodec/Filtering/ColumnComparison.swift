@@ -48,8 +48,10 @@ final class ColumnComparison: Sendable {
             return nulls | rest & signed(page, section: section, constant: number)
         case (.uint8, .int(let number)), (.uint16, .int(let number)), (.uint32, .int(let number)):
             return nulls | rest & small(page, section: section, constant: number)
-        case (.uint64, .uint(let number)), (.reference, .reference(let number)):
+        case (.uint64, .uint(let number)):
             return nulls | rest & unsigned(page, section: section, constant: number)
+        case (.reference, .reference(let key)):
+            return nulls | rest & unsigned(page, section: section, constant: key.rawValue)
         case (.double, .double(let number)), (.date, .double(let number)):
             return nulls | rest & doubles(page, section: section, constant: number)
         case (.float, .double(let number)):

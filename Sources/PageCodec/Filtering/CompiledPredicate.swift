@@ -62,7 +62,7 @@ enum PredicateNode: Sendable {
             self = .string(StringCondition(column: column, match: match, pattern: pattern, sensitivity: sensitivity))
         case .keys(let keys):
             var pages: [UInt64: UInt64] = [:]
-            for key in keys { pages[PageAddress.page(of: key), default: 0] |= 1 << UInt64(PageAddress.slot(of: key)) }
+            for key in keys { pages[key.page, default: 0] |= 1 << UInt64(key.slot) }
             self = .keys(pages)
         case .and(let parts): self = .and(parts.map { PredicateNode($0, bound: bound) })
         case .or(let parts): self = .or(parts.map { PredicateNode($0, bound: bound) })

@@ -56,7 +56,8 @@ public enum KeyCodec {
         case (.uint8, .int(let number)): putNumber(try fitting(UInt8(exactly: number), column), &bytes)
         case (.uint16, .int(let number)): putNumber(try fitting(UInt16(exactly: number), column), &bytes)
         case (.uint32, .int(let number)): putNumber(try fitting(UInt32(exactly: number), column), &bytes)
-        case (.uint64, .uint(let number)), (.reference, .reference(let number)): putNumber(number, &bytes)
+        case (.uint64, .uint(let number)): putNumber(number, &bytes)
+        case (.reference, .reference(let key)): putNumber(key.rawValue, &bytes)
         case (.float, .double(let number)):
             let single = Float(number)
             let bits = single.isNaN ? Float.nan.bitPattern : (single == 0 ? 0 : single.bitPattern)
@@ -121,7 +122,7 @@ public enum KeyCodec {
         case .uint16: return .int(Int64(try number(bytes, column: column, as: UInt16.self)))
         case .uint32: return .int(Int64(try number(bytes, column: column, as: UInt32.self)))
         case .uint64: return .uint(try number(bytes, column: column, as: UInt64.self))
-        case .reference: return .reference(try number(bytes, column: column, as: UInt64.self))
+        case .reference: return .reference(ObjectKey(rawValue: try number(bytes, column: column, as: UInt64.self)))
         case .float:
             let bits = try number(bytes, column: column, as: UInt32.self)
             return .double(Double(Float(bitPattern: bits >> 31 == 0 ? ~bits : bits & ~(1 << 31))))

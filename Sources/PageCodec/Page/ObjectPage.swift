@@ -173,7 +173,7 @@ public struct ObjectPage {
         case .uint64:
             return .uint(base.unsigned(width: width, at: cell))
         case .reference:
-            return .reference(base.unsigned(width: width, at: cell))
+            return .reference(ObjectKey(rawValue: base.unsigned(width: width, at: cell)))
         case .float:
             return .double(Double(Float(bitPattern: UInt32(truncatingIfNeeded: base.unsigned(width: width, at: cell)))))
         case .double, .date:

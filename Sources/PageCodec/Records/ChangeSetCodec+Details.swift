@@ -78,7 +78,7 @@ extension ChangeSetCodec {
 
     static func put(_ tombstone: Tombstone, _ bytes: inout [UInt8]) {
         bytes.putNumber(UInt64(tombstone.entity))
-        bytes.putNumber(tombstone.key)
+        bytes.putNumber(tombstone.key.rawValue)
         bytes.putNumber(UInt64(tombstone.values.count))
         for preserved in tombstone.values {
             bytes.putNumber(UInt64(preserved.column))
@@ -111,7 +111,7 @@ extension ChangeSetCodec {
             withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
         case .reference(let key):
             bytes.append(Tag.reference)
-            bytes.putNumber(key)
+            bytes.putNumber(key.rawValue)
         }
     }
 
@@ -121,7 +121,7 @@ extension ChangeSetCodec {
         tombstones.reserveCapacity(count)
         for _ in 0..<count {
             let entity = try reader.integer("tombstone entity")
-            var tombstone = Tombstone(entity: entity, key: try reader.number("tombstone key"), values: [])
+            var tombstone = Tombstone(entity: entity, key: ObjectKey(rawValue: try reader.number("tombstone key")), values: [])
             for _ in 0..<(try reader.count("preserved value count", size: 2)) {
                 let column = try reader.integer("preserved column")
                 tombstone.values.append(.init(column: column, value: try value(&reader)))
@@ -143,7 +143,7 @@ extension ChangeSetCodec {
         case Tag.string: return .string(try reader.string("preserved value"))
         case Tag.data: return .data(try reader.data("preserved value"))
         case Tag.uuid: return .uuid(try reader.uuid("preserved value"))
-        case Tag.reference: return .reference(try reader.number("preserved value"))
+        case Tag.reference: return .reference(ObjectKey(rawValue: try reader.number("preserved value")))
         case let tag: throw PageError(offset: start, field: "preserved value", reason: "\(tag) is no kind of value")
         }
     }

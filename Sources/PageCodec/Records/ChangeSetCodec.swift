@@ -60,10 +60,10 @@ public enum ChangeSetCodec {
 
     private static func put(_ keys: [ObjectKey], _ bytes: inout [UInt8]) {
         bytes.putNumber(UInt64(keys.count))
-        var last: ObjectKey = 0
+        var last: UInt64 = 0
         for key in keys {
-            bytes.putNumber(key &- last)
-            last = key
+            bytes.putNumber(key.rawValue &- last)
+            last = key.rawValue
         }
     }
 
@@ -172,10 +172,10 @@ public enum ChangeSetCodec {
         let count = try reader.count(field, size: 1)
         var keys: [ObjectKey] = []
         keys.reserveCapacity(count)
-        var last: ObjectKey = 0
+        var last: UInt64 = 0
         for _ in 0..<count {
             last &+= try reader.number(field)
-            keys.append(last)
+            keys.append(ObjectKey(rawValue: last))
         }
         return keys
     }

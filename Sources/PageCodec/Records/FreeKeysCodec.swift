@@ -10,7 +10,7 @@ package enum FreeKeysCodec {
         var bytes: [UInt8] = []
         for range in keys.ranges {
             for bound in [range.lowerBound, range.upperBound] {
-                withUnsafeBytes(of: bound.littleEndian) { bytes.append(contentsOf: $0) }
+                withUnsafeBytes(of: bound.rawValue.littleEndian) { bytes.append(contentsOf: $0) }
             }
         }
         let checksum = bytes.withUnsafeBytes { PageHash.hash($0, seed: seed) }
@@ -31,8 +31,8 @@ package enum FreeKeysCodec {
         var ranges: [Range<ObjectKey>] = []
         for offset in stride(from: 0, to: end, by: 16) {
             let (lower, upper) = (number(offset), number(offset + 8))
-            guard lower < upper, lower >= ranges.last?.upperBound ?? 1, upper - 1 <= lower | 63 else { return nil }
-            ranges.append(lower..<upper)
+            guard lower < upper, lower >= ranges.last?.upperBound.rawValue ?? 1, upper - 1 <= lower | 63 else { return nil }
+            ranges.append(ObjectKey(rawValue: lower)..<ObjectKey(rawValue: upper))
         }
         return FreeKeys(ranges)
     }

@@ -32,7 +32,7 @@ final class SQLiteStatement {
 
     func bind(_ number: Int64, _ parameter: Int) { note(sqlite3_bind_int64(handle, Int32(parameter), number)) }
 
-    func bind(_ key: UInt64, _ parameter: Int) { bind(Int64(bitPattern: key), parameter) }
+    func bind(_ key: ObjectKey, _ parameter: Int) { bind(key.stored, parameter) }
 
     /// Binds a value. NaN, which SQLite would turn into NULL, is bound as the text 'NaN'. The text sorts after every number,
     /// as in ``Value/order(_:)``.
@@ -42,7 +42,8 @@ final class SQLiteStatement {
         case .null: note(sqlite3_bind_null(handle, at))
         case .bool(let flag): note(sqlite3_bind_int64(handle, at, flag ? 1 : 0))
         case .int(let number): note(sqlite3_bind_int64(handle, at, number))
-        case .uint(let number), .reference(let number): note(sqlite3_bind_int64(handle, at, Int64(bitPattern: number)))
+        case .uint(let number): note(sqlite3_bind_int64(handle, at, Int64(bitPattern: number)))
+        case .reference(let key): note(sqlite3_bind_int64(handle, at, key.stored))
         case .double(let number):
             if number.isNaN { bind(text: "NaN", at) } else { note(sqlite3_bind_double(handle, at, number)) }
         case .string(let text): bind(text: text, at)
@@ -133,7 +134,7 @@ final class SQLiteStatement {
         return found
     }
 
-    func keys() throws -> [ObjectKey] { try integers().map { ObjectKey(bitPattern: $0) } }
+    func keys() throws -> [ObjectKey] { try integers().map { ObjectKey(stored: $0) } }
 
     // MARK: Reading; columns count from 0
 
@@ -179,7 +180,7 @@ final class SQLiteStatement {
         case (SQLITE_NULL, _): return .null
         case (SQLITE_INTEGER, .bool): return .bool(integer(column) != 0)
         case (SQLITE_INTEGER, .uint64): return .uint(UInt64(bitPattern: integer(column)))
-        case (SQLITE_INTEGER, .reference): return .reference(ObjectKey(bitPattern: integer(column)))
+        case (SQLITE_INTEGER, .reference): return .reference(ObjectKey(stored: integer(column)))
         case (SQLITE_INTEGER, .int8), (SQLITE_INTEGER, .int16), (SQLITE_INTEGER, .int32), (SQLITE_INTEGER, .int64),
             (SQLITE_INTEGER, .uint8), (SQLITE_INTEGER, .uint16), (SQLITE_INTEGER, .uint32):
             return .int(integer(column))
@@ -229,4 +230,15 @@ final class SQLiteStatement {
 extension Generation {
     /// Creates a generation from a number of a table. SQLite's numbers are signed.
     init(stored number: Int64) { self.init(rawValue: UInt64(bitPattern: number)) }
+
+    /// The number in a table.
+    var stored: Int64 { Int64(bitPattern: rawValue) }
+}
+
+extension ObjectKey {
+    /// Creates a key from a number of a table. SQLite's numbers are signed.
+    init(stored number: Int64) { self.init(rawValue: UInt64(bitPattern: number)) }
+
+    /// The number in a table.
+    var stored: Int64 { Int64(bitPattern: rawValue) }
 }

@@ -32,7 +32,7 @@ extension SQLiteStore {
 
     private func late(_ reader: SQLiteSnapshot, _ entity: Int) throws -> [String] {
         try reader.read("SELECT id FROM \(layout.tables[entity]) WHERE version > ? ORDER BY id") { statement in
-            statement.bind(reader.generation.rawValue, 1)
+            statement.bind(reader.generation.stored, 1)
             return try statement.keys()
         }.map { "\(schema.entities[entity].name) \($0): was written by a later save" }
     }
@@ -67,7 +67,7 @@ extension SQLiteStore {
             defer { statement.reset() }
             var pairs: [(ObjectKey, ObjectKey)] = []
             while try statement.step() {
-                pairs.append((ObjectKey(bitPattern: statement.integer(0)), ObjectKey(bitPattern: statement.integer(1))))
+                pairs.append((ObjectKey(stored: statement.integer(0)), ObjectKey(stored: statement.integer(1))))
             }
             return pairs
         }

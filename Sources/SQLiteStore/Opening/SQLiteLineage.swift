@@ -48,7 +48,7 @@ enum SQLiteLineage {
         // The original continues to assign the keys that it has leased, and to lease the keys after them.
         let next = try connection.integer("SELECT MAX(next) FROM strata_keys") ?? 0
         let first = ObjectKey(try connection.meta(firstKey) ?? "") ?? 0
-        let page = PageAddress.firstPageOfCopy(after: PageAddress.page(of: max(ObjectKey(bitPattern: next), first)))
+        let page = PageAddress.firstPageOfCopy(after: PageAddress.page(of: max(ObjectKey(stored: next), first)))
         try connection.setMeta(firstKey, "\(PageAddress.key(page: page, slot: 0))")
         try connection.removeMeta(SQLiteFreeKeys.prefix)
         try connection.removeMeta(copyMark)

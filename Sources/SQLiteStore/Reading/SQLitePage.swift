@@ -43,7 +43,7 @@ final class SQLitePage: StorePage {
     private func readPresence() throws -> UInt64 {
         try snapshot.read(snapshot.layout.selectPresence[entity]) { statement in
             bindRange(statement)
-            return try statement.keys().first ?? 0
+            return UInt64(bitPattern: try statement.integers().first ?? 0)
         }
     }
 
@@ -124,8 +124,8 @@ final class SQLitePage: StorePage {
             bindRange(statement)
             defer { statement.reset() }
             while try statement.step() {
-                let key = ObjectKey(bitPattern: statement.integer(0))
-                let slot = PageAddress.slot(of: key)
+                let key = ObjectKey(stored: statement.integer(0))
+                let slot = key.slot
                 cache.versions[slot] = Generation(stored: statement.integer(1))
                 for column in 0..<columnCount {
                     cache.values[slot * columnCount + column] = try snapshot.decode(

@@ -44,7 +44,7 @@ struct SQLitePredicate {
         case .isIn(let column, let values): return try isIn(place(entity, column: column, alias: alias), values)
         case .string(let column, let match, let pattern, let sensitivity):
             return string(place(entity, column: column, alias: alias), match, pattern: pattern, sensitivity: sensitivity)
-        case .keys(let keys): return keyList("\(alias).id", keys.map { Int64(bitPattern: $0) })
+        case .keys(let keys): return keyList("\(alias).id", keys.map(\.stored))
         case .and(let parts): return try joined(parts[...], by: "AND", empty: "1", entity: entity, alias: alias)
         case .or(let parts): return try joined(parts[...], by: "OR", empty: "0", entity: entity, alias: alias)
         case .not(let part): return "((\(try nested(2, part: part, entity: entity, alias: alias))) IS NOT TRUE)"
@@ -242,7 +242,8 @@ struct SQLitePredicate {
                     switch value {
                     case .bool(let flag): flag ? 1 : 0
                     case .int(let number): number
-                    case .uint(let number), .reference(let number): Int64(bitPattern: number)
+                    case .uint(let number): Int64(bitPattern: number)
+                    case .reference(let key): key.stored
                     default: nil
                     }
                 })

@@ -26,7 +26,7 @@ extension SQLiteSnapshot {
             statement.bind(text.arguments)
             defer { statement.reset() }
             while try statement.step() {
-                let key = ObjectKey(bitPattern: statement.integer(0))
+                let key = ObjectKey(stored: statement.integer(0))
                 let row = try wanted.indices.map {
                     try decode(statement, at: $0 + 1, entity: entity, column: wanted[$0], key: key)
                 }

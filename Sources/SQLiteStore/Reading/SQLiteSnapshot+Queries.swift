@@ -30,7 +30,7 @@ extension SQLiteSnapshot {
             defer { statement.reset() }
             var result = OrderedData()
             while try statement.step() {
-                let key = ObjectKey(bitPattern: statement.integer(0))
+                let key = ObjectKey(stored: statement.integer(0))
                 if case .data(let data) = try decode(statement, at: 1, entity: entity, column: column, key: key) {
                     data.withUnsafeBytes { result.append(key, data: $0) }
                 }

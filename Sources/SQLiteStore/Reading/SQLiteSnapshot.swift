@@ -34,15 +34,15 @@ final class SQLiteSnapshot: StoreSnapshot {
         // Skips from page to page, so that the cost grows with the pages, not with the rows.
         try read("SELECT id FROM \(layout.tables[entity]) WHERE id >= ? ORDER BY id LIMIT 1") { statement in
             var found: [UInt64] = []
-            var next: UInt64 = 0
+            var next: ObjectKey = 0
             while true {
                 statement.bind(next, 1)
                 guard let key = try statement.keys().first else { return found }
-                let number = PageAddress.page(of: key)
+                let number = key.page
                 found.append(number)
                 next = PageAddress.key(page: number + 1, slot: 0)
                 // Keys are stored as signed numbers. Another program may have inserted the highest.
-                if next > UInt64(Int64.max) { return found }
+                if next.stored < 0 { return found }
             }
         }
     }

@@ -25,13 +25,13 @@ extension SQLiteTransaction {
         var changes = changes
         changes.generation = generation
         self.generation = generation
-        try run("UPDATE strata_state SET generation = ?", generation.rawValue)
+        try run("UPDATE strata_state SET generation = ?", generation.stored)
         let statement = try connection.statement("INSERT OR REPLACE INTO strata_history VALUES (?, ?)")
-        statement.bind(generation.rawValue, 1)
+        statement.bind(generation.stored, 1)
         statement.bind(.string(try HistoryText.text(changes)), 2)
         try statement.run()
         let limit = generation.earlier(by: Self.historyLimit)
-        if limit > 0 { try run("DELETE FROM strata_history WHERE generation <= ?", limit.rawValue) }
+        if limit > 0 { try run("DELETE FROM strata_history WHERE generation <= ?", limit.stored) }
     }
 
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
@@ -48,7 +48,7 @@ extension SQLiteTransaction {
             count += 1
         }
         statement.reset()
-        if let last { try run("DELETE FROM strata_history WHERE generation <= ?", last.rawValue) }
+        if let last { try run("DELETE FROM strata_history WHERE generation <= ?", last.stored) }
         return count
     }
 

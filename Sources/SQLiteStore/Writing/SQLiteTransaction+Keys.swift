@@ -11,13 +11,13 @@ enum SQLiteFreeKeys {
 extension SQLiteTransaction {
     func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = try nextKey(entity)
-        let count = ObjectKey(max(pages, 1)) * ObjectKey(PageAddress.slots)
-        guard first < Self.end - count else {
+        let count = max(pages, 1) * PageAddress.slots
+        guard first < Self.end.advanced(by: -count) else {
             throw StoreError(
                 .damaged, "\(path): the counter in strata_keys is \(first), after which no keys are left; restore the file")
         }
-        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", ObjectKey(entity), first + count)
-        return first..<first + count
+        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", Int64(entity), first.advanced(by: count).stored)
+        return first..<first.advanced(by: count)
     }
 
     func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
@@ -32,7 +32,7 @@ extension SQLiteTransaction {
         var free = try freeKeys(entity)
         var next = PageAddress.page(of: try nextKey(entity))
         free.giveBack(keys, next: &next)
-        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", ObjectKey(entity), PageAddress.key(page: next, slot: 0))
+        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", Int64(entity), PageAddress.key(page: next, slot: 0).stored)
         try put(free, entity)
     }
 
@@ -43,11 +43,11 @@ extension SQLiteTransaction {
     /// objects, even if another program has changed the counter.
     private func nextKey(_ entity: Int) throws -> ObjectKey {
         let newest =
-            try connection.integer("SELECT MAX(id) FROM \(layout.tables[entity]) WHERE id < ?", [.int(Int64(Self.end))]) ?? 0
+            try connection.integer("SELECT MAX(id) FROM \(layout.tables[entity]) WHERE id < ?", [.int(Self.end.stored)]) ?? 0
         let stored = try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))]) ?? 0
         let first = Int64(try connection.meta(SQLiteLineage.firstKey) ?? "") ?? 0
-        let next = min(max(stored, newest + 1, first, Int64(PageAddress.slots)), Int64(Self.end))
-        return (ObjectKey(next) + 63) & ~63
+        let next = min(max(stored, newest + 1, first, Int64(PageAddress.slots)), Self.end.stored)
+        return ObjectKey(stored: (next + 63) & ~63)
     }
 
     /// Returns the free keys of an entity. Leaves out ranges that have objects because another program has changed the file.
@@ -56,12 +56,12 @@ extension SQLiteTransaction {
         var ranges: [Range<ObjectKey>] = []
         for part in text.split(separator: ",") {
             let bounds = part.split(separator: "-").compactMap { ObjectKey($0) }
-            guard bounds.count == 2, bounds[0] >= ranges.last?.upperBound ?? ObjectKey(PageAddress.slots), bounds[0] < bounds[1],
-                bounds[1] - 1 <= bounds[0] | 63, bounds[1] < 1 << 62
+            guard bounds.count == 2, bounds[0] >= ranges.last?.upperBound ?? ObjectKey(page: 1, slot: 0), bounds[0] < bounds[1],
+                bounds[1] <= bounds[0].pageEnd, bounds[1].rawValue < 1 << 62
             else { return FreeKeys() }
             let used = try connection.integer(
                 "SELECT COUNT(*) FROM \(layout.tables[entity]) WHERE id >= ? AND id < ?",
-                bounds.map { .int(Int64($0)) })
+                bounds.map { .int($0.stored) })
             if used == 0 { ranges.append(bounds[0]..<bounds[1]) }
         }
         return FreeKeys(ranges)

@@ -62,7 +62,7 @@ final class SQLiteTransaction: StoreTransaction {
     private func bind(_ row: Row, entity: Int, key: ObjectKey, to statement: SQLiteStatement) throws {
         let columns = layout.schema.entities[entity].columns
         statement.bind(key, 1)
-        statement.bind(numbers.generation(of: row.version).rawValue, 2)
+        statement.bind(numbers.generation(of: row.version).stored, 2)
         try row.withValues { _, values in
             for column in columns.indices {
                 if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
@@ -73,7 +73,7 @@ final class SQLiteTransaction: StoreTransaction {
 
     private func update(_ row: Row, entity: Int, key: ObjectKey) throws {
         let statement = try connection.statement(layout.update(entity, row.set))
-        statement.bind(numbers.generation(of: row.version).rawValue, 1)
+        statement.bind(numbers.generation(of: row.version).stored, 1)
         var parameter = 2
         let columns = layout.schema.entities[entity].columns
         try row.withValues { set, values in
@@ -98,16 +98,16 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     private func delete(_ entity: Int, _ key: ObjectKey) throws {
-        try run("DELETE FROM \(layout.tables[entity]) WHERE id = ?", key)
+        try run("DELETE FROM \(layout.tables[entity]) WHERE id = ?", key.stored)
         for (number, link) in layout.schema.links.enumerated() {
-            if link.source == entity { try run("DELETE FROM \(layout.links[number]) WHERE source = ?", key) }
-            if link.destination == entity { try run("DELETE FROM \(layout.links[number]) WHERE destination = ?", key) }
+            if link.source == entity { try run("DELETE FROM \(layout.links[number]) WHERE source = ?", key.stored) }
+            if link.destination == entity { try run("DELETE FROM \(layout.links[number]) WHERE destination = ?", key.stored) }
         }
     }
 
-    func run(_ sql: String, _ keys: ObjectKey...) throws {
+    func run(_ sql: String, _ numbers: Int64...) throws {
         let statement = try connection.statement(sql)
-        for (position, key) in keys.enumerated() { statement.bind(key, position + 1) }
+        for (position, number) in numbers.enumerated() { statement.bind(number, position + 1) }
         try statement.run()
     }
 
@@ -124,7 +124,7 @@ final class SQLiteTransaction: StoreTransaction {
         let delete = "DELETE FROM \(layout.links[link]) WHERE source = ? AND destination = ?"
         for source in pairs.forward.keys.sorted() {
             for (destination, linked) in pairs.forward[source] ?? [:] {
-                try run(linked ? insert : delete, source, destination)
+                try run(linked ? insert : delete, source.stored, destination.stored)
             }
         }
     }

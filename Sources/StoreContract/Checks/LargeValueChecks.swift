@@ -58,13 +58,13 @@ enum LargeValueChecks {
         try tested.save { layer in
             for (position, (data, text)) in all.enumerated() {
                 let row = Self.row([Self.bytes: .data(data), Self.string: .string(text), Self.number: .int(1)])
-                layer.insert(Sample.everything, key: 64 + ObjectKey(position), values: row)
+                layer.insert(Sample.everything, key: ObjectKey(64 + position), values: row)
             }
         }
         func check() throws {
             let snapshot = try tested.snapshot()
             for (position, (data, text)) in all.enumerated() {
-                let key = 64 + ObjectKey(position)
+                let key = ObjectKey(64 + position)
                 try expect(snapshot.value(Sample.everything, key: key, column: Self.bytes), equals: .data(data))
                 try expect(snapshot.value(Sample.everything, key: key, column: Self.string), equals: .string(text))
                 try expect(snapshot.lookup(Sample.everything, column: Self.bytes, value: .data(data)), equals: [key])
@@ -73,7 +73,7 @@ enum LargeValueChecks {
         }
         try check()
         try tested.save { layer in
-            for position in all.indices { Self.update(layer, key: 64 + ObjectKey(position), values: [Self.number: .int(2)]) }
+            for position in all.indices { Self.update(layer, key: ObjectKey(64 + position), values: [Self.number: .int(2)]) }
         }
         try tested.reopen()
         try check()
@@ -87,7 +87,7 @@ enum LargeValueChecks {
         try tested.save { layer in
             for (position, data) in values.enumerated() {
                 let row = Self.row([Self.bytes: .data(data), Self.string: .string(Self.text(data.count)), Self.number: .int(1)])
-                layer.insert(Sample.everything, key: 64 + ObjectKey(position), values: row)
+                layer.insert(Sample.everything, key: ObjectKey(64 + position), values: row)
             }
             layer.insert(Sample.everything, key: 120, values: Self.row([:]))
         }
@@ -103,8 +103,8 @@ enum LargeValueChecks {
             return bytes
         }
         for (position, data) in values.enumerated() {
-            try expect(joined(64 + ObjectKey(position), Self.bytes), equals: data)
-            try expect(joined(64 + ObjectKey(position), Self.string), equals: Data(Self.text(data.count).utf8))
+            try expect(joined(ObjectKey(64 + position), Self.bytes), equals: data)
+            try expect(joined(ObjectKey(64 + position), Self.string), equals: Data(Self.text(data.count).utf8))
         }
         try expect(joined(64, Self.number), equals: nil)
         try expect(joined(120, Self.bytes), equals: nil)
@@ -136,7 +136,7 @@ enum LargeValueChecks {
         try tested.save { layer in
             for (position, text) in texts.enumerated() {
                 layer.insertItem(
-                    64 + ObjectKey(position), name: text, changing: [Sample.note: position == 0 ? .null : .string(text)])
+                    ObjectKey(64 + position), name: text, changing: [Sample.note: position == 0 ? .null : .string(text)])
             }
         }
         let snapshot = try tested.snapshot()
@@ -157,7 +157,7 @@ enum LargeValueChecks {
         try expect(keys(.compareColumns(Sample.name, .equal, to: Sample.note)), equals: [65, 66, 67, 68, 69])
         let sorted = try snapshot.keys(StoreQuery(entity: Sample.item, sort: [StoreSort(column: Sample.name)]))
         let expected = texts.indices.sorted { Value.string(texts[$0]).order(.string(texts[$1])) < 0 }
-        try expect(sorted, equals: expected.map { 64 + ObjectKey($0) })
+        try expect(sorted, equals: expected.map { ObjectKey(64 + $0) })
     }
 
     static func aSnapshotKeepsALargeValue(_ trial: Trial) throws {

@@ -56,7 +56,7 @@ enum RandomSaveChecks {
         }
         for _ in 0..<Int.random(in: 0...4, using: &random) {
             let key = ObjectKey.random(in: owners, using: &random)
-            guard touched.insert(key + 1_000_000).inserted else { continue }
+            guard touched.insert(key.advanced(by: 1_000_000)).inserted else { continue }
             if !state.exists(Sample.owner, key) {
                 let title = random.pick(Population.names)
                 operations.append { $0.insertOwner(key, title) }

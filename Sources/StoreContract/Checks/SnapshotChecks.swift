@@ -91,13 +91,13 @@ enum SnapshotChecks {
     static func oneSnapshotServesManyThreads(_ trial: Trial) throws {
         let tested = try trial.newStore()
         try tested.save { layer in
-            for key in 64..<1024 as Range<ObjectKey> { layer.insertItem(key, name: "\(key)", number: Int64(key)) }
+            for key in 64..<1024 as Range<ObjectKey> { layer.insertItem(key, name: "\(key)", number: Int64(key.rawValue)) }
         }
         let snapshot = try tested.snapshot()
         let wrong = Gathered<ObjectKey>()
         DispatchQueue.concurrentPerform(iterations: 4) { part in
             for key in stride(from: ObjectKey(64 + part), to: 1024, by: 3) {
-                if (try? snapshot.pageValues(Sample.item, key)?[Sample.number]) != .int(Int64(key)) { wrong.append(key) }
+                if (try? snapshot.pageValues(Sample.item, key)?[Sample.number]) != .int(Int64(key.rawValue)) { wrong.append(key) }
             }
         }
         try expect(wrong.values, equals: [], "keys that a thread read wrongly")

@@ -43,7 +43,7 @@ enum ValueChecks {
         ],
         .data: [.data(Data()), .data(Data([0, 255, 0])), .data(Data(repeating: 7, count: 300_000))],
         .uuid: [.uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), .uuid(UUID())],
-        .reference: [.reference(64), .reference(ObjectKey(Int64.max))],
+        .reference: [.reference(64), .reference(ObjectKey(Int.max))],
     ]
 
     private static func valuesAtTheirExtremesComeBack(_ trial: Trial, _ type: ColumnType) throws {

@@ -180,7 +180,7 @@ enum WritingChecks {
             let (newest, next) = try tested.store.write(.deferred) { ($0.generation, $0.nextGeneration) }
             try expect(newest, equals: last, "StoreTransaction.generation is that of the newest save")
             try expect(next > last, "nextGeneration is greater than \(last); it is \(next)")
-            last = try tested.save { $0.insertItem(64 + number) }
+            last = try tested.save { $0.insertItem(number.advanced(by: 64)) }
             try expect(tested.snapshot().generation, equals: last)
             try expect(tested.store.mayHaveCommitted(after: last) && tested.snapshot().generation != last, equals: false)
         }
@@ -194,7 +194,7 @@ enum WritingChecks {
             let numbers = CommitNumbers(sequences, first: transaction.nextGeneration)
             for (position, sequence) in sequences.enumerated() {
                 let layer = Layer(schema: Sample.schema)
-                layer.insertItem(70 + ObjectKey(position), name: "new")
+                layer.insertItem(ObjectKey(70 + position), name: "new")
                 layer.updateItem(64, [Sample.number: .int(Int64(position))])
                 layer.stamp(.accepted(sequence))
                 layer.seal()

@@ -19,7 +19,7 @@ enum Population {
     static func fill(
         _ layer: Layer, items: Range<ObjectKey>, owners: Range<ObjectKey>, _ random: inout SeededRandom
     ) {
-        for key in owners { layer.insertOwner(key, names[Int(key) % names.count] + "\(key % 3)") }
+        for key in owners { layer.insertOwner(key, names[Int(key.rawValue) % names.count] + "\(key.rawValue % 3)") }
         for key in items {
             layer.insert(Sample.item, key: key, values: item(items: items, owners: owners, &random))
             for _ in 0..<Int.random(in: 0...3, using: &random) {

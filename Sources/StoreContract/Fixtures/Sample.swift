@@ -85,8 +85,8 @@ extension Layer {
 extension StoreSnapshot {
     /// Returns the values of an object from its page, or nil if the page does not have it.
     package func pageValues(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
-        let slot = PageAddress.slot(of: key)
-        guard let page = try page(entity, PageAddress.page(of: key)), try page.contains(slot) else { return nil }
+        let slot = key.slot
+        guard let page = try page(entity, key.page), try page.contains(slot) else { return nil }
         return try schema.entities[entity].columns.indices.map { try page.value(slot, $0) }
     }
 

@@ -50,13 +50,13 @@ enum CompoundIndexChecks {
         let long = String(repeating: "x", count: 700)
         let names = ["", "a", "a\0", "a\0\0", "ab", long, long + "y", String(long.dropLast(195)), String(long.dropLast(200))]
         try tested.save { layer in
-            for (position, name) in names.enumerated() { layer.insertItem(64 + ObjectKey(position), name: name, number: 7) }
+            for (position, name) in names.enumerated() { layer.insertItem(ObjectKey(64 + position), name: name, number: 7) }
         }
         let snapshot = try tested.snapshot()
         for (position, name) in names.enumerated() {
             let found = try snapshot.lookup(
                 Sample.item, columns: [Sample.name, Sample.number], values: [.string(name), .int(7)])
-            try expect(found, equals: [64 + ObjectKey(position)])
+            try expect(found, equals: [ObjectKey(64 + position)])
         }
         try tested.save { $0.updateItem(69, [Sample.number: .int(8)]) }
         try expect(

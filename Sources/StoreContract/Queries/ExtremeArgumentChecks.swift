@@ -27,10 +27,10 @@ enum ExtremeArgumentChecks {
 
     private static func filled(_ trial: Trial) throws -> StoreUnderTest {
         let tested = try trial.newStore()
-        for save in 0..<3 as Range<ObjectKey> {
+        for save in 0..<3 {
             try tested.save { layer in
-                for key in (64 + save * 4)..<(68 + save * 4) as Range<ObjectKey> {
-                    layer.insertItem(key, name: "n", number: Int64(key))
+                for key in ObjectKey(64 + save * 4)..<ObjectKey(68 + save * 4) {
+                    layer.insertItem(key, name: "n", number: Int64(key.rawValue))
                 }
             }
         }

@@ -78,8 +78,8 @@ package struct RelationCheck {
     }
 
     private func exists(_ entity: Int, _ key: ObjectKey) -> Bool {
-        let mask = presence[entity][PageAddress.page(of: key)] ?? 0
-        return mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+        let mask = presence[entity][key.page] ?? 0
+        return mask >> UInt64(key.slot) & 1 != 0
     }
 
     private func name(_ entity: Int, _ key: ObjectKey) -> String { "\(schema.entities[entity].name) \(key)" }

@@ -39,7 +39,7 @@ package enum KeyText {
     private static let shown = 8
 
     /// Returns the keys, separated by commas. Of more than 8 keys, the first are followed by their total number.
-    package static func list(_ keys: some Collection<ObjectKey>) -> String {
+    package static func list(_ keys: some Collection<some CustomStringConvertible>) -> String {
         let text = keys.prefix(shown).map { "\($0)" }.joined(separator: ", ")
         return keys.count <= shown ? text.isEmpty ? "none" : text : "\(text), … (\(keys.count) objects)"
     }

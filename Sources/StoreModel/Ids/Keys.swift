@@ -1,6 +1,3 @@
-/// The number of an object within its entity: dense, never reused, never zero.
-public typealias ObjectKey = UInt64
-
 /// The address of an object in a store: its entity and its key.
 @frozen
 public struct ObjectAddress: Sendable, Hashable {
@@ -35,11 +32,11 @@ public enum PageAddress {
     package static let unleased: Range<UInt64> = 1 << 55..<1 << 56
 
     /// Returns the number of the page that contains a key.
-    @inlinable public static func page(of key: ObjectKey) -> UInt64 { key >> 6 }
+    @inlinable public static func page(of key: ObjectKey) -> UInt64 { key.page }
     /// Returns the slot of a key in its page, from 0 to 63.
-    @inlinable public static func slot(of key: ObjectKey) -> Int { Int(truncatingIfNeeded: key & 63) }
+    @inlinable public static func slot(of key: ObjectKey) -> Int { key.slot }
     /// Returns the key of a slot in a page. Precondition: the slot is from 0 to 63, and the page number is less than 2^58.
-    @inlinable public static func key(page: UInt64, slot: Int) -> ObjectKey { page << 6 | UInt64(slot) }
+    @inlinable public static func key(page: UInt64, slot: Int) -> ObjectKey { ObjectKey(page: page, slot: slot) }
 }
 
 /// An iterator over the set bits of a page's mask, lowest first.

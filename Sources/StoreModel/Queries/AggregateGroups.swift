@@ -84,7 +84,8 @@ public struct AggregateGroups: Sendable {
         let word: UInt64
         switch value {
         case .int(let number): word = UInt64(bitPattern: number)
-        case .uint(let number), .reference(let number): word = number
+        case .uint(let number): word = number
+        case .reference(let key): word = key.rawValue
         case .bool(let flag): word = flag ? 1 : 0
         default: return place(GroupKey([value]))
         }

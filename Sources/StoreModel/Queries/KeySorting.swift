@@ -3,11 +3,11 @@ extension [ObjectKey] {
     /// takes 30 and more.
     package mutating func sortKeys() {
         let (differing, isSorted) = withUnsafeBufferPointer { keys in
-            var (inAll, inAny, last) = (ObjectKey.max, ObjectKey.min, ObjectKey.min)
+            var (inAll, inAny, last) = (UInt64.max, UInt64.min, ObjectKey(rawValue: 0))
             var isSorted = true
             for key in keys {
-                inAll &= key
-                inAny |= key
+                inAll &= key.rawValue
+                inAny |= key.rawValue
                 isSorted = isSorted && last <= key
                 last = key
             }
@@ -48,11 +48,11 @@ private struct KeyDigits {
                 let shift = UInt64(shift + pass * width)
                 let mask = UInt64(1 << width - 1)
                 places.initialize(repeating: 0)
-                for key in from { places[Int(key &>> shift & mask)] += 1 }
+                for key in from { places[Int(key.rawValue &>> shift & mask)] += 1 }
                 var next = 0
                 for digit in places.indices { (places[digit], next) = (next, next + places[digit]) }
                 for key in from {
-                    let digit = Int(key &>> shift & mask)
+                    let digit = Int(key.rawValue &>> shift & mask)
                     to[places[digit]] = key
                     places[digit] += 1
                 }

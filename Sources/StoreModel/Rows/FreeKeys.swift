@@ -9,7 +9,7 @@ package struct FreeKeys: Sendable, Hashable {
 
     /// The number of keys of a shared page that a process leases when it opens the store. If each process inserted one object
     /// and crashed, pages would be half full.
-    package static let shareOfProcess: ObjectKey = 2
+    package static let shareOfProcess = 2
     /// The maximum number of ranges. Further ranges are dropped, so that their pages stay as sparse as they are.
     package static let limit = 64
 
@@ -22,7 +22,7 @@ package struct FreeKeys: Sendable, Hashable {
     package mutating func take() -> [Range<ObjectKey>] {
         // The last page comes first, so that new objects follow the existing objects.
         guard let shared = ranges.last else { return [] }
-        let end = min(shared.lowerBound + Self.shareOfProcess, shared.upperBound)
+        let end = min(shared.lowerBound.advanced(by: Self.shareOfProcess), shared.upperBound)
         let taken = ranges.dropLast() + [shared.lowerBound..<end]
         ranges = end < shared.upperBound ? [end..<shared.upperBound] : []
         return Array(taken)
@@ -42,12 +42,12 @@ package struct FreeKeys: Sendable, Hashable {
         }
         if let last = merged.last, last.upperBound == PageAddress.key(page: next, slot: 0) {
             // The first page of which all keys are free.
-            next = PageAddress.page(of: last.lowerBound + 63)
+            next = last.lowerBound.advanced(by: PageAddress.slots - 1).page
             merged.removeLast()
             let begun = last.lowerBound..<PageAddress.key(page: next, slot: 0)
             if !begun.isEmpty { merged.append(begun) }
         }
         // Pages after the first page of a range are unused. Dropping them costs only their numbers.
-        ranges = merged.prefix(Self.limit).map { $0.lowerBound..<min($0.upperBound, ($0.lowerBound | 63) + 1) }
+        ranges = merged.prefix(Self.limit).map { $0.lowerBound..<min($0.upperBound, $0.lowerBound.pageEnd) }
     }
 }

@@ -94,7 +94,7 @@ public final class EntityLayer: @unchecked Sendable {
 
     /// Returns the row of an object, or nil if the layer does not change it. O(1).
     public func row(_ key: ObjectKey) -> Row? {
-        pagesByNumber[PageAddress.page(of: key)]?[PageAddress.slot(of: key)]
+        pagesByNumber[key.page]?[key.slot]
     }
 
     /// Shares a page of a sealed layer, unless this layer already has that page. Returns whether the page was added.
@@ -105,16 +105,16 @@ public final class EntityLayer: @unchecked Sendable {
     }
 
     func put(_ row: Row, for key: ObjectKey) {
-        let (number, slot) = (PageAddress.page(of: key), PageAddress.slot(of: key))
+        let (number, slot) = (key.page, key.slot)
         if number == lastNumber, let lastPage { return lastPage._withUnsafeGuaranteedRef { $0.put(row, at: slot) } }
         writablePage(number).put(row, at: slot)
     }
 
     func remove(_ key: ObjectKey) {
-        let number = PageAddress.page(of: key)
+        let number = key.page
         guard pagesByNumber[number] != nil else { return }
         let page = writablePage(number)
-        page.remove(PageAddress.slot(of: key))
+        page.remove(key.slot)
         guard page.touched == 0 else { return }
         pagesByNumber[number] = nil
         lastPage = nil

@@ -196,10 +196,10 @@ struct ObjectPages: Sendable {
             request.after = nil
             saves = try? await store.coordinator.history(request)
         }
-        let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: id.key))
+        let bit: UInt64 = 1 << UInt64(id.key.slot)
         let found = (saves ?? []).reversed().lazy.compactMap { save -> Change? in
             let pages = save.changeSet.change(of: id.entity)?.pages
-            guard let page = pages?.first(where: { $0.number == PageAddress.page(of: id.key) }) else { return nil }
+            guard let page = pages?.first(where: { $0.number == id.key.page }) else { return nil }
             let kinds = [("insert", page.inserted), ("update", page.updated), ("delete", page.deleted)]
             guard let kind = kinds.first(where: { $0.1 & bit != 0 })?.0 else { return nil }
             return Change(save: save.id, date: store.dateText(save.date), author: save.author, kind: kind)

@@ -100,7 +100,7 @@ struct Difference: Sendable {
         if isOfCollection {
             if let entryKey { members.append(entryKey.member) }
         } else {
-            members.append(JSON.Member(name: "key", value: .number(key)))
+            members.append(JSON.Member(name: "key", value: .number(key.rawValue)))
         }
         if !properties.isEmpty {
             members.append(JSON.Member(name: "properties", value: .array(properties.map(\.json))))
@@ -143,7 +143,7 @@ enum ComparedValue: Sendable {
     func json(asBytes: Bool) -> JSON {
         switch self {
         case .value(let value, let type): return ValueText.json(value, type)
-        case .objects(let keys, _): return .array(keys.map { .number($0) })
+        case .objects(let keys, _): return .array(keys.map { .number($0.rawValue) })
         case .entry(let bytes, let collection):
             let json = asBytes ? nil : collection.flatMap { CollectionText.json(bytes, $0.valueType) }
             return json ?? .string(bytes.base64EncodedString())

@@ -84,7 +84,9 @@ final class DatasetSource: ObjectSource {
         let (owner, member, position) = order[row]
         return TransferObject(
             entity: order.entity, id: UInt64(row) + 1,
-            values: [.reference(UInt64(owner) + 1), .reference(UInt64(member) + 1), position])
+            values: [
+                .reference(ObjectKey(rawValue: UInt64(owner) + 1)), .reference(ObjectKey(rawValue: UInt64(member) + 1)), position,
+            ])
     }
 
     private func object(_ found: Table) -> TransferObject {
@@ -93,7 +95,7 @@ final class DatasetSource: ObjectSource {
             case .attribute(let number): return found.attributes[number].values[row]
             case .reference(let number):
                 let target = found.references[number].rows[row]
-                return target < 0 ? .null : .reference(UInt64(target) + 1)
+                return target < 0 ? .null : .reference(ObjectKey(rawValue: UInt64(target) + 1))
             case .position(let number): return found.references[number].position(ofRow: row)
             case .types(let types): return .int(found.kinds.isEmpty ? 0 : types[Int(found.kinds[row])])
             }

@@ -218,9 +218,9 @@ private struct StoreFilling {
         var row = Row(entity: object.entity, values: object.values, later: [])
         for (number, value) in object.values.enumerated() {
             if let id = value.referenceKey, let destination = columns[number].destination {
-                let key = keys[destination][id]
+                let key = keys[destination][id.rawValue]
                 row.values[number] = key.map { .reference($0) } ?? .null
-                if key == nil { row.later.append((.column(number), id)) }
+                if key == nil { row.later.append((.column(number), id.rawValue)) }
             } else if columns[number].type == .float, case .double(let digits) = value {
                 // A column of this type stores fewer digits.
                 row.values[number] = .double(Double(Float(digits)))
@@ -276,7 +276,7 @@ private struct StoreFilling {
         let ids = TransferIDs.ids(in: key, of: collection)
         guard !ids.isEmpty else { return key }
         for id in ids where id.store == TransferIDs.store {
-            guard keys.indices.contains(id.entity), keys[id.entity][id.key] != nil else {
+            guard keys.indices.contains(id.entity), keys[id.entity][id.key.rawValue] != nil else {
                 throw ToolError.wrongInput(
                     "\(collection.name) has a key of \(TransferIDs.names(in: model).text(id)), which is not in the input. Add that object, "
                         + "or remove the entry")
@@ -284,7 +284,7 @@ private struct StoreFilling {
         }
         if ids.contains(where: { $0.store != TransferIDs.store }) { summary.keptIDs[collection.name, default: 0] += 1 }
         return TransferIDs.replace(in: key, of: collection) { [keys, store] id in
-            guard id.store == TransferIDs.store, let key = keys[id.entity][id.key] else { return id }
+            guard id.store == TransferIDs.store, let key = keys[id.entity][id.key.rawValue] else { return id }
             return ObjectID(store: store, entity: id.entity, key: key)
         }
     }

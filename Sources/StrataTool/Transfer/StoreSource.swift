@@ -55,13 +55,13 @@ final class StoreSource: ObjectSource {
 
         /// Returns the position of an object from 1; nil if it does not exist.
         func position(of key: ObjectKey) -> UInt64? {
-            let page = PageAddress.page(of: key)
+            let page = key.page
             var (low, high) = (0, pages.count)
             while low < high {
                 let middle = (low + high) / 2
                 if pages[middle] < page { low = middle + 1 } else { high = middle }
             }
-            let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: key))
+            let bit: UInt64 = 1 << UInt64(key.slot)
             guard low < pages.count, pages[low] == page, presences[low] & bit != 0 else { return nil }
             return starts[low] + UInt64((presences[low] & (bit - 1)).nonzeroBitCount) + 1
         }
@@ -107,7 +107,7 @@ final class StoreSource: ObjectSource {
             guard id.store == store.identity, positions.indices.contains(id.entity),
                 let position = positions[id.entity].position(of: id.key)
             else { return id }
-            return ObjectID(store: TransferIDs.store, entity: id.entity, key: position)
+            return ObjectID(store: TransferIDs.store, entity: id.entity, key: ObjectKey(rawValue: position))
         }
         return .entry(name, entry)
     }
@@ -157,7 +157,7 @@ final class StoreSource: ObjectSource {
             }
             let position = positions[destination].position(of: target)
             if position == nil { lost += 1 }
-            values.append(position.map { .reference($0) } ?? .null)
+            values.append(position.map { .reference(ObjectKey(rawValue: $0)) } ?? .null)
         }
         var object = TransferObject(
             entity: entity, id: positions[entity].position(of: key) ?? 0, values: values)

@@ -48,7 +48,7 @@ struct StoredRecords {
         while position < keys.count {
             let key = keys[position]
             position += 1
-            let (page, slot) = (try page(of: key), PageAddress.slot(of: key))
+            let (page, slot) = (try page(of: key), key.slot)
             guard case .data(let bytes)? = try page?.presentValue(slot, 0),
                 case .data(let value)? = try page?.presentValue(slot, 1),
                 let record = StoredCollection.Record(key: bytes, value: value)
@@ -72,7 +72,7 @@ struct StoredRecords {
 
     /// Returns the page of a record, whose checksum is checked.
     private mutating func page(of key: ObjectKey) throws -> (any StorePage)? {
-        let number = PageAddress.page(of: key)
+        let number = key.page
         if let open, open.number == number { return open.page }
         let page = try snapshot.checkedPage(entity, number)
         open = page.map { (number, $0) }

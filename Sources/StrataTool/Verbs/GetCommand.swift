@@ -96,11 +96,12 @@ struct GetCommand: StoreVerb {
         let (id, related) = (found.id, found.related)
         if asJSON {
             var members = [
-                JSON.Member(name: "$entity", value: .string(found.entity)), JSON.Member(name: "$key", value: .number(id.key)),
+                JSON.Member(name: "$entity", value: .string(found.entity)),
+                JSON.Member(name: "$key", value: .number(id.key.rawValue)),
                 JSON.Member(name: "$id", value: .string(id.description)),
             ]
             members += found.values.map { JSON.Member(name: $0.name, value: ValueText.json($1, $0.type)) }
-            members += related.map { JSON.Member(name: $0.name, value: .array($0.keys.map { .number($0) })) }
+            members += related.map { JSON.Member(name: $0.name, value: .array($0.keys.map { .number($0.rawValue) })) }
             return try Console.print(JSON.object(members).text)
         }
         try Console.print("\(found.entity) \(id.key)   \(id)")

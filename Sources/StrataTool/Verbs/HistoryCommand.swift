@@ -135,7 +135,7 @@ struct HistoryCommand: StoreVerb {
         var members = [
             JSON.Member(name: "kind", value: .string(change.kind.rawValue)),
             JSON.Member(name: "entity", value: .string(change.entityName)),
-            JSON.Member(name: "key", value: .number(change.objectID.key)),
+            JSON.Member(name: "key", value: .number(change.objectID.key.rawValue)),
         ]
         if !change.updatedProperties.isEmpty {
             members.append(

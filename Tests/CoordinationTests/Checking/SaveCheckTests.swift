@@ -207,7 +207,7 @@ import Testing
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: Self.columns.count)
         row.fill(with: try #require(Music.model.entity(named: "Track")).defaults)
         (row[Self.title], row[isrc]) = ("ours", "same")
-        layer.put(row, entity: Self.entity, key: 1 << 40)
+        layer.put(row, entity: Self.entity, key: ObjectKey(1 << 40))
         layer.seal()
         var check = SaveCheck(request: request(layer, base: start, policy.mergePolicy), state: writer.state, writer: writer)
         if policy == .error {
@@ -216,7 +216,7 @@ import Testing
             return
         }
         let resolved = try check.resolvedLayer()
-        #expect(resolved.row(Self.entity, 1 << 40) == nil)
+        #expect(resolved.row(Self.entity, ObjectKey(1 << 40)) == nil)
         #expect(resolved.row(Self.entity, id.key)?[Self.title] == (policy.prefersStore ? nil : "ours"))
         #expect(check.isChanged)
     }

@@ -23,7 +23,7 @@ import Testing
         try await withContext { context in
             let registry = context.registry
             // The ends of a page, and a key in the sparse part of the table.
-            let keys: [ObjectKey] = [64, 127, 128, 64 << 28, 1 << 61]
+            let keys: [ObjectKey] = [64, 127, 128, ObjectKey(64 << 28), ObjectKey(1 << 61)]
             var objects = keys.map { Self.object($0, context) }
             for (key, object) in zip(keys, objects) {
                 #expect(registry.object(Self.track, key) === object)

@@ -58,7 +58,8 @@ import Testing
             var random = SeededGenerator(seed: seed)
             let mixed = MergePolicy.custom { conflicts in
                 conflicts.reduce(into: [:]) {
-                    $0[$1.objectID] = [.rollback, .storeTrump, .objectTrump, .overwrite, .values([:])][Int($1.objectID.key % 5)]
+                    $0[$1.objectID] =
+                        [.rollback, .storeTrump, .objectTrump, .overwrite, .values([:])][Int($1.objectID.key.rawValue % 5)]
                 }
             }
             for context in contexts {

@@ -8,7 +8,8 @@ import Testing
 @testable import ObjectGraph
 
 @Suite struct KeyAllocatorTests {
-    private static let lease = ObjectKey(KeyAllocator.firstLease * PageAddress.slots)
+    private static let lease = KeyAllocator.firstLease * PageAddress.slots
+    private static let leaseEnd = ObjectKey(64 + lease)
 
     /// Takes keys until there are none. Returns the ranges in order, and the positions at which a refill was requested.
     private static func takeAll(_ keys: KeyAllocator, _ entity: Int = 0) -> (ranges: [Range<ObjectKey>], low: [Int]) {
@@ -36,8 +37,8 @@ import Testing
     @Test func anAllocatorThatRunsLowAsksForARefillOnce() {
         let keys = KeyAllocator(entityCount: 2)
         #expect(keys.wanted().map(\.entity) == [0, 1], "nothing was allocated yet")
-        keys.add(64..<64 + Self.lease, 0)
-        keys.add(64..<64 + Self.lease, 1)
+        keys.add(64..<Self.leaseEnd, 0)
+        keys.add(64..<Self.leaseEnd, 1)
         let (ranges, low) = Self.takeAll(keys)
         #expect(ranges.count == KeyAllocator.firstLease)
         // The next lease is twice as large, and a quarter of it is low.
@@ -45,14 +46,14 @@ import Testing
         #expect(keys.wanted().map(\.entity) == [0] && keys.wanted().map(\.pages) == [2 * KeyAllocator.firstLease])
         keys.refillFailed()
         #expect(keys.wanted().map(\.entity) == [0], "an empty allocator needs keys in any case")
-        keys.add(64 + Self.lease..<64 + 3 * Self.lease, 0)
+        keys.add(Self.leaseEnd..<ObjectKey(64 + 3 * Self.lease), 0)
         #expect(keys.wanted().isEmpty)
     }
 
     /// Catches: a refill that is never requested again after one that failed.
     @Test func aRefillThatFailedIsRequestedAgain() {
         let keys = KeyAllocator(entityCount: 1)
-        keys.add(64..<64 + Self.lease, 0)
+        keys.add(64..<Self.leaseEnd, 0)
         func isLow() -> Bool { if case .keysLow = keys.take(0) { true } else { false } }
         for _ in 0...KeyAllocator.firstLease / 2 { #expect(!isLow()) }
         #expect(isLow())
@@ -71,8 +72,9 @@ import Testing
             _ = Self.takeAll(keys)
             let count = keys.wanted()[0].pages
             pages.append(count)
-            keys.add(start..<start + ObjectKey(count * PageAddress.slots), 0)
-            start += ObjectKey(count * PageAddress.slots)
+            let end = start.advanced(by: count * PageAddress.slots)
+            keys.add(start..<end, 0)
+            start = end
         }
         #expect(pages == (0..<10).map { min(KeyAllocator.firstLease << $0, KeyAllocator.maximumLease) })
     }
@@ -97,7 +99,7 @@ import Testing
         taken += Self.takeAll(keys).ranges
         let expected = Array(70..<75) + Array(80..<90) + Array(128..<400) + Array(1024..<1100) as [ObjectKey]
         #expect(taken.flatMap(Array.init).sorted() == expected)
-        #expect(taken.allSatisfy { PageAddress.page(of: $0.lowerBound) == PageAddress.page(of: $0.upperBound - 1) })
+        #expect(taken.allSatisfy { $0.lowerBound.page == $0.upperBound.advanced(by: -1).page })
     }
 
     @Test func `S155: a drained allocator is empty and gives back what has been leased`() throws {
@@ -117,7 +119,7 @@ import Testing
 
     @Test func `S002: threads never take the same keys`() {
         let keys = KeyAllocator(entityCount: 1)
-        keys.add(64..<64 + Self.lease, 0)
+        keys.add(64..<Self.leaseEnd, 0)
         let taken = Mutex<[Range<ObjectKey>]>([])
         DispatchQueue.concurrentPerform(iterations: 8) { number in
             let (ranges, _) = Self.takeAll(keys)
@@ -128,6 +130,6 @@ import Testing
             }
         }
         let all = taken.withLock { $0 } + Self.takeAll(keys).ranges
-        #expect(all.flatMap(Array.init).sorted() == Array(64..<64 + Self.lease))
+        #expect(all.flatMap(Array.init).sorted() == Array(64..<Self.leaseEnd))
     }
 }

@@ -180,9 +180,9 @@ import Testing
         let artist = try #require(store.tables.index(Samples.track, 4))
         let link = store.tables.links[0]
         try store.tamper { transaction in
-            _ = try transaction.withCursor(artist.database) { try $0.add(64, value: 99) }
-            _ = try transaction.withCursor(link.forward) { try $0.add(64, value: 99) }
-            _ = try transaction.withCursor(link.backward) { try $0.add(99, value: 64) }
+            _ = try transaction.withCursor(artist.database) { try $0.add(64 as ObjectKey, value: 99) }
+            _ = try transaction.withCursor(link.forward) { try $0.add(64 as ObjectKey, value: 99) }
+            _ = try transaction.withCursor(link.backward) { try $0.add(99 as ObjectKey, value: 64) }
         }
         var found = try store.verify().map(\.description)
         #expect(found.contains("index on Track.artist: has 2 entries for 1 objects"))
@@ -210,7 +210,7 @@ import Testing
         let keys = try store.insertTracks(2, artist: 999)
         try store.save { layer, _ in layer.setLink(0, from: keys[0], to: keys[1], linked: true) }
         #expect(try store.verify().contains { $0.description.contains("leads to Artist 999, which does not exist.") })
-        _ = try store.tamper { try $0.delete(store.tables.links[0].backward, keys[1]) }
+        _ = try store.tamper { try $0.delete(store.tables.links[0].backward, keys[1].rawValue) }
         #expect(try store.verify().contains { $0.description.contains("stored one way only") })
     }
 }

@@ -15,10 +15,10 @@ import Testing
         for _ in 0..<4 { try store.insertTracks(3000) }
         let keys = try store.snapshot().keys(StoreQuery(entity: Samples.track))
         try store.save { layer, _ in
-            for key in keys where key % 3 == 0 {
+            for key in keys where key.rawValue % 3 == 0 {
                 layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 6), entity: Samples.track, key: key)
             }
-            for key in keys where key % 3 == 1 { layer.setLink(0, from: key, to: keys[1], linked: true) }
+            for key in keys where key.rawValue % 3 == 1 { layer.setLink(0, from: key, to: keys[1], linked: true) }
         }
         return scratch
     }

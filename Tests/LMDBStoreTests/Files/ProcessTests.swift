@@ -22,7 +22,7 @@ import Testing
         #expect(after.generation == 2)
         #expect(try after.count(StoreQuery(entity: Samples.track)) == 15)
         #expect(try before.count(StoreQuery(entity: Samples.track)) == 10)
-        #expect(try store.insertTracks(1)[0] > keys[9] + 64)
+        #expect(try store.insertTracks(1)[0] > keys[9].advanced(by: 64))
         #expect(try store.changes(after: 1)?.map(\.generation) == [2, 3])
     }
 

@@ -72,7 +72,7 @@ import Testing
                 layer.put(Samples.row(Samples.trackValues(1), in: layer), entity: Samples.track, key: keys.lowerBound)
                 var wrong = Samples.trackValues(2)
                 wrong[2] = .string("not a number")
-                layer.put(Samples.row(wrong, in: layer), entity: Samples.track, key: keys.lowerBound + 64)
+                layer.put(Samples.row(wrong, in: layer), entity: Samples.track, key: keys.lowerBound.advanced(by: 64))
                 layer.stamp(1)
                 try? transaction.apply(layer, changes: layer.changeSet())
             }

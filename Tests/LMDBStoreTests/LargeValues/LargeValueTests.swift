@@ -116,11 +116,11 @@ import Testing
             for save in 1...6 {
                 let layer = Layer(schema: store.schema)
                 let values = Samples.trackValues(save)
-                layer.put(Samples.row(values, in: layer), entity: Samples.track, key: 64 + ObjectKey(save))
+                layer.put(Samples.row(values, in: layer), entity: Samples.track, key: ObjectKey(64 + save))
                 if save > 1 {
                     let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
                     row[1] = .string(Self.title(10_000 * save))
-                    layer.put(row, entity: Samples.track, key: 63 + ObjectKey(save))
+                    layer.put(row, entity: Samples.track, key: ObjectKey(63 + save))
                 }
                 layer.stamp(transaction.generation.next)
                 layer.seal()
@@ -129,7 +129,7 @@ import Testing
         }
         for save in 2...6 {
             #expect(
-                try store.snapshot().value(Samples.track, key: 63 + ObjectKey(save), column: 1)
+                try store.snapshot().value(Samples.track, key: ObjectKey(63 + save), column: 1)
                     == .string(Self.title(10_000 * save)))
         }
         #expect(try store.verify() == [])

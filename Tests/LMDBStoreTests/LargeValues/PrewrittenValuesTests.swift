@@ -55,7 +55,7 @@ import Testing
             let layer = Layer(schema: store.schema)
             keys = Array(try transaction.allocateKeys(Samples.track, pages: titles.count / 64 + 1).prefix(titles.count))
             for (key, title) in zip(keys, titles) {
-                var values = Samples.trackValues(Int(key), key: key)
+                var values = Samples.trackValues(Int(key.rawValue), key: key)
                 values[1] = .string(title)
                 layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)
             }

@@ -24,7 +24,7 @@ import Testing
         let snapshot = try store.snapshot()
         for (number, name) in ["K", "\u{212A}", "É", "E\u{301}"].enumerated() {
             let query = StoreQuery(entity: Samples.artist, predicate: .isIn(0, [.string(name), .string("none")]))
-            #expect(try snapshot.keys(query) == [64 + UInt64(number)])
+            #expect(try snapshot.keys(query) == [ObjectKey(64 + number)])
         }
         try store.save { layer, _ in
             let row = Row.make(kind: .update, layer: layer.id, columnCount: 2)
@@ -43,9 +43,9 @@ import Testing
         let snapshot = try store.snapshot()
         for (number, name) in [long + "a", long + "b", long].enumerated() {
             let query = StoreQuery(entity: Samples.artist, predicate: .compare(0, .equal, to: .string(name)))
-            #expect(try snapshot.keys(query) == [64 + UInt64(number)])
+            #expect(try snapshot.keys(query) == [ObjectKey(64 + number)])
             #expect(try snapshot.count(query) == 1)
-            #expect(try snapshot.lookup(Samples.artist, column: 0, value: .string(name)) == [64 + UInt64(number)])
+            #expect(try snapshot.lookup(Samples.artist, column: 0, value: .string(name)) == [ObjectKey(64 + number)])
         }
         let range = StoreQuery(entity: Samples.artist, predicate: .compare(0, .greater, to: .string(long)))
         #expect(try snapshot.keys(range) == [64, 65])

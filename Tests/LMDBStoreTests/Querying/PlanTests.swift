@@ -25,15 +25,15 @@ import Testing
         let store = try LMDBStore.open(scratch.url, schema: schema)
         try store.save { layer, _ in
             for owner in 64..<164 as Range<UInt64> {
-                layer.put(Samples.row([.string("owner \(owner)")], in: layer), entity: 1, key: owner)
+                layer.put(Samples.row([.string("owner \(owner)")], in: layer), entity: 1, key: ObjectKey(rawValue: owner))
             }
             for key in 64..<6464 as Range<UInt64> {
                 let weight = key % 1000 == 0 ? 1e9 + Double(key) : Double(key % 7)
                 let values: [Value] = [
                     .int(Int64(key % 20)), .int(Int64(key &* 7919 % 6400)), .string("box \(key % 13)"),
-                    .reference(64 + key / 64 % 100), .double(weight),
+                    .reference(ObjectKey(rawValue: 64 + key / 64 % 100)), .double(weight),
                 ]
-                layer.put(Samples.row(values, in: layer), entity: 0, key: key)
+                layer.put(Samples.row(values, in: layer), entity: 0, key: ObjectKey(rawValue: key))
             }
         }
         return (scratch, store, try store.snapshot())

@@ -39,7 +39,7 @@ import Testing
         var random = SeededGenerator()
         var samples: [ObjectKey: [Value]] = [:]
         try store.save { layer, _ in
-            for key in 64..<1800 as Range<UInt64> {
+            for key in 64..<1800 as Range<ObjectKey> {
                 let values = sample(&random)
                 samples[key] = values
                 layer.put(Samples.row(values, in: layer), entity: 0, key: key)

@@ -27,7 +27,7 @@ import Testing
         let context = await container.newBackgroundContext()
         try await context.perform { context throws in
             context.makeTrack("new").setRelatedObject("album", to: nil)
-            func holds(_ id: ObjectID) -> Bool { context.layerStack.pages.holds(id.entity, PageAddress.page(of: id.key)) }
+            func holds(_ id: ObjectID) -> Bool { context.layerStack.pages.holds(id.entity, id.key.page) }
             var request = EntityFetchRequest("Track")
             #expect(try context.fetch(request).count == 6)
             #expect(!holds(artist) && !holds(playlist))

@@ -90,7 +90,7 @@ final class PlainSnapshot: StoreSnapshot {
     }
 
     func pageNumbers(_ entity: Int) -> [UInt64] {
-        Set(state.objects[entity].keys.map { PageAddress.page(of: $0) }).sorted()
+        Set(state.objects[entity].keys.map { $0.page }).sorted()
     }
 
     func page(_ entity: Int, _ number: UInt64) -> (any StorePage)? {

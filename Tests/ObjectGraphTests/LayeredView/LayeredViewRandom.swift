@@ -84,7 +84,7 @@ struct RandomViews {
         if numbers.chance(1, in: 5), let revived = deleted[entity].popLast() {
             key = revived
         } else {
-            nextKey[entity] += numbers.chance(1, in: 8) ? 70 : 1
+            nextKey[entity] = key.advanced(by: numbers.chance(1, in: 8) ? 70 : 1)
         }
         let values = (0..<Self.schema.entities[entity].columns.count).map { randomValue(entity, $0) }
         let replacesDelete = layer.row(entity, key) != nil

@@ -13,7 +13,7 @@ struct LayeredViewTests {
             let view = views.view
             for entity in 0..<2 {
                 let all = views.model.objects[entity]
-                for key in 0...(all.keys.max() ?? 0) + 2 {
+                for key in 0...(all.keys.max() ?? 0).advanced(by: 2) {
                     #expect(try view.version(entity, key) == all[key].map { .committed($0.version) })
                     for column in 0..<RandomViews.schema.entities[entity].columns.count {
                         try expectSame(view.value(entity, key: key, column: column), all[key]?.values[column])

@@ -189,7 +189,7 @@ import Testing
     private static func mixed(_ seed: UInt64, _ profiles: [ObjectKey]) -> MergePolicy {
         .custom { conflicts in
             conflicts.reduce(into: [:]) { answers, conflict in
-                var random = SeededGenerator(seed: seed &+ conflict.objectID.key)
+                var random = SeededGenerator(seed: seed &+ conflict.objectID.key.rawValue)
                 let profile = profiles.randomElement(using: &random)
                 let values: [String: Value] =
                     conflict.entityName == "Artist" ? ["profile": profile.map(Value.reference) ?? .null] : [:]

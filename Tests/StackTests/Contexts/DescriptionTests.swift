@@ -93,7 +93,8 @@ import Testing
             Self.check(gone, dumped: true)
             // An object that was never stored.
             #expect(
-                "\(context.object(with: ObjectID(store: context.storeIdentity, entity: 1, key: 1 << 40)))".hasSuffix("deleted)"))
+                "\(context.object(with: ObjectID(store: context.storeIdentity, entity: 1, key: ObjectKey(1 << 40))))".hasSuffix(
+                    "deleted)"))
         }
         Self.check(model)
         model.entities.forEach { entity in

@@ -130,7 +130,7 @@ import Testing
         let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         await worker.perform { context in
-            let unknown = ObjectID(store: context.storeIdentity, entity: 3, key: 1 << 40)
+            let unknown = ObjectID(store: context.storeIdentity, entity: 3, key: ObjectKey(1 << 40))
             #expect(context.object(with: unknown).isFault)
             #expect(throws: ContextError.self) { try context.existingObject(with: unknown) }
         }

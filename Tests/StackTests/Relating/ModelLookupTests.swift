@@ -22,7 +22,7 @@ import Testing
             #expect(found.name == "Ada")
             #expect(context.registeredModel(for: id) === found)
             // Unknown objects read as deleted; ids of other stores and entities give nil.
-            let unknown = ObjectID(store: id.store, entity: id.entity, key: id.key + 1000)
+            let unknown = ObjectID(store: id.store, entity: id.entity, key: id.key.advanced(by: 1000))
             #expect((context.model(for: unknown) as? Guest)?.name == "")
             #expect(context.model(for: ObjectID(store: id.store, entity: 77, key: 1)) == nil)
             #expect(context.model(for: ObjectID(store: id.store, entity: -1, key: 1)) == nil)

@@ -233,7 +233,7 @@ import Testing
         let container = try await bed.container()
         let coordinator = container.coordinator
         let (artist, _) = try await Self.pair(container)
-        let missing = artist.key + 17
+        let missing = artist.key.advanced(by: 17)
         let albums = ["title", "artist"]
         let result = try await coordinator.insert(
             into: "Album", albums, rows: [[.string("x"), .reference(artist.key)], [.string("y"), .null]])

@@ -70,7 +70,7 @@ public struct ByteScript {
         case .uuid:
             let (a, b) = (word(), word())
             return .uuid(withUnsafeBytes(of: (a, b)) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
-        case .reference: return .reference(word())
+        case .reference: return .reference(ObjectKey(rawValue: word()))
         }
     }
 

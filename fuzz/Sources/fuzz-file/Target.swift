@@ -52,14 +52,14 @@ private func fill() throws {
             let keys = try transaction.allocateKeys(0, pages: 1)
             for key in keys {
                 let row = Row.make(kind: .insert, layer: layer.id, columnCount: 3)
-                row[0] = .int(key % 7 == 0 ? 1 : 0)
-                row[1] = key % 5 == 0 ? .null : .string("thing \(key)")
-                row[2] = key % 7 == 0 ? .reference(keys.lowerBound) : .null
+                row[0] = .int(key.rawValue % 7 == 0 ? 1 : 0)
+                row[1] = key.rawValue % 5 == 0 ? .null : .string("thing \(key)")
+                row[2] = key.rawValue % 7 == 0 ? .reference(keys.lowerBound) : .null
                 layer.put(row, entity: 0, key: key)
-                if key % 2 == 0 { layer.setLink(0, from: key, to: keys.lowerBound, linked: true) }
+                if key.rawValue % 2 == 0 { layer.setLink(0, from: key, to: keys.lowerBound, linked: true) }
             }
             if round == 4 {
-                for key in 128..<192 as Range<UInt64> {
+                for key in 128..<192 as Range<ObjectKey> {
                     layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 0), entity: 0, key: key)
                 }
             }

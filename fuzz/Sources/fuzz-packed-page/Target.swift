@@ -15,8 +15,8 @@ private let soundPage: [UInt8] = {
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         row[0] = .string("object number \(slot)")
         row[1] = .int(Int64(slot * slot))
-        row.version = .committed(slot)
-        layer.put(row, entity: 0, key: slot)
+        row.version = .committed(Generation(rawValue: slot))
+        layer.put(row, entity: 0, key: ObjectKey(rawValue: slot))
     }
     // The rows fit the schema above.
     return try! PageMerge(old: nil, changes: layer.entity(0)!.page(0)!, layout: layout).withBytes { Array($0) }

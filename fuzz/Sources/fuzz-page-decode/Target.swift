@@ -48,8 +48,8 @@ private let soundPage: [UInt8] = {
         for (number, column) in entity.columns.enumerated() where !column.isOptional || slot % 3 != 0 {
             row[number] = value(column.type, slot)
         }
-        row.version = .committed(slot * 300)
-        layer.put(row, entity: 0, key: slot)
+        row.version = .committed(Generation(rawValue: slot * 300))
+        layer.put(row, entity: 0, key: ObjectKey(rawValue: slot))
     }
     // The rows fit the schema above.
     return try! box.merge(nil, layer.entity(0)!.page(0)!, layout, limit: limit)
@@ -64,7 +64,7 @@ private func value(_ type: ColumnType, _ number: UInt64) -> Value {
     case .string: .string(number % 3 == 0 ? "text" : "text \(number) é")
     case .data: .data(.init([1, 2, UInt8(number)] + Array(repeating: 7, count: Int(number))))
     case .uuid: .uuid(.init(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(number))))
-    case .reference: .reference(number * 70_000)
+    case .reference: .reference(ObjectKey(rawValue: number * 70_000))
     }
 }
 

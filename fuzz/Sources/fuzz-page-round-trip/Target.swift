@@ -34,7 +34,7 @@ extension ByteScript {
         case .uint16: return .int(Int64(UInt16(truncatingIfNeeded: integer())))
         case .uint32: return .int(Int64(UInt32(truncatingIfNeeded: integer())))
         case .uint64: return .uint(UInt64(bitPattern: integer()))
-        case .reference: return .reference(UInt64(bitPattern: integer()))
+        case .reference: return .reference(ObjectKey(rawValue: UInt64(bitPattern: integer())))
         case .float: return .double(Double(Float(integer())))
         case .double, .date: return .double(Double(integer()))
         case .string: return .string(letters())
@@ -91,8 +91,8 @@ private func change(
         row[number] = script.value(column)
     }
     // Each slot is set once per merge, because the layer has one row per slot.
-    guard layer.row(0, ObjectKey(slot)) == nil else { return }
-    layer.put(row, entity: 0, key: ObjectKey(slot))
+    guard layer.row(0, ObjectKey(page: 0, slot: slot)) == nil else { return }
+    layer.put(row, entity: 0, key: ObjectKey(page: 0, slot: slot))
     switch kind {
     case .delete: objects[slot] = nil
     case .insert: objects[slot] = (entity.columns.indices.map { row[$0] }, generation)

@@ -22,20 +22,20 @@ private let schema = StoreSchema(
     ], links: [LinkSchema(name: "Thing.peers", source: 0, destination: 0)])
 
 /// Few keys, so that operations often concern the same object.
-private let keys = (64..<64 + 150 as Range<UInt64>)
+private let keys = (64..<214 as Range<ObjectKey>)
 
 /// Ends a transaction like a process that ends before its commit.
 private struct Crash: Error {}
 
 extension ByteScript {
-    fileprivate mutating func key() -> ObjectKey { keys.lowerBound + UInt64(byte()) % UInt64(keys.count) }
+    fileprivate mutating func key() -> ObjectKey { keys.lowerBound.advanced(by: Int(byte()) % keys.count) }
 
     fileprivate mutating func value(_ column: Int) -> Value {
         let choice = byte()
         switch column {
         case 0: return .int(Int64(Int8(bitPattern: choice)))
         case 1: return choice < 32 ? .null : .string(String(repeating: choice & 1 == 0 ? "a" : "é", count: Int(choice) * 3))
-        case 2: return choice < 64 ? .null : .reference(keys.lowerBound + UInt64(choice) % UInt64(keys.count))
+        case 2: return choice < 64 ? .null : .reference(keys.lowerBound.advanced(by: Int(choice) % keys.count))
         default: return choice < 32 ? .null : .data(Data(repeating: choice, count: Int(choice) * Int(choice & 7)))
         }
     }

@@ -173,7 +173,7 @@ final class SQLiteBaseline {
         case .string(let text): statement.bind(parameter, text)
         case .data(let bytes): statement.bind(parameter, bytes)
         case .uuid(let uuid): statement.bind(parameter, uuid.uuidString)
-        case .reference(let key): statement.bind(parameter, Int64(bitPattern: key))
+        case .reference(let key): statement.bind(parameter, Int64(bitPattern: key.rawValue))
         }
     }
 }

@@ -24,7 +24,7 @@ struct Checksum: Hashable, Sendable {
         case .int(let number): UInt64(bitPattern: number)
         case .uint(let number): number
         case .double(let number): number.bitPattern
-        case .reference(let key): key
+        case .reference(let key): key.rawValue
         case .string(let text): bits(text.utf8)
         case .data(let data): bits(data)
         case .uuid(let uuid): bits(uuid.uuidString.utf8)

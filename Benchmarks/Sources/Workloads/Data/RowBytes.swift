@@ -21,7 +21,7 @@ struct RowBytes {
         case .int(let number): appendNumber(number)
         case .uint(let number): appendNumber(number)
         case .double(let number): appendNumber(number.bitPattern)
-        case .reference(let key): appendNumber(key)
+        case .reference(let key): appendNumber(key.rawValue)
         case .string(let text):
             appendNumber(UInt32(text.utf8.count))
             bytes.append(contentsOf: text.utf8)

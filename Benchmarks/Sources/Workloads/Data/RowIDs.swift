@@ -18,7 +18,7 @@ struct RowIDs: Sendable {
     }
 
     mutating func append(_ id: ObjectID) {
-        if let last = runs.indices.last, runs[last].first.key + UInt64(runs[last].count) == id.key {
+        if let last = runs.indices.last, runs[last].first.key.advanced(by: runs[last].count) == id.key {
             runs[last].count += 1
         } else {
             runs.append(Run(row: count, first: id, count: 1))
@@ -33,13 +33,14 @@ struct RowIDs: Sendable {
             if runs[middle].row <= row { low = middle } else { high = middle }
         }
         let run = runs[low]
-        return ObjectID(store: run.first.store, entity: run.first.entity, key: run.first.key + UInt64(row - run.row))
+        return ObjectID(store: run.first.store, entity: run.first.entity, key: run.first.key.advanced(by: row - run.row))
     }
 
     /// Returns the row of an object, or nil if the object is not one of these rows.
     func row(of id: ObjectID) -> Int? {
         runs.lazy.compactMap { run in
-            id.key >= run.first.key && id.key - run.first.key < UInt64(run.count) ? run.row + Int(id.key - run.first.key) : nil
+            let offset = run.first.key.distance(to: id.key)
+            return 0..<run.count ~= offset ? run.row + offset : nil
         }.first
     }
 }

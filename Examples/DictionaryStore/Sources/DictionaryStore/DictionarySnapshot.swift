@@ -38,7 +38,7 @@ final class DictionarySnapshot: StoreSnapshot {
     }
 
     func pageNumbers(_ entity: Int) throws -> [UInt64] {
-        Set(state.objects[entity].keys.map { PageAddress.page(of: $0) }).sorted()
+        Set(state.objects[entity].keys.map { $0.page }).sorted()
     }
 
     // MARK: Queries

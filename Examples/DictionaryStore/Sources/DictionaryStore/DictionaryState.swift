@@ -28,6 +28,6 @@ struct DictionaryState: Sendable {
     init(_ schema: StoreSchema) {
         objects = schema.entities.map { _ in [:] }
         links = schema.links.map { _ in [] }
-        nextKeys = schema.entities.map { _ in ObjectKey(PageAddress.slots) }
+        nextKeys = schema.entities.map { _ in ObjectKey(page: 1, slot: 0) }
     }
 }

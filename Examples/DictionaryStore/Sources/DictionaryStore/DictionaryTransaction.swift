@@ -91,7 +91,7 @@ final class DictionaryTransaction: StoreTransaction {
 
     func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = state.nextKeys[entity]
-        state.nextKeys[entity] = first + ObjectKey(max(1, pages) * PageAddress.slots)
+        state.nextKeys[entity] = first.advanced(by: max(1, pages) * PageAddress.slots)
         return first..<state.nextKeys[entity]
     }
 

@@ -71,8 +71,8 @@ struct ChangeLog {
     mutating func take(_ origin: SaveOrigin, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
         var pages: [Int: [UInt64: ChangeSet.PageChange]] = [:]
         for place in touched {
-            let number = PageAddress.page(of: place.key)
-            let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: place.key))
+            let number = place.key.page
+            let bit: UInt64 = 1 << UInt64(place.key.slot)
             var page =
                 pages[place.entity, default: [:]][number]
                 ?? .init(number: number, inserted: 0, updated: 0, deleted: 0, columns: ColumnSet(first: 128))

@@ -97,7 +97,7 @@ extension ManagedObjectContext {
     func nextKey(_ entity: Int) -> ObjectKey {
         if tracker.keys[entity].isEmpty { tracker.keys[entity] = setup.writer.takeKeys(entity) }
         let key = tracker.keys[entity].lowerBound
-        tracker.keys[entity] = key + 1..<tracker.keys[entity].upperBound
+        tracker.keys[entity] = key.advanced(by: 1)..<tracker.keys[entity].upperBound
         return key
     }
 
@@ -219,8 +219,8 @@ extension ManagedObjectContext {
     /// Returns whether an object exists in the context's view.
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
         if let isThere = layerStack.view.existsInLayers(entity, key) { return isThere }
-        let page = try layerStack.pages.page(entity, PageAddress.page(of: key), in: layerStack.view.base)
-        return try page?.contains(PageAddress.slot(of: key)) ?? false
+        let page = try layerStack.pages.page(entity, key.page, in: layerStack.view.base)
+        return try page?.contains(key.slot) ?? false
     }
 
     // MARK: Sets

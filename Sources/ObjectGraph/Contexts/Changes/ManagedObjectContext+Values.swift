@@ -15,8 +15,8 @@ extension ManagedObjectContext {
     ///
     /// Property reads cannot throw, and continuing with a wrong value would be worse. `verify` finds damage without stopping.
     func readBelow(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         if layerStack.hasLayers {
             // An update of a deleted object shows its values until the next save settles it.
             switch layerStack.view.layers.lookup(entity, page: number, slot: slot, column) {

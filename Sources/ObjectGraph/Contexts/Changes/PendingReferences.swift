@@ -13,7 +13,7 @@ struct PendingReferences: ObjectReader {
 
     /// Returns nil also if no change sets the column.
     func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
-        let answer = layers.lookup(entity, page: PageAddress.page(of: key), slot: PageAddress.slot(of: key), column)
+        let answer = layers.lookup(entity, page: key.page, slot: key.slot, column)
         return if case .row(let row) = answer, row.isSet(column) { row[column] } else { nil }
     }
 

@@ -211,7 +211,7 @@ extension ManagedObjectContext {
 extension ChangeSet {
     /// Whether an object is inserted, updated or deleted.
     func contains(_ address: ObjectAddress) -> Bool {
-        let (number, slot) = (PageAddress.page(of: address.key), UInt64(PageAddress.slot(of: address.key)))
+        let (number, slot) = (address.key.page, UInt64(address.key.slot))
         return change(of: address.entity)?.pages.contains {
             $0.number == number && ($0.inserted | $0.updated | $0.deleted) >> slot & 1 != 0
         } ?? false

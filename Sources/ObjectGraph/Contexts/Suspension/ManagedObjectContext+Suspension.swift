@@ -130,7 +130,7 @@ extension ManagedObjectContext {
     private func changedColumns(_ address: ObjectAddress, _ changes: [ChangeSet]?) -> ColumnSet {
         let all = ColumnSet(first: storedModel.entities[address.entity].columns.count)
         guard let changes else { return all }
-        let (number, slot) = (PageAddress.page(of: address.key), PageAddress.slot(of: address.key))
+        let (number, slot) = (address.key.page, address.key.slot)
         var columns = ColumnSet()
         for change in changes {
             for page in change.change(of: address.entity)?.pages ?? [] where page.number == number {

@@ -298,7 +298,7 @@ private struct ReferenceTargets {
     init(entityCount: Int) { entities = Array(repeating: Pages(), count: entityCount) }
 
     mutating func insert(_ entity: Int, _ key: ObjectKey) {
-        entities[entity].insert(PageAddress.page(of: key), 1 << UInt64(PageAddress.slot(of: key)))
+        entities[entity].insert(key.page, 1 << UInt64(key.slot))
     }
 
     mutating func insert(_ entity: Int, page number: UInt64, slots: UInt64) { entities[entity].insert(number, slots) }

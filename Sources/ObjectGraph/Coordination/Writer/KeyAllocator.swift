@@ -39,7 +39,7 @@ final class KeyAllocator: Sendable {
             if let rest = supplies[entity].returned.popLast() { return .keys(rest) }
             let leased = supplies[entity].leased
             guard !leased.isEmpty else { return .empty }
-            let end = min(leased.lowerBound | 63, leased.upperBound - 1) + 1
+            let end = min(leased.lowerBound.pageEnd, leased.upperBound)
             supplies[entity].leased = end..<leased.upperBound
             let low = leased.count < supplies[entity].nextLease * PageAddress.slots / 4
             if low, !supplies[entity].isRefilling {
@@ -121,7 +121,7 @@ final class KeyAllocator: Sendable {
         var pages: [Range<ObjectKey>] = []
         var start = keys.lowerBound
         while start < keys.upperBound {
-            let end = min(start | 63, keys.upperBound - 1) + 1
+            let end = min(start.pageEnd, keys.upperBound)
             pages.append(start..<end)
             start = end
         }

@@ -24,7 +24,7 @@ extension Collection<Layer> {
 
     /// Returns the newest row of an object, by its key.
     func newestRow(_ entity: Int, _ key: ObjectKey) -> Row? {
-        newestRow(entity, page: PageAddress.page(of: key), slot: PageAddress.slot(of: key))
+        newestRow(entity, page: key.page, slot: key.slot)
     }
 
     /// Returns which layer decides the value of a column. The layers are in order, newest first.

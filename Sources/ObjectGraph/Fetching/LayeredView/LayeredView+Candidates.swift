@@ -20,7 +20,7 @@ extension LayeredView {
     }
 
     private static func pages(of keys: Set<ObjectKey>) -> [UInt64: UInt64] {
-        keys.reduce(into: [:]) { $0[PageAddress.page(of: $1), default: 0] |= 1 << UInt64(PageAddress.slot(of: $1)) }
+        keys.reduce(into: [:]) { $0[$1.page, default: 0] |= 1 << UInt64($1.slot) }
     }
 }
 

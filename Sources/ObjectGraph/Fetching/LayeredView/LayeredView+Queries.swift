@@ -83,8 +83,8 @@ extension LayeredView {
         below.offset = 0
         below.limit = query.limit.flatMap { Self.sum(max(0, query.offset), $0, touchedCount) }
         let untouched = try base.keys(below).filter { key in
-            guard let mask = touched[PageAddress.page(of: key)] else { return true }
-            return mask >> UInt64(PageAddress.slot(of: key)) & 1 == 0
+            guard let mask = touched[key.page] else { return true }
+            return mask >> UInt64(key.slot) & 1 == 0
         }
         var pending: [ObjectKey] = []
         for (number, mask) in touched {
@@ -136,7 +136,7 @@ extension LayeredView {
         guard base.isFixed else {
             // Each request of a page is a request of another context.
             keys = try base.keys(StoreQuery(entity: entity)).filter {
-                touched[PageAddress.page(of: $0), default: 0] >> UInt64(PageAddress.slot(of: $0)) & 1 == 0
+                touched[$0.page, default: 0] >> UInt64($0.slot) & 1 == 0
             }
             return try (keys + touchedKeys(entity).filter { try exists(entity, $0) }).sorted()
         }

@@ -114,8 +114,8 @@ struct PagedReader {
     }
 
     private mutating func stored(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         switch try view.lookup(entity, page: number, slot: slot, column, pages: { try page(entity, $0) }) {
         case .row(let row): return row[column]
         case .deleted: return .null

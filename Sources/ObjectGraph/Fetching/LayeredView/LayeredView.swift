@@ -35,8 +35,8 @@ public struct LayeredView: ObjectReader {
     func value(
         _ entity: Int, key: ObjectKey, column: Int, pages: (UInt64) throws -> (any StorePage)?
     ) throws -> Value? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         switch try lookup(entity, page: number, slot: slot, column, pages: pages) {
         case .row(let row): return row[column]
         case .deleted: return nil
@@ -70,8 +70,8 @@ public struct LayeredView: ObjectReader {
     /// Rows that no writer has accepted have no version, so older rows or the base determine it. Only the writer may call this,
     /// because it stamps rows with their versions.
     public func version(_ entity: Int, _ key: ObjectKey) throws -> RowVersion? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         for layer in layers {
             guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
             if row.kind == .delete { return nil }
@@ -84,15 +84,15 @@ public struct LayeredView: ObjectReader {
     /// Returns whether the object exists in this view. Reads no versions, because the writer may be stamping rows at the same time.
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
         if let isThere = existsInLayers(entity, key) { return isThere }
-        let page = try base.page(entity, PageAddress.page(of: key))
-        return try page?.contains(PageAddress.slot(of: key)) ?? false
+        let page = try base.page(entity, key.page)
+        return try page?.contains(key.slot) ?? false
     }
 
     /// Returns whether the object exists according to the layers; nil if only the base decides. An update alone does not make an
     /// object exist, because the object may have been deleted below it.
     func existsInLayers(_ entity: Int, _ key: ObjectKey) -> Bool? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         for layer in layers {
             guard let row = layer.entity(entity)?.page(number)?[slot], row.kind != .update else { continue }
             return row.kind == .insert

@@ -19,8 +19,8 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
 
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
         if let isThere = view.existsInLayers(entity, key) { return isThere }
-        let page = try pages.page(entity, PageAddress.page(of: key), in: view.base)
-        return try page?.contains(PageAddress.slot(of: key)) ?? false
+        let page = try pages.page(entity, key.page, in: view.base)
+        return try page?.contains(key.slot) ?? false
     }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try view.related(relation, to: key) }

@@ -20,7 +20,7 @@ extension Condition: CustomStringConvertible {
         case .between(let name, let lower, let upper): "\(name) is in \(lower)...\(upper)"
         case .string(let name, let match, let pattern, let sensitivity):
             "\(name) \(Self.words(match)) \(Value.string(pattern))\(sensitivity == .insensitive ? " ignoring case" : "")"
-        case .ids(let ids): "id is in \(Self.list(ids.map { .int(Int64(clamping: $0.key)) }))"
+        case .ids(let ids): "id is in \(Self.list(ids.map { .int(Int64(clamping: $0.key.rawValue)) }))"
         case .related(let name, let quantifier, let part): "\(Self.words(quantifier)) \(name) where \(part.text(isPart: true))"
         case .relatedCount(let name, let part, let comparison, let number):
             "count of \(name) where \(part.text(isPart: true)) \(RowText.symbol(comparison)) \(number)"

@@ -97,7 +97,7 @@ struct PredicateText {
         case .constant(let value): value.text(as: nil)
         case .constants(let values): Condition.list(values)
         case .identities(let ids) where ids.count == 1: "\(ids[0].key)"
-        case .identities(let ids): Condition.list(ids.map { .int(Int64(clamping: $0.key)) })
+        case .identities(let ids): Condition.list(ids.map { .int(Int64(clamping: $0.key.rawValue)) })
         case .range(let range):
             "\(range.lower?.text(as: nil) ?? "")\(range.upperComparison == .less ? "..<" : "...")\(range.upper?.text(as: nil) ?? "")"
         default: "a captured value"

@@ -41,8 +41,8 @@ extension ManagedObjectContext {
                 sources = try related(relationship, of: sources, place)
                 place = relationship.destination
                 for key in sources {
-                    _ = try layerStack.pages.page(place, PageAddress.page(of: key), in: layerStack.view.base)?.contains(
-                        PageAddress.slot(of: key))
+                    _ = try layerStack.pages.page(place, key.page, in: layerStack.view.base)?.contains(
+                        key.slot)
                 }
             }
         }

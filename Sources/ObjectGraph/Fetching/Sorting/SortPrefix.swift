@@ -45,7 +45,7 @@ struct SortPrefix: Sendable, Hashable, Comparable {
         case .int(let number): append(number: UInt64(bitPattern: number) ^ 1 << 63, mask, &count)
         case .uint(let number): append(number: number, mask, &count)
         case .double(let number): append(number: Self.ordered(number), mask, &count)
-        case .reference(let key): append(number: key, mask, &count)
+        case .reference(let key): append(number: key.rawValue, mask, &count)
         case .string(var text): text.withUTF8 { append(bytes: $0, mask, &count) }
         case .data(let data): append(bytes: data, mask, &count)
         case .uuid(let uuid):

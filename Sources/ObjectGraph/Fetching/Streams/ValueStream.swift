@@ -85,8 +85,8 @@ extension ManagedObject {
 extension LayeredView {
     /// Returns the parts of a value, found as in ``value(_:key:column:)``: in the newest layer that has the column set, else in the base.
     func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
+        let number = key.page
+        let slot = key.slot
         switch try lookup(entity, page: number, slot: slot, column) {
         case .row(let row): return WholeValueParts(row[column])
         case .deleted: return nil
