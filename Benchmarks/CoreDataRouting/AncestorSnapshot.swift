@@ -49,7 +49,7 @@ final class AncestorSnapshot: StoreSnapshot {
         return row
     }
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         AncestorPage(entity: entity, number: number, reader: self)
     }
 
@@ -83,7 +83,7 @@ final class AncestorSnapshot: StoreSnapshot {
         try keys(StoreQuery(entity: entity, predicate: .compare(column, .equal, to: value)))
     }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] {
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
         Set(try keys(StoreQuery(entity: entity)).map(PageAddress.page)).sorted()
     }
 
@@ -95,10 +95,10 @@ final class AncestorSnapshot: StoreSnapshot {
 /// A page read through a parent.
 private final class AncestorPage: StorePage {
     private let entity: Int
-    private let number: UInt64
+    private let number: PageNumber
     private let reader: AncestorSnapshot
 
-    init(entity: Int, number: UInt64, reader: AncestorSnapshot) {
+    init(entity: Int, number: PageNumber, reader: AncestorSnapshot) {
         self.entity = entity
         self.number = number
         self.reader = reader

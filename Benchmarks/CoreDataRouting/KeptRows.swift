@@ -83,7 +83,7 @@ extension KeptRows.State {
         if rows[entity].removeValue(forKey: key) != nil { count -= 1 }
     }
 
-    fileprivate mutating func removeRows(_ entity: Int, page: UInt64, slots: UInt64) {
+    fileprivate mutating func removeRows(_ entity: Int, page: PageNumber, slots: UInt64) {
         guard !rows[entity].isEmpty else { return }
         for slot in SlotIterator(slots) { removeRow(entity, PageAddress.key(page: page, slot: slot)) }
     }
@@ -158,7 +158,7 @@ extension KeptRows.State {
 
     /// Drops the objects that are changed in only one of the two.
     fileprivate mutating func removeDifference(of layers: [Layer], and accepted: ChangeSet) {
-        var slots: [[UInt64: UInt64]] = Array(repeating: [:], count: rows.count)
+        var slots: [[PageNumber: UInt64]] = Array(repeating: [:], count: rows.count)
         for layer in layers {
             for entity in 0..<layer.entityCount {
                 for (number, page) in layer.entity(entity)?.pages ?? [:] { slots[entity][number, default: 0] |= page.touched }

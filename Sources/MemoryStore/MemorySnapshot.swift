@@ -32,12 +32,12 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
         }
     }
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         guard let presence = state.presence[entity][number] else { return nil }
         return MemoryPage(entity: entity, number: number, presence: presence, snapshot: self)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] { state.presence[entity].keys.sorted() }
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] { state.presence[entity].keys.sorted() }
 
     func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         var keys = try matching(query)
@@ -103,11 +103,11 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
 /// The objects of one page in one snapshot.
 private final class MemoryPage: StorePage {
     private let entity: Int
-    private let number: UInt64
+    private let number: PageNumber
     let presence: UInt64
     private let snapshot: MemorySnapshot
 
-    init(entity: Int, number: UInt64, presence: UInt64, snapshot: MemorySnapshot) {
+    init(entity: Int, number: PageNumber, presence: UInt64, snapshot: MemorySnapshot) {
         self.entity = entity
         self.number = number
         self.presence = presence

@@ -60,7 +60,7 @@ struct MemoryState {
     /// The objects, per entity.
     var records: [TreeDictionary<ObjectKey, MemoryRecord>]
     /// The occupied slots of each page, per entity.
-    var presence: [TreeDictionary<UInt64, UInt64>]
+    var presence: [TreeDictionary<PageNumber, UInt64>]
     /// The keys by value, per entity and column, for reference columns and indexed columns.
     var indexes: [[Int: TreeDictionary<Value, TreeSet<ObjectKey>>]]
     /// The indexes over several columns, per entity, in the schema's order.

@@ -25,16 +25,16 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     /// Returns the 64 objects from key `number * 64` on. If none of them exists, returns nil or a page without objects.
     ///
     /// The result stays valid as long as it is referenced, and keeps what it reads from.
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)?
     /// Returns a page as ``page(_:_:)`` does, but never values that differ from those that were saved, as far as the store can tell: by
     /// checksums, for instance. For salvaging what is whole in a damaged store. The default calls ``page(_:_:)``.
     /// - Throws: `StoreError` `.damaged`, here or when a value is read.
-    func checkedPage(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
+    func checkedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)?
     /// The number of pages that a reader should keep: many if a page is a view into the map, few if it has copies of its
     /// values. The default is 64.
     var pagesWorthKeeping: Int { get }
     /// Returns the numbers of the pages that have an object of the entity, ascending.
-    func pageNumbers(_ entity: Int) throws -> [UInt64]
+    func pageNumbers(_ entity: Int) throws -> [PageNumber]
     /// Returns the keys that a query selects, in the order of its sort. Objects that are equal in it, and objects of a query
     /// without a sort, are in the order of their keys. Offset and limit apply to the sorted list.
     ///

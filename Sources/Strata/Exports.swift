@@ -30,6 +30,7 @@
 @_exported import struct StoreModel.ObjectAddress
 @_exported import struct StoreModel.ObjectKey
 @_exported import protocol StoreModel.ObjectReader
+@_exported import struct StoreModel.PageNumber
 @_exported import enum StoreModel.Relation
 @_exported import struct StoreModel.RelationshipSchema
 @_exported import struct StoreModel.Retention

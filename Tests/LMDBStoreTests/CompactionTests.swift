@@ -13,8 +13,8 @@ import Testing
     private let all = CompactionOptions(age: .any, effort: .fast)
 
     /// Returns the numbers of the packed pages of tracks, ascending.
-    private func packedPages(_ store: LMDBStore) throws -> [UInt64] {
-        var numbers: [UInt64] = []
+    private func packedPages(_ store: LMDBStore) throws -> [PageNumber] {
+        var numbers: [PageNumber] = []
         try store.newestSnapshot().forEachPage(Samples.track) { number, bytes in
             if PackedPage.isPacked(bytes) { numbers.append(number) }
             return .next

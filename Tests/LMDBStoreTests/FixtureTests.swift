@@ -48,7 +48,9 @@ import Testing
     }
 
     /// Twelve objects per page, so that the file is small.
-    private static func key(_ number: Int) -> ObjectKey { PageAddress.key(page: UInt64(1 + number / 12), slot: number % 12) }
+    private static func key(_ number: Int) -> ObjectKey {
+        PageAddress.key(page: PageNumber(rawValue: UInt64(1 + number / 12)), slot: number % 12)
+    }
 
     private static func value(_ type: ColumnType, _ number: Int) -> Value {
         if number % 7 == 3 { return .null }

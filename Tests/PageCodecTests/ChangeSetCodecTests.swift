@@ -103,7 +103,7 @@ extension SeededGenerator {
             let pages = (0..<below(5)).map { _ in
                 page += UInt64(below(300)) + 1
                 return ChangeSet.PageChange(
-                    number: page, inserted: mask(), updated: mask(), deleted: mask(),
+                    number: PageNumber(rawValue: page), inserted: mask(), updated: mask(), deleted: mask(),
                     columns: ColumnSet(low: mask(), high: chance(20) ? mask() : 0),
                     groups: chance(70)
                         ? [] : (0...below(3)).map { _ in .init(slots: mask(), columns: ColumnSet(low: mask(), high: mask())) })

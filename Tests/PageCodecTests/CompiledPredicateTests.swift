@@ -78,7 +78,11 @@ extension SeededGenerator {
             return .string(
                 texts.randomElement(using: &self) ?? column, kinds[below(4)], pattern: text(),
                 sensitivity: chance(50) ? .sensitive : .insensitive)
-        case 6: return .keys(Set((0..<below(40)).map { _ in PageAddress.key(page: UInt64(below(2) + 5), slot: below(64)) }))
+        case 6:
+            return .keys(
+                Set(
+                    (0..<below(40)).map { _ in PageAddress.key(page: PageNumber(rawValue: UInt64(below(2) + 5)), slot: below(64))
+                    }))
         case 7, 8: return .and((0..<below(4)).map { _ in predicate(schema, depth: depth - 1) })
         case 9, 10: return .or((0..<below(4)).map { _ in predicate(schema, depth: depth - 1) })
         default:

@@ -102,7 +102,7 @@ import Testing
         row[0] = .int(7)
         layer.put(row, entity: 0, key: 3)
         let changes = try #require(layer.entity(0)?.page(0))
-        func bytes(_ layout: PageLayout, _ number: UInt64) throws -> [UInt8] {
+        func bytes(_ layout: PageLayout, _ number: PageNumber) throws -> [UInt8] {
             try PageMerge(old: nil, changes: changes, layout: layout, number: number).withBytes { Array($0) }
         }
         let old = try bytes(PageLayout(entity, schemaNumber: 7), 5)
@@ -115,7 +115,7 @@ import Testing
             Array(bytes(PageLayout(entity, schemaNumber: 7, entityNumber: 2), 5)[8..<16]),
         ])
         #expect(checksums.count == 4)
-        func check(_ page: [UInt8], _ layout: PageLayout, _ number: UInt64) throws {
+        func check(_ page: [UInt8], _ layout: PageLayout, _ number: PageNumber) throws {
             try page.withUnsafeBytes { _ = try ObjectPage($0, layout: layout, number: number, check: .full) }
         }
         try check(new, layout, 5)
@@ -124,7 +124,7 @@ import Testing
         #expect(throws: PageError.self) { try check(new, PageLayout(entity, schemaNumber: 7), 5) }
         let packer = try PagePacker(dictionary: nil, number: 0, level: 1)
         let packed = try #require(try new.withUnsafeBytes { try packer.pack($0, place: layout.place(5)) })
-        func unpacked(_ number: UInt64) throws -> [UInt8] {
+        func unpacked(_ number: PageNumber) throws -> [UInt8] {
             try packed.withUnsafeBytes { try PackedPage($0, place: layout.place(number)).unpacked(nil) }
         }
         #expect(try unpacked(5) == new)

@@ -11,7 +11,8 @@ import Testing
             let pages = numbers.sorted().map { number in
                 let (a, b) = (random.next(), random.next())
                 return ChangeSet.PageChange(
-                    number: number, inserted: a & b, updated: a & ~b, deleted: ~a & b, columns: ColumnSet(first: Int(number)))
+                    number: PageNumber(rawValue: number), inserted: a & b, updated: a & ~b, deleted: ~a & b,
+                    columns: ColumnSet(first: Int(number)))
             }
             set.entities.append(.init(entity: entity, pages: pages))
         }

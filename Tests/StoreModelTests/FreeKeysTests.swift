@@ -6,7 +6,7 @@ import Testing
 @Suite struct FreeKeysTests {
     @Test func `rests that lie at the end of what was leased end the lease`() {
         var free = FreeKeys()
-        var next: UInt64 = 1025
+        var next: PageNumber = 1025
         // Three keys of page 1 and one of page 2 are in use. The pages after them are unused.
         free.giveBack([67..<128, 129..<192, 192..<ObjectKey(1025 * 64)], next: &next)
         #expect(next == 3)
@@ -15,7 +15,7 @@ import Testing
 
     @Test func `pages that others have leased behind are not counted back`() {
         var free = FreeKeys()
-        var next: UInt64 = 2049
+        var next: PageNumber = 2049
         free.giveBack([130..<ObjectKey(1025 * 64)], next: &next)
         #expect(next == 2049)
         #expect(free.ranges == [130..<192])
@@ -33,7 +33,7 @@ import Testing
 
     @Test func `a page of which all keys come back is not begun`() {
         var free = FreeKeys([66..<128])
-        var next: UInt64 = 2
+        var next: PageNumber = 2
         free.giveBack([64..<66], next: &next)
         #expect(next == 1 && free.ranges.isEmpty)
     }

@@ -40,7 +40,7 @@ func makeLayer(_ columns: [Int], _ kind: RowKind, every: Int) -> Layer {
 }
 
 func layerPages(_ layer: Layer) -> [LayerPage] {
-    (1...UInt64(pages)).compactMap { layer.entity(0)?.page($0) }
+    (1...PageNumber(rawValue: UInt64(pages))).compactMap { layer.entity(0)?.page($0) }
 }
 
 func measure(_ name: String, per count: Int, unit: String, _ body: () throws -> Int) throws {

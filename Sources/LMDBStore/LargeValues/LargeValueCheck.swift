@@ -18,7 +18,7 @@ struct LargeValueCheck {
     private var name: String { snapshot.schema.entities[entity].name }
 
     /// Checks each large value of a page: all of its chunks, its byte count, its hash, and for a string that it is UTF-8.
-    mutating func add(_ page: ObjectPage, _ number: UInt64) throws {
+    mutating func add(_ page: ObjectPage, _ number: PageNumber) throws {
         guard page.hasLargeValues else { return }
         let values = LargeValues(snapshot.reader, entity: entity)
         try page.eachLargeValue { record, kind in

@@ -18,7 +18,7 @@ struct Compaction {
     private static let lookAhead = 4096
 
     private struct PreparedPage {
-        var number: UInt64
+        var number: PageNumber
         /// The header of the page, which includes its checksum. It shows whether the page has changed since it was packed.
         var header: [UInt8]
         var packed: [UInt8]
@@ -61,7 +61,7 @@ struct Compaction {
             progress.pagesSeen += try store.newestSnapshot().pageCount(entity)
             return
         }
-        var next: UInt64? = 0
+        var next: PageNumber? = 0
         while let first = next {
             try cancellation.check()
             let (prepared, following) = try prepare(entity, from: first, packer)
@@ -77,12 +77,12 @@ struct Compaction {
     /// Prepares packed pages. Each call reads the newest state, so that no snapshot is kept for long.
     /// - Returns: The packed pages, and the page to continue with; nil at the end.
     private mutating func prepare(
-        _ entity: Int, from first: UInt64, _ packer: PagePacker
-    ) throws -> (pages: [PreparedPage], next: UInt64?) {
+        _ entity: Int, from first: PageNumber, _ packer: PagePacker
+    ) throws -> (pages: [PreparedPage], next: PageNumber?) {
         let snapshot = try store.newestSnapshot()
         let cost = PageCost(pageSize: store.pageSize)
         var prepared: [PreparedPage] = []
-        var next: UInt64?
+        var next: PageNumber?
         var looks = 0
         let options = options
         try snapshot.forEachPage(entity, from: first) { number, bytes in
@@ -127,11 +127,11 @@ struct Compaction {
             return try transaction.withCursor(table) { cursor in
                 var written: [Int] = []
                 for (index, page) in prepared.enumerated() {
-                    guard let found = try cursor.find(page.number), found.value.count == page.rawByteCount,
+                    guard let found = try cursor.find(page.number.rawValue), found.value.count == page.rawByteCount,
                         found.value.prefix(page.header.count).elementsEqual(page.header)
                     else { continue }
                     let first = cost.firstPart(page.packed.count)
-                    let target = try cursor.reserve(page.number, byteCount: first, order: .any)
+                    let target = try cursor.reserve(page.number.rawValue, byteCount: first, order: .any)
                     try page.packed.withUnsafeBytes { packed in
                         target.copyMemory(from: UnsafeRawBufferPointer(rebasing: packed[..<first]))
                         guard first < packed.count else { return }

@@ -14,7 +14,7 @@ struct OpeningPages {
 
     /// Calls `body` with each page of an entity, in the order of their numbers.
     func forEachPage(
-        of entity: Int, in transaction: WriteTransaction, _ body: (_ number: UInt64, ObjectPage) throws -> Void
+        of entity: Int, in transaction: WriteTransaction, _ body: (_ number: PageNumber, ObjectPage) throws -> Void
     ) throws {
         let values = OpeningValues(transaction, tables)
         try transaction.withCursor(tables.pages[entity]) { cursor in
@@ -25,7 +25,7 @@ struct OpeningPages {
                         let page = try ObjectPage(
                             packed?.bytes ?? entry.value, layout: layouts[entity], check: .header,
                             large: LargeValues(values, entity: entity))
-                        try body(entry.number, page)
+                        try body(entry.pageNumber, page)
                     }
                 } catch let error as PageError {
                     throw StoreError(
@@ -40,8 +40,8 @@ struct OpeningPages {
     private func unpacked(
         _ entry: Cursor.Entry, entity: Int, in transaction: WriteTransaction
     ) throws -> UnpackedPage {
-        try PageOverflow(tables).withWhole(entry.value, entity: entity, number: entry.number, in: transaction) { bytes in
-            let packed = try PackedPage(bytes, place: layouts[entity].place(entry.number))
+        try PageOverflow(tables).withWhole(entry.value, entity: entity, number: entry.pageNumber, in: transaction) { bytes in
+            let packed = try PackedPage(bytes, place: layouts[entity].place(entry.pageNumber))
             return try UnpackedPage(
                 packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))
         }

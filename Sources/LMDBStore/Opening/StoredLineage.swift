@@ -73,7 +73,8 @@ enum StoredLineage {
         for row in try MetaTable.entries(MetaTable.Key.nextPage, meta, in: transaction) where row.value.count == 8 {
             last = max(last, row.value.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) })
         }
-        try MetaTable.put(PageAddress.firstPageOfCopy(after: last), key: MetaTable.Key.firstPage, meta: meta, in: transaction)
+        let first = PageAddress.firstPageOfCopy(after: PageNumber(rawValue: last))
+        try MetaTable.put(first.rawValue, key: MetaTable.Key.firstPage, meta: meta, in: transaction)
         for row in try MetaTable.entries(MetaTable.Key.freeKeys, meta, in: transaction) {
             try MetaTable.remove(MetaTable.Key.freeKeys + row.name, meta, in: transaction)
         }

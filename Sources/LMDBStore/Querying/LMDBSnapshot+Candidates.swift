@@ -6,7 +6,7 @@ import StoreModel
 extension LMDBSnapshot {
     /// Objects of one page that satisfy a condition. The page is valid only in the body that it is passed to.
     struct Match {
-        var number: UInt64
+        var number: PageNumber
         var page: ObjectPage
         var mask: UInt64
     }
@@ -25,7 +25,7 @@ extension LMDBSnapshot {
         let isKnown = candidates?.isExact ?? false
         var examined = 0
         defer { ExaminedObjects.add(examined) }
-        func visit(_ number: UInt64, bytes: UnsafeRawBufferPointer, wanted: UInt64) throws -> Step {
+        func visit(_ number: PageNumber, bytes: UnsafeRawBufferPointer, wanted: UInt64) throws -> Step {
             try store.withPage(bytes, entity: entity, number: number, for: .scanning, in: reader) { page in
                 var mask = page.presence & wanted
                 guard mask != 0 else { return .next }
@@ -49,7 +49,7 @@ extension LMDBSnapshot {
     }
 
     /// Returns the objects of a superset that satisfy the whole condition. Checks one object at a time.
-    private func exact(_ mask: UInt64, number: UInt64, entity: Int, predicate: StorePredicate) throws -> UInt64 {
+    private func exact(_ mask: UInt64, number: PageNumber, entity: Int, predicate: StorePredicate) throws -> UInt64 {
         var result: UInt64 = 0
         for slot in SlotIterator(mask) {
             let key = PageAddress.key(page: number, slot: slot)
@@ -60,7 +60,7 @@ extension LMDBSnapshot {
 
     /// The selected objects of one page.
     struct PageGroup {
-        var number: UInt64
+        var number: PageNumber
         var mask: UInt64
     }
 

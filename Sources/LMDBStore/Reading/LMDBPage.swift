@@ -10,12 +10,12 @@ final class LMDBPage: StorePage, @unchecked Sendable {
     /// The unpacked bytes of a packed page.
     private let unpacked: UnpackedPage?
     private let entity: Int
-    private let number: UInt64
+    private let number: PageNumber
     private let reader: SnapshotReader
     private let checksLargeValues: Bool
 
     init(
-        _ page: ObjectPage, unpacked: UnpackedPage?, entity: Int, number: UInt64, reader: SnapshotReader,
+        _ page: ObjectPage, unpacked: UnpackedPage?, entity: Int, number: PageNumber, reader: SnapshotReader,
         checksLargeValues: Bool
     ) {
         self.checksLargeValues = checksLargeValues

@@ -28,11 +28,11 @@ struct LargeValueParts: ValueParts {
     private let record: LargeValueRecord
     private let entity: Int
     /// The number of the page that has the record, for messages.
-    private let page: UInt64
+    private let page: PageNumber
     private let snapshot: LMDBSnapshot
     private var index = 0
 
-    init(_ record: LargeValueRecord, entity: Int, page: UInt64, snapshot: LMDBSnapshot) {
+    init(_ record: LargeValueRecord, entity: Int, page: PageNumber, snapshot: LMDBSnapshot) {
         self.record = record
         self.entity = entity
         self.page = page

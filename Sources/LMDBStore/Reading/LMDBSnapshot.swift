@@ -61,12 +61,12 @@ final class LMDBSnapshot: StoreSnapshot {
 
     // MARK: One object
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try page(entity, number, check: .header) }
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number, check: .header) }
 
     /// Returns a page whose checksum and structure are checked now, and whose large values are checked when they are read.
-    func checkedPage(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try page(entity, number, check: .full) }
+    func checkedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number, check: .full) }
 
-    private func page(_ entity: Int, _ number: UInt64, check: ObjectPage.Check) throws -> LMDBPage? {
+    private func page(_ entity: Int, _ number: PageNumber, check: ObjectPage.Check) throws -> LMDBPage? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
         let unpacked =
             PackedPage.isPacked(bytes)
@@ -84,15 +84,15 @@ final class LMDBSnapshot: StoreSnapshot {
 
     /// Calls `body` with a page, which is valid only inside `body`. Returns nil if there is no page.
     @inline(__always)
-    func withPage<R>(_ entity: Int, number: UInt64, _ body: (ObjectPage) throws -> R?) throws -> R? {
+    func withPage<R>(_ entity: Int, number: PageNumber, _ body: (ObjectPage) throws -> R?) throws -> R? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
         return try store.withPage(bytes, entity: entity, number: number, for: .reading, in: reader, body)
     }
 
     /// Returns the bytes of a page in the map, raw or packed. They are valid while the snapshot is referenced.
-    func pageBytes(_ entity: Int, _ number: UInt64) throws -> UnsafeRawBufferPointer? {
+    func pageBytes(_ entity: Int, _ number: PageNumber) throws -> UnsafeRawBufferPointer? {
         do {
-            return try transaction.get(store.entities[entity].pages, number)
+            return try transaction.get(store.entities[entity].pages, number.rawValue)
         } catch {
             throw StoreError(error, path: store.url.path)
         }
@@ -114,8 +114,8 @@ final class LMDBSnapshot: StoreSnapshot {
         }
     }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] {
-        var numbers: [UInt64] = []
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
+        var numbers: [PageNumber] = []
         try forEachPage(entity) { number, _ in
             numbers.append(number)
             return .next
@@ -130,13 +130,15 @@ final class LMDBSnapshot: StoreSnapshot {
 
     /// A page found by a walk, not decoded yet.
     struct FoundPage {
-        var number: UInt64
+        var number: PageNumber
         var bytes: UnsafeRawBufferPointer
     }
 
     /// Calls `body` with each page of an entity from a number on, ascending. The lock is acquired once for many pages, and is
     /// never locked while `body` runs.
-    func forEachPage(_ entity: Int, from first: UInt64 = 0, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Step) throws {
+    func forEachPage(_ entity: Int, from first: PageNumber = 0, _ body: (PageNumber, UnsafeRawBufferPointer) throws -> Step)
+        throws
+    {
         let table = store.tables.pages[entity]
         var batch: [FoundPage] = []
         batch.reserveCapacity(256)
@@ -146,9 +148,9 @@ final class LMDBSnapshot: StoreSnapshot {
             batch.removeAll(keepingCapacity: true)
             try store.mappingErrors {
                 try transaction.withCursor(table) { cursor in
-                    var entry = try cursor.seek(next)
+                    var entry = try cursor.seek(next.rawValue)
                     while let found = entry {
-                        batch.append(FoundPage(number: found.number, bytes: found.value))
+                        batch.append(FoundPage(number: found.pageNumber, bytes: found.value))
                         if batch.count == size { break }
                         entry = try cursor.move(.next)
                     }
@@ -159,7 +161,7 @@ final class LMDBSnapshot: StoreSnapshot {
                 if try body(page.number, page.bytes) == .stop { return }
             }
             guard batch.count == size, let last = batch.last?.number, last >= next, last < .max else { return }
-            next = last + 1
+            next = last.next
             size = 256
         } while true
     }

@@ -48,13 +48,13 @@ extension LMDBTransaction {
             }
             try checkRoom(pages: try mostPages(index, rows: pages * PageAddress.slots) + 16)
             var changes = IndexChanges(index, schema)
-            var last: UInt64?
+            var last: PageNumber?
             var count = 0
             try transaction.withCursor(store.tables.pages[entity]) { cursor in
                 var entry = try cursor.seek(next)
                 while let found = entry, count < pages {
                     try gather(found, entity: entity, index: index, changes: &changes)
-                    last = found.number
+                    last = found.pageNumber
                     count += 1
                     entry = try cursor.move(.next)
                 }
@@ -68,10 +68,10 @@ extension LMDBTransaction {
             guard last < PageAddress.end else {
                 throw StoreError.damaged(store, "\(schema.name) has a page \(last), which no key belongs to")
             }
-            try MetaTable.put(last + 1, key: item.key, meta: store.tables.meta, in: transaction)
-            let first = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.first)?.number } ?? 1
+            try MetaTable.put(last.next.rawValue, key: item.key, meta: store.tables.meta, in: transaction)
+            let first = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.first)?.pageNumber } ?? 1
             // Page numbers are nearly dense, so their distance is about the number of completed pages.
-            let completed = min(total, Int(clamping: last + 1 - first))
+            let completed = min(total, first.distance(to: last.next))
             return (MigrationProgress(activity: "index on \(name)", completed: completed, total: total), false)
         }
     }
@@ -79,10 +79,10 @@ extension LMDBTransaction {
     private func gather(
         _ found: Cursor.Entry, entity: Int, index: Tables.Index, changes: inout IndexChanges
     ) throws {
-        try store.withPage(found.value, entity: entity, number: found.number, for: .scanning, check: .checksum, in: self) {
+        try store.withPage(found.value, entity: entity, number: found.pageNumber, for: .scanning, check: .checksum, in: self) {
             page in
             for slot in SlotIterator(page.presence) {
-                let key = PageAddress.key(page: found.number, slot: slot)
+                let key = PageAddress.key(page: found.pageNumber, slot: slot)
                 if index.isCompound {
                     try changes.add(try index.columns.map { try page.value(slot, $0) }, key)
                 } else {

@@ -62,11 +62,13 @@ final class PendingIndexBuilds: Sendable {
     }
 
     /// Returns, per index that is not ready, the first page that it does not contain.
-    func progress(of store: LMDBStore, in transaction: WriteTransaction) throws -> [Database: UInt64] {
+    func progress(of store: LMDBStore, in transaction: WriteTransaction) throws -> [Database: PageNumber] {
         // A write follows every committed state.
         if allReadySince.load(ordering: .acquiring) != .max { return [:] }
-        var progress: [Database: UInt64] = [:]
-        for item in builds { progress[item.database] = try transaction.metaNumber(item.key, store.tables.meta) }
+        var progress: [Database: PageNumber] = [:]
+        for item in builds {
+            progress[item.database] = try transaction.metaNumber(item.key, store.tables.meta).map(PageNumber.init(rawValue:))
+        }
         return progress
     }
 }

@@ -38,6 +38,9 @@ extension Cursor.Entry {
     /// The key of an entry of a table of references or links: the key of an object.
     var objectKey: ObjectKey { ObjectKey(rawValue: number) }
 
+    /// The key of an entry of a table of pages.
+    var pageNumber: PageNumber { PageNumber(rawValue: number) }
+
     /// The value of an entry of an index, or of a table of links: the key of an object.
     var objectValue: ObjectKey { ObjectKey(rawValue: valueNumber) }
 }

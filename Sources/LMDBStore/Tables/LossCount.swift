@@ -38,7 +38,7 @@ struct LossCount {
     }
 
     private func sum(
-        _ found: StoredSchema, entity: Int, in transaction: WriteTransaction, _ count: (ObjectPage, UInt64) throws -> Int
+        _ found: StoredSchema, entity: Int, in transaction: WriteTransaction, _ count: (ObjectPage, PageNumber) throws -> Int
     ) throws -> Int {
         var sum = 0
         try pages(of: entity, found, transaction).forEachPage(of: 0, in: transaction) { number, page in

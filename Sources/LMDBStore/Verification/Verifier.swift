@@ -10,7 +10,7 @@ struct Verifier {
     let snapshot: LMDBSnapshot
     private(set) var findings: [VerificationFinding] = []
     /// The objects of each page, per entity. 16 bytes per page.
-    private var presence: [[UInt64: UInt64]] = []
+    private var presence: [[PageNumber: UInt64]] = []
     /// The number of packed pages whose rest is in `tails`.
     private var splitPages = 0
     private let cancellation: Cancellation
@@ -88,7 +88,7 @@ struct Verifier {
 
     private mutating func checkPages(_ entity: Int, _ pages: Pages) throws {
         let name = schema.entities[entity].name
-        var found: [UInt64: UInt64] = [:]
+        var found: [PageNumber: UInt64] = [:]
         var problems: [String] = []
         var split = 0
         var position = 0
@@ -180,7 +180,7 @@ struct Verifier {
     }
 
     private mutating func checkCompound(
-        _ page: any StorePage, slot: Int, number: UInt64, in index: Tables.Index, entity: Int
+        _ page: any StorePage, slot: Int, number: PageNumber, in index: Tables.Index, entity: Int
     ) throws {
         let key = PageAddress.key(page: number, slot: slot)
         let subject = "\(schema.entities[entity].name), object \(key)"
@@ -249,7 +249,8 @@ struct Verifier {
         }
         guard let last = presence[entity].keys.filter({ $0 < PageAddress.unleased.lowerBound }).max(),
             let next = try store.mappingErrors({
-                try snapshot.transaction.metaNumber(MetaTable.Key.nextPage(number), store.tables.meta)
+                try snapshot.transaction.metaNumber(MetaTable.Key.nextPage(number), store.tables.meta).map(
+                    PageNumber.init(rawValue:))
             }), next <= last
         else { return }
         note("\(name), page \(last): lies at or beyond page \(next), the first that was never leased")

@@ -14,7 +14,7 @@ struct EntityWriter {
     private let indexes: [Tables.Index]
     private var changes: [IndexChanges]
     /// The end of the pages that each index contains. The index gets the other pages when it is built.
-    private let builtPages: [UInt64]
+    private let builtPages: [PageNumber]
     /// The existing objects that were deleted.
     private(set) var deleted: [ObjectKey] = []
 
@@ -41,13 +41,13 @@ struct EntityWriter {
     }
 
     private mutating func writePages(_ rows: EntityLayer, at cursor: Cursor) throws {
-        let last = try cursor.move(.last)?.number
+        let last = try cursor.move(.last)?.pageNumber
         var isAppending = last == nil
         for number in rows.sortedPageNumbers {
             guard let page = rows.page(number) else { continue }
             if let last, !isAppending { isAppending = number > last }
             // Pages before the end are looked up; beyond the end there are none.
-            let found = isAppending ? nil : try cursor.find(number)
+            let found = isAppending ? nil : try cursor.find(number.rawValue)
             let hadTail = found.map { PackedPage.missingByteCount($0.value) > 0 } ?? false
             let made = try merged(found?.value, with: page, number: number, at: cursor)
             // From here on, the old page's bytes may be overwritten.
@@ -55,7 +55,8 @@ struct EntityWriter {
                 if found != nil { try cursor.delete() }
             } else {
                 made.page.write(
-                    into: try cursor.reserve(number, byteCount: made.page.byteCount, order: isAppending ? .ascending : .any))
+                    into: try cursor.reserve(
+                        number.rawValue, byteCount: made.page.byteCount, order: isAppending ? .ascending : .any))
             }
             if hadTail { try store.tails.delete(entity, number, in: transaction) }
             for record in made.dropped { try opened.deleteLarge(record, entity) }
@@ -71,7 +72,7 @@ struct EntityWriter {
     /// Merges a layer's page with the old page.
     /// - Parameter cursor: At the old page, if there is one, before and after the call.
     private mutating func merged(
-        _ bytes: UnsafeRawBufferPointer?, with page: LayerPage, number: UInt64, at cursor: Cursor
+        _ bytes: UnsafeRawBufferPointer?, with page: LayerPage, number: PageNumber, at cursor: Cursor
     ) throws -> MadePage {
         // A packed page is unpacked here and written raw.
         let unpacked = try bytes.flatMap { bytes in
@@ -96,7 +97,7 @@ struct EntityWriter {
             if !draft.largeValues.isEmpty {
                 try writeLarge(page, &draft)
                 // This may have moved the old page's bytes, unless they are unpacked.
-                if let found = try cursor.find(number), unpacked == nil {
+                if let found = try cursor.find(number.rawValue), unpacked == nil {
                     old = try ObjectPage(found.value, layout: layout, check: .header, large: large)
                 }
             }
@@ -130,7 +131,7 @@ struct EntityWriter {
         return dropped.filter { !kept.contains($0.number) }
     }
 
-    private mutating func noteIndexChanges(_ old: ObjectPage?, page: LayerPage, number: UInt64) throws {
+    private mutating func noteIndexChanges(_ old: ObjectPage?, page: LayerPage, number: PageNumber) throws {
         let present = old?.presence ?? 0
         for slot in SlotIterator(page.touched) {
             guard let row = page[slot] else { continue }

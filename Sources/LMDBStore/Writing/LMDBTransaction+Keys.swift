@@ -9,7 +9,7 @@ extension LMDBTransaction {
         try recordingFailure {
             let limit = PageAddress.unleased.lowerBound
             let next = try nextPage(entity)
-            let end = next &+ UInt64(max(pages, 1))
+            let end = PageNumber(rawValue: next.rawValue &+ UInt64(max(pages, 1)))
             guard next < limit, end > next, end <= limit else {
                 throw StoreError.damaged(
                     store, "the keys of \(store.schema.entities[entity].name) are used up, which only damage can cause")
@@ -40,22 +40,22 @@ extension LMDBTransaction {
     }
 
     /// Returns the first page that was never leased.
-    private func nextPage(_ entity: Int) throws -> UInt64 {
+    private func nextPage(_ entity: Int) throws -> PageNumber {
         let meta = store.tables.meta
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
         // Page 0 would contain key 0, which is not a valid key.
-        var next = max(try transaction.metaNumber(name, meta) ?? 1, 1)
-        next = max(next, try transaction.metaNumber(MetaTable.Key.firstPage, meta) ?? 1)
+        let next = max(
+            try transaction.metaNumber(name, meta) ?? 1, try transaction.metaNumber(MetaTable.Key.firstPage, meta) ?? 1, 1)
         let last = try transaction.withCursor(store.tables.pages[entity]) { cursor in
-            let behind = try cursor.seek(PageAddress.unleased.lowerBound)
-            return try cursor.move(behind == nil ? .last : .previous)?.number
+            let behind = try cursor.seek(PageAddress.unleased.lowerBound.rawValue)
+            return try cursor.move(behind == nil ? .last : .previous)?.pageNumber
         }
-        return max(next, last.map { $0 + 1 } ?? 1)
+        return max(PageNumber(rawValue: next), last?.next ?? 1)
     }
 
-    private func putNextPage(_ page: UInt64, _ entity: Int) throws {
+    private func putNextPage(_ page: PageNumber, _ entity: Int) throws {
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
-        try MetaTable.put(page, key: name, meta: store.tables.meta, in: transaction)
+        try MetaTable.put(page.rawValue, key: name, meta: store.tables.meta, in: transaction)
     }
 
     private func freeKeys(_ entity: Int) throws -> FreeKeys {

@@ -11,7 +11,7 @@ final class LMDBTransaction: StoreTransaction {
     /// The first error after which the transaction must not be committed.
     private(set) var failure: (any Error)?
     /// The end of the pages that each unfinished index contains, per sub-database.
-    private let unbuilt: [Database: UInt64]
+    private let unbuilt: [Database: PageNumber]
     /// The prewritten large values.
     let ahead: PrewrittenValues?
     var large = LargeValueWrites()
@@ -53,7 +53,7 @@ final class LMDBTransaction: StoreTransaction {
     }
 
     /// Returns the first page whose objects an index does not contain yet. Writes must not add objects from that page on.
-    func builtPages(of index: Tables.Index) -> UInt64 { unbuilt.isEmpty ? .max : unbuilt[index.database] ?? .max }
+    func builtPages(of index: Tables.Index) -> PageNumber { unbuilt.isEmpty ? .max : unbuilt[index.database] ?? .max }
 
     func recordingFailure<R>(_ body: () throws -> R) throws -> R {
         do {

@@ -7,7 +7,7 @@ import StoreModel
 struct PresenceCache {
     private struct PageID: Hashable {
         var entity: Int
-        var number: UInt64
+        var number: PageNumber
     }
 
     private let store: LMDBStore
@@ -27,7 +27,7 @@ struct PresenceCache {
         if let known = masks[page] { return known }
         let table = store.entities[page.entity]
         var mask: UInt64 = 0
-        if let bytes = try transaction.get(table.pages, page.number) {
+        if let bytes = try transaction.get(table.pages, page.number.rawValue) {
             do {
                 mask =
                     PackedPage.isPacked(bytes)

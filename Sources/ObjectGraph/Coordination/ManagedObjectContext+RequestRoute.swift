@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     package var deferredLayers: [Layer] { layerStack.baseState.state.deferred }
 
     /// Returns a page of the snapshot, which the context keeps; nil if it has no objects.
-    package func storedPage(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    package func storedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         try layerStack.pages.page(entity, number, in: layerStack.view.base)
     }
 }

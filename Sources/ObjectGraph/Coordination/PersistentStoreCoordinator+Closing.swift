@@ -146,13 +146,13 @@ final class ClosedSnapshot: StoreSnapshot {
     }
 
     // Reading a property cannot throw, so it reads like a property of a deleted object.
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { nil }
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { nil }
     func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { nil }
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { false }
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { nil }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] { throw error }
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] { throw error }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { throw error }
     func count(_ query: StoreQuery) throws -> Int { throw error }
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { throw error }

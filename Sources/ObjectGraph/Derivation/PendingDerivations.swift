@@ -63,7 +63,7 @@ struct PendingDerivations {
     }
 
     private func write(
-        _ numbers: ArraySlice<UInt64>, of entity: Int, _ derived: DerivedColumns, to store: any ObjectStore
+        _ numbers: ArraySlice<PageNumber>, of entity: Int, _ derived: DerivedColumns, to store: any ObjectStore
     ) throws {
         let snapshot = try store.snapshot()
         let layer = Layer(schema: store.schema)

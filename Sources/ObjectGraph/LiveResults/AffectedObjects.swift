@@ -20,7 +20,7 @@ struct AffectedObjects {
 
     /// Returns the objects with a row in any change set, ascending.
     private func changedKeys(_ entity: Int) -> [ObjectKey] {
-        var pages: [UInt64: UInt64] = [:]
+        var pages: [PageNumber: UInt64] = [:]
         for set in changes {
             for page in set.change(of: entity)?.pages ?? [] {
                 pages[page.number, default: 0] |= page.inserted | page.updated | page.deleted

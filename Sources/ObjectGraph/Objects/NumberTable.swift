@@ -1,4 +1,6 @@
-/// A table of elements by number, found with two look-ups. Intended for page numbers, which are dense from 1 on.
+import StoreModel
+
+/// A table of elements by page number, found with two look-ups. Page numbers are dense from 1 on.
 ///
 /// Numbers below 2^28 are in chunks of 64, allocated when one of their numbers is first used. Greater numbers are in a dictionary.
 /// The pointers are safe because the table owns their memory and frees it in `deinit`. Pointers avoid reference counting when an
@@ -12,7 +14,7 @@ final class NumberTable<Element> {
     // Pointers to memory that the table owns; see above.
     @exclusivity(unchecked) private var chunks: UnsafeMutablePointer<Chunk?>?
     @exclusivity(unchecked) private var chunkCount: UInt64 = 0
-    @exclusivity(unchecked) private var others: [UInt64: Element] = [:]
+    @exclusivity(unchecked) private var others: [PageNumber: Element] = [:]
 
     deinit {
         guard let chunks else { return }
@@ -23,17 +25,19 @@ final class NumberTable<Element> {
         chunks.deallocate()
     }
 
-    subscript(number: UInt64) -> Element? {
+    subscript(page: PageNumber) -> Element? {
         @inline(__always) get {
+            let number = page.rawValue
             let chunk = number >> Self.chunkBits
             if chunk < chunkCount, let chunks {
                 return chunks[Int(truncatingIfNeeded: chunk)]?[Int(truncatingIfNeeded: number) & (Self.chunkSize - 1)]
             }
-            return others.isEmpty ? nil : others[number]
+            return others.isEmpty ? nil : others[page]
         }
         set {
+            let number = page.rawValue
             guard number < Self.denseEnd else {
-                others[number] = newValue
+                others[page] = newValue
                 return
             }
             guard newValue != nil || number >> Self.chunkBits < chunkCount else { return }

@@ -10,14 +10,14 @@ final class ObjectRegistry {
     struct PageHeader {
         var present: UInt64 = 0
         var entity: Int
-        var number: UInt64
+        var number: PageNumber
         /// Whether the page is in the list of emptied pages.
         var isListed = false
     }
 
     /// Up to 64 registered objects, behind the header in one allocation.
     final class Page: ManagedBuffer<PageHeader, Unmanaged<ManagedObject>?> {
-        static func make(_ entity: Int, _ number: UInt64) -> Page {
+        static func make(_ entity: Int, _ number: PageNumber) -> Page {
             let buffer = Page.create(minimumCapacity: PageAddress.slots) { _ in PageHeader(entity: entity, number: number) }
             buffer.withUnsafeMutablePointerToElements { $0.initialize(repeating: nil, count: PageAddress.slots) }
             return unsafeDowncast(buffer, to: Page.self)
@@ -74,7 +74,7 @@ final class ObjectRegistry {
     }
 
     @inline(__always)
-    func page(_ entity: Int, _ number: UInt64) -> Page? { entities[entity]?[number]?.takeUnretainedValue() }
+    func page(_ entity: Int, _ number: PageNumber) -> Page? { entities[entity]?[number]?.takeUnretainedValue() }
 
     @inline(__always)
     func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject? {

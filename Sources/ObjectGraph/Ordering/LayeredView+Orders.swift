@@ -35,7 +35,7 @@ extension LayeredView {
     /// - Parameter keys: The keys, ascending.
     func values(of keys: [ObjectKey], _ entity: Int, _ column: Int) throws -> [Value] {
         let isTouched = touches(entity: entity)
-        var last: (number: UInt64, page: (any StorePage)?)?
+        var last: (number: PageNumber, page: (any StorePage)?)?
         return try keys.map { key in
             let (number, slot) = (key.page, key.slot)
             switch isTouched ? try lookup(entity, page: number, slot: slot, column) : .below {

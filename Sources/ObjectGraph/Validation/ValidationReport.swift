@@ -136,7 +136,7 @@ extension ValidationRules {
 
 extension LayeredView {
     /// Returns the numbers of the pages that may have an object of the entity, ascending.
-    fileprivate func pageNumbers(_ entity: Int) throws -> [UInt64] {
+    fileprivate func pageNumbers(_ entity: Int) throws -> [PageNumber] {
         let numbers = try base.pageNumbers(entity)
         guard touches(entity: entity) else { return numbers }
         return layers.reduce(into: Set(numbers)) { $0.formUnion(($1.entity(entity)?.pages ?? [:]).keys) }.sorted()

@@ -9,7 +9,7 @@ struct PageEncoder: ~Copyable {
     var old: ObjectPage?
     let layout: PageLayout
     /// The number of the page.
-    let number: UInt64
+    let number: PageNumber
     /// The gathered cells; zero where nothing was gathered. Numbers take 64 bits, a Bool column one word, and a UUID two
     /// words per slot.
     ///
@@ -40,7 +40,7 @@ struct PageEncoder: ~Copyable {
     /// The length up to which strings are copied as two words. Heaps have that much room to spare.
     static let shortCount = 16
 
-    init(old: ObjectPage?, layout: PageLayout, number: UInt64, limit: Int) {
+    init(old: ObjectPage?, layout: PageLayout, number: PageNumber, limit: Int) {
         self.old = old
         self.number = number
         self.limit = limit

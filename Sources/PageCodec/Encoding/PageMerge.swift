@@ -27,7 +27,8 @@ public struct PageDraft: ~Copyable {
     ///   - numbers: The generations of the rows' versions.
     /// - Throws: ``PageError``, which names entity and column, if a value does not fit its column.
     public init(
-        old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: UInt64 = 0, limit: Int, numbers: CommitNumbers = .none
+        old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: PageNumber = 0, limit: Int,
+        numbers: CommitNumbers = .none
     ) throws(PageError) {
         encoder = PageEncoder(old: old, layout: layout, number: number, limit: limit)
         try encoder.gather(changes, numbers)
@@ -69,7 +70,7 @@ public struct PageMerge {
     ///   - number: The page's number.
     /// - Throws: ``PageError``, which names entity and column, if a value does not fit its column. Also for bad offsets in
     ///   `old`.
-    public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: UInt64 = 0) throws(PageError) {
+    public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: PageNumber = 0) throws(PageError) {
         self = try PageDraft(old: old, changes: changes, layout: layout, number: number, limit: .max).merge(old: old)
     }
 

@@ -20,7 +20,7 @@ public struct CompiledPredicate: Sendable {
 
     /// Returns the objects of a page that satisfy the condition. A number or a Bool costs about 1 ns per row. Strings are
     /// compared in place.
-    public func mask(of page: ObjectPage, number: UInt64) throws(PageError) -> UInt64 {
+    public func mask(of page: ObjectPage, number: PageNumber) throws(PageError) -> UInt64 {
         try root.mask(PredicateSubject(page: page, number: number), page.presence)
     }
 }
@@ -28,7 +28,7 @@ public struct CompiledPredicate: Sendable {
 /// The page that a condition is evaluated for.
 struct PredicateSubject {
     var page: ObjectPage
-    var number: UInt64
+    var number: PageNumber
 }
 
 /// A condition in the form in which pages evaluate it.
@@ -39,7 +39,7 @@ enum PredicateNode: Sendable {
     case isIn(ColumnMembership)
     case string(StringCondition)
     /// The selected slots of each page.
-    case keys([UInt64: UInt64])
+    case keys([PageNumber: UInt64])
     case and([PredicateNode])
     case or([PredicateNode])
     indirect case not(PredicateNode)
@@ -61,7 +61,7 @@ enum PredicateNode: Sendable {
         case .string(let column, let match, let pattern, let sensitivity):
             self = .string(StringCondition(column: column, match: match, pattern: pattern, sensitivity: sensitivity))
         case .keys(let keys):
-            var pages: [UInt64: UInt64] = [:]
+            var pages: [PageNumber: UInt64] = [:]
             for key in keys { pages[key.page, default: 0] |= 1 << UInt64(key.slot) }
             self = .keys(pages)
         case .and(let parts): self = .and(parts.map { PredicateNode($0, bound: bound) })

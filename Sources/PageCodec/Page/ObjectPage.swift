@@ -57,7 +57,7 @@ public struct ObjectPage {
     ///   - large: The source of out-of-line values. Without it, reading such a value throws.
     /// - Throws: ``PageError`` for bytes that are not a page of this layout.
     public init(
-        _ bytes: UnsafeRawBufferPointer, layout: PageLayout, number: UInt64 = 0, check: Check, large: LargeValues? = nil
+        _ bytes: UnsafeRawBufferPointer, layout: PageLayout, number: PageNumber = 0, check: Check, large: LargeValues? = nil
     ) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "page", reason: "ends inside its header")

@@ -104,7 +104,7 @@ public final class PageLayout: Sendable {
     }
 
     /// Returns the place of a page of this layout, or nil if checksums do not cover it.
-    public func place(_ number: UInt64) -> PageLocation? { entityNumber.map { PageLocation(entity: $0, number: number) } }
+    public func place(_ number: PageNumber) -> PageLocation? { entityNumber.map { PageLocation(entity: $0, number: number) } }
 
     /// The format version of the layout's pages.
     @inline(__always)

@@ -1,3 +1,5 @@
+import StoreModel
+
 /// The place of a page, which is part of its checksum. If damage to a key has moved a page to other objects, the checksum
 /// detects it.
 ///
@@ -6,10 +8,10 @@ public struct PageLocation: Sendable, Hashable {
     /// The entity's number in the file.
     public var entity: Int
     /// The page's number, which determines the keys of its objects.
-    public var number: UInt64
+    public var number: PageNumber
 
     /// Creates the place of a page.
-    public init(entity: Int, number: UInt64) {
+    public init(entity: Int, number: PageNumber) {
         self.entity = entity
         self.number = number
     }
@@ -22,7 +24,7 @@ public struct PageLocation: Sendable, Hashable {
     static func formatVersion(_ place: PageLocation?) -> UInt16 { place == nil ? PageFormat.version : formatVersion }
 
     fileprivate func seed(_ hash: UInt64) -> UInt64 {
-        withUnsafeBytes(of: (UInt64(truncatingIfNeeded: entity).littleEndian, number.littleEndian)) {
+        withUnsafeBytes(of: (UInt64(truncatingIfNeeded: entity).littleEndian, number.rawValue.littleEndian)) {
             PageHash.hash($0, seed: hash)
         }
     }

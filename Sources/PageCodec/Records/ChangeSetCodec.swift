@@ -35,8 +35,8 @@ public enum ChangeSetCodec {
             bytes.putNumber(UInt64(entity.pages.count))
             var last: UInt64 = 0
             for page in entity.pages {
-                bytes.putNumber(page.number &- last)
-                last = page.number
+                bytes.putNumber(page.number.rawValue &- last)
+                last = page.number.rawValue
                 put(page, &bytes)
             }
             putGroups(entity.pages, &bytes)
@@ -138,12 +138,12 @@ public enum ChangeSetCodec {
         var last: UInt64 = 0
         for _ in 0..<pages {
             last &+= try reader.number("page number")
-            entity.pages.append(try page(last, &reader))
+            entity.pages.append(try page(PageNumber(rawValue: last), &reader))
         }
         return entity
     }
 
-    private static func page(_ number: UInt64, _ reader: inout ByteReader) throws(PageError) -> ChangeSet.PageChange {
+    private static func page(_ number: PageNumber, _ reader: inout ByteReader) throws(PageError) -> ChangeSet.PageChange {
         let forms = try reader.byte("page forms")
         let inserted = try mask(forms & 3, &reader)
         let updated = try mask(forms >> 2 & 3, &reader)

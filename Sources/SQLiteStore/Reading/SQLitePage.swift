@@ -7,7 +7,7 @@ import StoreModel
 final class SQLitePage: StorePage {
     private let snapshot: SQLiteSnapshot
     private let entity: Int
-    private let number: UInt64
+    private let number: PageNumber
     private let columnCount: Int
     private let cache = Mutex(Cache())
 
@@ -24,7 +24,7 @@ final class SQLitePage: StorePage {
         var versions: [Generation] = []
     }
 
-    init(snapshot: SQLiteSnapshot, entity: Int, number: UInt64) {
+    init(snapshot: SQLiteSnapshot, entity: Int, number: PageNumber) {
         self.snapshot = snapshot
         self.entity = entity
         self.number = number

@@ -26,21 +26,21 @@ final class SQLiteSnapshot: StoreSnapshot {
 
     // MARK: Objects
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         SQLitePage(snapshot: self, entity: entity, number: number)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] {
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
         // Skips from page to page, so that the cost grows with the pages, not with the rows.
         try read("SELECT id FROM \(layout.tables[entity]) WHERE id >= ? ORDER BY id LIMIT 1") { statement in
-            var found: [UInt64] = []
+            var found: [PageNumber] = []
             var next: ObjectKey = 0
             while true {
                 statement.bind(next, 1)
                 guard let key = try statement.keys().first else { return found }
                 let number = key.page
                 found.append(number)
-                next = PageAddress.key(page: number + 1, slot: 0)
+                next = PageAddress.key(page: number.next, slot: 0)
                 // Keys are stored as signed numbers. Another program may have inserted the highest.
                 if next.stored < 0 { return found }
             }

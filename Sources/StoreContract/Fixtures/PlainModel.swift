@@ -38,7 +38,7 @@ struct PlainModel: ObjectReader {
 
     func keys(_ entity: Int) -> [ObjectKey] { objects[entity].keys.sorted() }
 
-    func pageNumbers(_ entity: Int) -> [UInt64] { Set(objects[entity].keys.map { $0.page }).sorted() }
+    func pageNumbers(_ entity: Int) -> [PageNumber] { Set(objects[entity].keys.map { $0.page }).sorted() }
 
     func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         var keys = try keys(query.entity).filter { try query.predicate.matches(query.entity, key: $0, in: self) }

@@ -23,9 +23,9 @@ package struct RelationCheck {
 
     private let snapshot: any StoreSnapshot
     /// The numbers of the pages, per entity.
-    private let pages: [[UInt64]]
+    private let pages: [[PageNumber]]
     /// The occupied slots of each page, per entity.
-    private var presence: [[UInt64: UInt64]] = []
+    private var presence: [[PageNumber: UInt64]] = []
     private let progress: WorkPart
     /// The pages that the two passes have read and will read.
     private var pagesRead = 0
@@ -64,7 +64,7 @@ package struct RelationCheck {
     }
 
     private mutating func addPresence(of entity: Int) throws {
-        var found: [UInt64: UInt64] = [:]
+        var found: [PageNumber: UInt64] = [:]
         for number in pages[entity] {
             try countPage()
             found[number] = try Self.readable { try snapshot.page(entity, number)?.presence ?? 0 } ?? .max

@@ -5,7 +5,7 @@ extension StoreSnapshot {
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
 
     /// Returns the page without further checks, the default for stores without checksums.
-    public func checkedPage(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try page(entity, number) }
+    public func checkedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number) }
 
     /// true, the default for snapshots that show one state for as long as they are referenced.
     public var isFixed: Bool { true }

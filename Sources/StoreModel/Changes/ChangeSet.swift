@@ -11,7 +11,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
     /// The changed objects of one page, as masks of slots.
     public struct PageChange: Sendable, Hashable, Codable {
         /// The number of the page, which with a slot makes an object's key; see ``PageAddress``.
-        public var number: UInt64
+        public var number: PageNumber
         /// The slots of the inserted objects, one bit per slot.
         public var inserted: UInt64
         /// The slots of the updated objects, one bit per slot.
@@ -25,7 +25,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
         /// Creates the changes of a page. A slot must not be in more than one mask.
         public init(
-            number: UInt64, inserted: UInt64, updated: UInt64, deleted: UInt64, columns: ColumnSet,
+            number: PageNumber, inserted: UInt64, updated: UInt64, deleted: UInt64, columns: ColumnSet,
             groups: [ColumnGroup] = []
         ) {
             self.number = number

@@ -27,16 +27,16 @@ public enum PageAddress {
     /// The number of objects per page. Keys are leased in this unit, so that two contexts never insert into one page.
     public static let slots = 64
     /// The end of the page numbers that keys can address.
-    package static let end: UInt64 = 1 << 58
+    package static let end = PageNumber(rawValue: 1 << 58)
     /// Pages that are never leased. If nothing can be leased, one of them is picked at random.
-    package static let unleased: Range<UInt64> = 1 << 55..<1 << 56
+    package static let unleased = PageNumber(rawValue: 1 << 55)..<PageNumber(rawValue: 1 << 56)
 
     /// Returns the number of the page that contains a key.
-    @inlinable public static func page(of key: ObjectKey) -> UInt64 { key.page }
+    @inlinable public static func page(of key: ObjectKey) -> PageNumber { key.page }
     /// Returns the slot of a key in its page, from 0 to 63.
     @inlinable public static func slot(of key: ObjectKey) -> Int { key.slot }
     /// Returns the key of a slot in a page. Precondition: the slot is from 0 to 63, and the page number is less than 2^58.
-    @inlinable public static func key(page: UInt64, slot: Int) -> ObjectKey { ObjectKey(page: page, slot: slot) }
+    @inlinable public static func key(page: PageNumber, slot: Int) -> ObjectKey { ObjectKey(page: page, slot: slot) }
 }
 
 /// An iterator over the set bits of a page's mask, lowest first.

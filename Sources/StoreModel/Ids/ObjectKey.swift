@@ -10,10 +10,10 @@ public struct ObjectKey: Sendable, BitwiseCopyable, Hashable, Comparable {
     @inlinable public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     /// Creates the key of a slot in a page. Precondition: the slot is from 0 to 63, and the page number is less than 2^58.
-    @inlinable public init(page: UInt64, slot: Int) { rawValue = page << 6 | UInt64(slot) }
+    @inlinable public init(page: PageNumber, slot: Int) { rawValue = page.rawValue << 6 | UInt64(slot) }
 
     /// The number of the page that contains the key.
-    @inlinable public var page: UInt64 { rawValue >> 6 }
+    @inlinable public var page: PageNumber { PageNumber(rawValue: rawValue >> 6) }
 
     /// The slot of the key in its page, from 0 to 63.
     @inlinable public var slot: Int { Int(truncatingIfNeeded: rawValue & 63) }

@@ -31,7 +31,7 @@ package struct FreeKeys: Sendable, Hashable {
     /// Adds keys that no object has had.
     /// - Parameter next: The entity's first page that was never leased. If no key of the pages directly before it was used,
     ///   it moves back to the first of these pages.
-    package mutating func giveBack(_ keys: [Range<ObjectKey>], next: inout UInt64) {
+    package mutating func giveBack(_ keys: [Range<ObjectKey>], next: inout PageNumber) {
         var merged: [Range<ObjectKey>] = []
         for range in (ranges + keys).filter({ !$0.isEmpty }).sorted(by: { $0.lowerBound < $1.lowerBound }) {
             if let last = merged.last, last.upperBound >= range.lowerBound {

@@ -146,7 +146,7 @@ public final class Layer: @unchecked Sendable {
 
     /// Shares the pages of a sealed newer layer for which this layer has no page of its own. Returns the numbers of the other
     /// pages.
-    func share(_ changes: EntityLayer, entity: Int, mayDelete: Bool) -> [UInt64] {
+    func share(_ changes: EntityLayer, entity: Int, mayDelete: Bool) -> [PageNumber] {
         precondition(!isSealed && !mustKeepIndexes, "only a new layer takes whole pages")
         let own: EntityLayer
         if let found = entities[entity] {
@@ -156,7 +156,7 @@ public final class Layer: @unchecked Sendable {
             entities[entity] = own
         }
         if mayDelete { hasDeletion = true }
-        var rest: [UInt64] = []
+        var rest: [PageNumber] = []
         for (number, page) in changes.pages {
             if own.share(page, number) {
                 self.rowCount += page.touched.nonzeroBitCount

@@ -67,10 +67,10 @@ public final class LayerPage: @unchecked Sendable {
 /// neighbours, needs no hashing.
 public final class EntityLayer: @unchecked Sendable {
     // Unchecked, and read by other modules through an inlined property, as in ``LayerPage``.
-    @usableFromInline @exclusivity(unchecked) var pagesByNumber: [UInt64: LayerPage] = [:]
+    @usableFromInline @exclusivity(unchecked) var pagesByNumber: [PageNumber: LayerPage] = [:]
     /// The changed pages, by page number.
-    @inlinable public var pages: [UInt64: LayerPage] { pagesByNumber }
-    @exclusivity(unchecked) private var lastNumber: UInt64 = .max
+    @inlinable public var pages: [PageNumber: LayerPage] { pagesByNumber }
+    @exclusivity(unchecked) private var lastNumber = PageNumber.max
     /// Unmanaged, which is right because ``pagesByNumber`` retains the page.
     @exclusivity(unchecked) private var lastPage: Unmanaged<LayerPage>?
 
@@ -90,7 +90,7 @@ public final class EntityLayer: @unchecked Sendable {
 
     /// Returns a page, or nil if the layer does not change it. O(1).
     @inlinable @inline(__always)
-    public func page(_ number: UInt64) -> LayerPage? { pagesByNumber[number] }
+    public func page(_ number: PageNumber) -> LayerPage? { pagesByNumber[number] }
 
     /// Returns the row of an object, or nil if the layer does not change it. O(1).
     public func row(_ key: ObjectKey) -> Row? {
@@ -98,7 +98,7 @@ public final class EntityLayer: @unchecked Sendable {
     }
 
     /// Shares a page of a sealed layer, unless this layer already has that page. Returns whether the page was added.
-    func share(_ page: LayerPage, _ number: UInt64) -> Bool {
+    func share(_ page: LayerPage, _ number: PageNumber) -> Bool {
         guard pagesByNumber[number] == nil else { return false }
         pagesByNumber[number] = page
         return true
@@ -121,7 +121,7 @@ public final class EntityLayer: @unchecked Sendable {
         lastNumber = .max
     }
 
-    private func writablePage(_ number: UInt64) -> LayerPage {
+    private func writablePage(_ number: PageNumber) -> LayerPage {
         let page: LayerPage
         if let found = pagesByNumber[number] {
             if found.owner == owner {
@@ -140,7 +140,7 @@ public final class EntityLayer: @unchecked Sendable {
     }
 
     /// The page numbers in ascending order. O(n log n).
-    public var sortedPageNumbers: [UInt64] { pagesByNumber.keys.sorted() }
+    public var sortedPageNumbers: [PageNumber] { pagesByNumber.keys.sorted() }
 }
 
 /// The changes of one layer to one link: the added (true) and removed (false) pairs, from both ends.

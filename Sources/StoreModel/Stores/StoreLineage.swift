@@ -66,10 +66,10 @@ extension PageAddress {
     /// that two copies of one store do not assign the same keys either. After about a hundred generations of copies it gets
     /// shorter.
     /// - Parameter page: The first page that was never leased.
-    package static func firstPageOfCopy(after page: UInt64) -> UInt64 {
-        let end: UInt64 = 1 << 47
+    package static func firstPageOfCopy(after page: PageNumber) -> PageNumber {
+        let end = PageNumber(rawValue: 1 << 47)
         guard page < end else { return page }
-        let reach = min(1 << 40, (end - page) / 4)
-        return page + UInt64.random(in: reach / 2...reach)
+        let reach = min(1 << 40, page.distance(to: end) / 4)
+        return page.advanced(by: .random(in: reach / 2...reach))
     }
 }

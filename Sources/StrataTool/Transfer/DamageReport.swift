@@ -50,11 +50,11 @@ extension DamageReport? {
         }
     }
 
-    func pages(_ entity: SalvagedTable, _ snapshot: any StoreSnapshot) throws -> [UInt64] {
+    func pages(_ entity: SalvagedTable, _ snapshot: any StoreSnapshot) throws -> [PageNumber] {
         try salvaging({ try snapshot.pageNumbers(entity.number) }) { $0.noteEntity(entity.name) } ?? []
     }
 
-    func page(_ number: UInt64, of entity: SalvagedTable, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
+    func page(_ number: PageNumber, of entity: SalvagedTable, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
         try salvaging({ try snapshot.checkedPage(entity.number, number) }) { $0.notePage(entity.name) } ?? nil
     }
 

@@ -47,7 +47,7 @@ final class StoreSource: ObjectSource {
 
     /// The positions of the objects of an entity.
     private struct Positions {
-        var pages: [UInt64] = []
+        var pages: [PageNumber] = []
         var presences: [UInt64] = []
         /// The number of objects before each page.
         var starts: [UInt64] = []
@@ -144,7 +144,7 @@ final class StoreSource: ObjectSource {
         return nil
     }
 
-    private func object(_ entity: Int, page: any StorePage, slot: Int, number: UInt64) throws -> TransferObject {
+    private func object(_ entity: Int, page: any StorePage, slot: Int, number: PageNumber) throws -> TransferObject {
         let key = PageAddress.key(page: number, slot: slot)
         let columns = model.entities[entity].columns
         var values: [Value] = []

@@ -10,7 +10,7 @@ struct StoredRecords {
     private let keys: [ObjectKey]
     private var position = 0
     /// The page of the last record.
-    private var open: (number: UInt64, page: any StorePage)?
+    private var open: (number: PageNumber, page: any StorePage)?
     /// The collections that were returned, by name.
     private(set) var collections: [String: StoredCollection] = [:]
 

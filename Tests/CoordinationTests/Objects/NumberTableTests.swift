@@ -1,3 +1,4 @@
+import StoreModel
 import TestSupport
 import Testing
 
@@ -5,7 +6,8 @@ import Testing
 
 @Suite struct NumberTableTests {
     /// The numbers at which a chunk, the list of chunks or the dense part ends.
-    static let limits: [UInt64] = [0, 1, 255, 256, 1023, 1024, 1 << 20, 1 << 28 - 1, 1 << 28, .max]
+    static let limits = ([0, 1, 255, 256, 1023, 1024, 1 << 20, 1 << 28 - 1, 1 << 28, .max] as [UInt64])
+        .map(PageNumber.init(rawValue:))
 
     private static func elements<T>(_ table: NumberTable<T>) -> [T] {
         var found: [T] = []
@@ -14,7 +16,7 @@ import Testing
     }
 
     @Test func everyNumberHasAnElementOfItsOwn() {
-        let table = NumberTable<UInt64>()
+        let table = NumberTable<PageNumber>()
         for number in Self.limits { #expect(table[number] == nil) }
         for number in Self.limits { table[number] = number }
         for number in Self.limits { #expect(table[number] == number) }
@@ -30,17 +32,18 @@ import Testing
         #expect(Self.elements(table).isEmpty)
         table[7] = 1
         table[8] = nil
-        table[1 << 27] = nil
+        table[PageNumber(rawValue: 1 << 27)] = nil
         #expect(Self.elements(table) == [1])
     }
 
     @Test func randomElementsAreThoseOfADictionary() {
         var numbers = SeededGenerator()
         let table = NumberTable<Int>()
-        var expected: [UInt64: Int] = [:]
+        var expected: [PageNumber: Int] = [:]
         for value in 0..<4_000 {
-            let near = Self.limits[numbers.below(Self.limits.count)]
-            let number = numbers.chance(70) ? UInt64(numbers.below(2_000)) : near &+ UInt64(numbers.below(5)) &- 2
+            let near = Self.limits[numbers.below(Self.limits.count)].rawValue
+            let number = PageNumber(
+                rawValue: numbers.chance(70) ? UInt64(numbers.below(2_000)) : near &+ UInt64(numbers.below(5)) &- 2)
             let element = numbers.chance(30) ? nil : value
             (table[number], expected[number]) = (element, element)
             #expect(table[number] == element)

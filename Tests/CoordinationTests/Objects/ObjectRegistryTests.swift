@@ -44,12 +44,12 @@ import Testing
     @Test func pagesThatAreEmptyForALongTimeAreReleased() async throws {
         try await withContext { context in
             let registry = context.registry
-            for page in 1...200 { _ = Self.object(PageAddress.key(page: UInt64(page), slot: 0), context) }
+            for page in 1...200 { _ = Self.object(PageAddress.key(page: PageNumber(rawValue: UInt64(page)), slot: 0), context) }
             #expect(registry.page(Self.track, 7) != nil, "kept for a while")
             let again = Self.object(PageAddress.key(page: 7, slot: 3), context)
-            for page in 201...300 { _ = Self.object(PageAddress.key(page: UInt64(page), slot: 0), context) }
+            for page in 201...300 { _ = Self.object(PageAddress.key(page: PageNumber(rawValue: UInt64(page)), slot: 0), context) }
             #expect(registry.count == 1)
-            for page in [1, 6, 8, 200] as [UInt64] { #expect(registry.page(Self.track, page) == nil, "\(page)") }
+            for page in [1, 6, 8, 200] as [PageNumber] { #expect(registry.page(Self.track, page) == nil, "\(page)") }
             #expect(registry.object(Self.track, again.key) === again)
             #expect(registry.page(Self.track, 300) != nil)
         }

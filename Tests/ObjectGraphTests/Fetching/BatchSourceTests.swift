@@ -17,12 +17,12 @@ private final class CountingSnapshot: StoreSnapshot {
     var generation: Generation { base.generation }
     var schema: StoreSchema { base.schema }
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         asked.withLock { $0 += 1 }
         return try base.page(entity, number)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] { try base.pageNumbers(entity) }
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] { try base.pageNumbers(entity) }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { try base.keys(query) }
     func count(_ query: StoreQuery) throws -> Int { try base.count(query) }
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try base.groups(aggregation) }

@@ -89,11 +89,11 @@ final class PlainSnapshot: StoreSnapshot {
         state.objects[entity].filter { $0.value.values[column] == value }.keys.sorted()
     }
 
-    func pageNumbers(_ entity: Int) -> [UInt64] {
+    func pageNumbers(_ entity: Int) -> [PageNumber] {
         Set(state.objects[entity].keys.map { $0.page }).sorted()
     }
 
-    func page(_ entity: Int, _ number: UInt64) -> (any StorePage)? {
+    func page(_ entity: Int, _ number: PageNumber) -> (any StorePage)? {
         let page = PlainPage(state, entity: entity, number: number)
         return page.presence == 0 ? nil : page
     }
@@ -102,10 +102,10 @@ final class PlainSnapshot: StoreSnapshot {
 final class PlainPage: StorePage {
     let state: PlainState
     let entity: Int
-    let number: UInt64
+    let number: PageNumber
     let presence: UInt64
 
-    init(_ state: PlainState, entity: Int, number: UInt64) {
+    init(_ state: PlainState, entity: Int, number: PageNumber) {
         self.state = state
         self.entity = entity
         self.number = number

@@ -33,11 +33,11 @@ final class DictionarySnapshot: StoreSnapshot {
 
     // MARK: Pages
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         DictionaryPage(entity: entity, number: number, snapshot: self)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] {
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
         Set(state.objects[entity].keys.map { $0.page }).sorted()
     }
 
@@ -75,10 +75,10 @@ final class DictionarySnapshot: StoreSnapshot {
 /// The objects of one page, looked up one by one.
 private final class DictionaryPage: StorePage {
     private let entity: Int
-    private let number: UInt64
+    private let number: PageNumber
     private let snapshot: DictionarySnapshot
 
-    init(entity: Int, number: UInt64, snapshot: DictionarySnapshot) {
+    init(entity: Int, number: PageNumber, snapshot: DictionarySnapshot) {
         self.entity = entity
         self.number = number
         self.snapshot = snapshot

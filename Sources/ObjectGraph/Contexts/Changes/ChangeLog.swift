@@ -69,7 +69,7 @@ struct ChangeLog {
     ///
     /// - Parameter kind: Returns the current change of an object. An object for which it returns nil is recorded as an update.
     mutating func take(_ origin: SaveOrigin, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
-        var pages: [Int: [UInt64: ChangeSet.PageChange]] = [:]
+        var pages: [Int: [PageNumber: ChangeSet.PageChange]] = [:]
         for place in touched {
             let number = place.key.page
             let bit: UInt64 = 1 << UInt64(place.key.slot)

@@ -10,15 +10,15 @@ struct PageCache {
     private var count = 0
 
     @inline(__always)
-    mutating func page(_ entity: Int, _ number: UInt64, in base: any StoreSnapshot) throws -> (any StorePage)? {
+    mutating func page(_ entity: Int, _ number: PageNumber, in base: any StoreSnapshot) throws -> (any StorePage)? {
         if entity < tables.count, let page = tables[entity][number] { return page }
         return try read(entity, number: number, from: base)
     }
 
     /// Returns whether a page is cached, so that reading it needs no access to the store.
-    func holds(_ entity: Int, _ number: UInt64) -> Bool { entity < tables.count && tables[entity][number] != nil }
+    func holds(_ entity: Int, _ number: PageNumber) -> Bool { entity < tables.count && tables[entity][number] != nil }
 
-    private mutating func read(_ entity: Int, number: UInt64, from base: any StoreSnapshot) throws -> (any StorePage)? {
+    private mutating func read(_ entity: Int, number: PageNumber, from base: any StoreSnapshot) throws -> (any StorePage)? {
         guard let page = try base.page(entity, number) else { return nil }
         if count >= base.pagesWorthKeeping { removeAll() }
         while tables.count <= entity { tables.append(NumberTable()) }

@@ -49,7 +49,7 @@ extension ChangeSet {
         self.init(generation: others.first?.generation ?? 0)
         guard let first = layers.first else { return nil }
         for entity in 0..<first.entityCount {
-            var pages: [UInt64: PendingPage] = [:]
+            var pages: [PageNumber: PendingPage] = [:]
             for layer in layers {
                 for (number, page) in layer.entity(entity)?.pages ?? [:] { pages[number, default: PendingPage()].add(page) }
             }
@@ -128,7 +128,7 @@ private struct PendingPage {
         deleted &= known
     }
 
-    func discarded(_ number: UInt64) -> ChangeSet.PageChange {
+    func discarded(_ number: PageNumber) -> ChangeSet.PageChange {
         .init(
             number: number, inserted: deleted, updated: updated, deleted: inserted,
             columns: ColumnSet(first: EntitySchema.maximumColumns))

@@ -90,7 +90,7 @@ extension ManagedObjectContext {
     /// The unsaved updates and deletions of one page, by slot.
     private struct ChangedPage {
         var entity: Int
-        var number: UInt64
+        var number: PageNumber
         var updated: UInt64
         var deleted: UInt64
     }

@@ -9,7 +9,7 @@ struct StateBelow {
     let entity: Int
     let key: ObjectKey
 
-    private var number: UInt64 { key.page }
+    private var number: PageNumber { key.page }
     private var slot: Int { key.slot }
 
     /// Returns the change to a newer row of the object: without rows if the object is as before, and nil if the values before have

@@ -271,11 +271,11 @@ private struct ReferenceTargets {
 
     /// The slots to look up by page number. Consecutive keys on one page cost one dictionary look-up.
     private struct Pages {
-        private var slots: [UInt64: UInt64] = [:]
-        private var lastPage: UInt64 = 0
+        private var slots: [PageNumber: UInt64] = [:]
+        private var lastPage: PageNumber = 0
         private var lastSlots: UInt64 = 0
 
-        mutating func insert(_ page: UInt64, _ added: UInt64) {
+        mutating func insert(_ page: PageNumber, _ added: UInt64) {
             if page != lastPage {
                 settle()
                 lastPage = page
@@ -289,7 +289,7 @@ private struct ReferenceTargets {
         }
 
         /// The slots to look for, by page.
-        mutating func all() -> [UInt64: UInt64] {
+        mutating func all() -> [PageNumber: UInt64] {
             settle()
             return slots
         }
@@ -301,7 +301,7 @@ private struct ReferenceTargets {
         entities[entity].insert(key.page, 1 << UInt64(key.slot))
     }
 
-    mutating func insert(_ entity: Int, page number: UInt64, slots: UInt64) { entities[entity].insert(number, slots) }
+    mutating func insert(_ entity: Int, page number: PageNumber, slots: UInt64) { entities[entity].insert(number, slots) }
 
     mutating func missing(in view: LayeredView) throws -> Set<ObjectAddress> {
         var missing: Set<ObjectAddress> = []

@@ -112,8 +112,8 @@ final class LazySnapshot: StoreSnapshot {
 
     var pagesWorthKeeping: Int { (try? read { $0.pagesWorthKeeping }) ?? 0 }
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try read { try $0.page(entity, number) } }
-    func pageNumbers(_ entity: Int) throws -> [UInt64] { try read { try $0.pageNumbers(entity) } }
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try read { try $0.page(entity, number) } }
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] { try read { try $0.pageNumbers(entity) } }
     func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
         try read { try $0.value(entity, key: key, column: column) }
     }

@@ -160,11 +160,11 @@ final class RevocableSnapshot: StoreSnapshot {
     var isFixed: Bool { read { $0 !== closed && $0.isFixed } }
     var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         try read { try $0.page(entity, number).map { RevocablePage($0, entity: entity, number: number, of: self) } }
     }
 
-    func pageNumbers(_ entity: Int) throws -> [UInt64] { try read { try $0.pageNumbers(entity) } }
+    func pageNumbers(_ entity: Int) throws -> [PageNumber] { try read { try $0.pageNumbers(entity) } }
     func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
         try read { try $0.value(entity, key: key, column: column) }
     }
@@ -197,10 +197,10 @@ private final class RevocablePage: StorePage {
     private let reading: Reading<any StorePage>
     private let uses: StoreUses
     private let snapshot: RevocableSnapshot
-    private let (entity, number): (Int, UInt64)
+    private let (entity, number): (Int, PageNumber)
 
     /// Precondition: a use is running.
-    init(_ page: any StorePage, entity: Int, number: UInt64, of snapshot: RevocableSnapshot) {
+    init(_ page: any StorePage, entity: Int, number: PageNumber, of snapshot: RevocableSnapshot) {
         reading = Reading(page)
         uses = snapshot.uses
         self.snapshot = snapshot

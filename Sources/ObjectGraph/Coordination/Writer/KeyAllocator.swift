@@ -107,8 +107,9 @@ final class KeyAllocator: Sendable {
 
     /// Returns a random page of keys beyond all allocations. There are 2^55 such pages, so two picks of the same page are not expected.
     static func unleased() -> Range<ObjectKey> {
-        let page = UInt64.random(in: PageAddress.unleased)
-        return PageAddress.key(page: page, slot: 0)..<PageAddress.key(page: page + 1, slot: 0)
+        let pages = PageAddress.unleased
+        let page = PageNumber(rawValue: .random(in: pages.lowerBound.rawValue..<pages.upperBound.rawValue))
+        return PageAddress.key(page: page, slot: 0)..<PageAddress.key(page: page.next, slot: 0)
     }
 
     func refillFailed() {

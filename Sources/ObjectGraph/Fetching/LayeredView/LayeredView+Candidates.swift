@@ -4,7 +4,7 @@ import StoreModel
 /// The objects that a query can select at all. If its condition lists keys, as in a batch of a stream, only those objects are read.
 extension LayeredView {
     /// Returns the slots, by page, that have a row in a layer and that the query can select. O(pages changed), or O(keys listed).
-    func touchedPages(of query: StoreQuery) -> [UInt64: UInt64] {
+    func touchedPages(of query: StoreQuery) -> [PageNumber: UInt64] {
         guard let keys = query.predicate.requiredKeys else { return touchedPages(query.entity) }
         return Self.pages(of: keys).reduce(into: [:]) { pages, page in
             var touched: UInt64 = 0
@@ -19,7 +19,7 @@ extension LayeredView {
         return try keys.sorted().filter { try exists(query.entity, $0) }
     }
 
-    private static func pages(of keys: Set<ObjectKey>) -> [UInt64: UInt64] {
+    private static func pages(of keys: Set<ObjectKey>) -> [PageNumber: UInt64] {
         keys.reduce(into: [:]) { $0[$1.page, default: 0] |= 1 << UInt64($1.slot) }
     }
 }

@@ -120,8 +120,8 @@ extension LayeredView {
     }
 
     /// Returns the slots, by page, that have a row in a layer.
-    func touchedPages(_ entity: Int) -> [UInt64: UInt64] {
-        var touched: [UInt64: UInt64] = [:]
+    func touchedPages(_ entity: Int) -> [PageNumber: UInt64] {
+        var touched: [PageNumber: UInt64] = [:]
         for layer in layers {
             guard let changes = layer.entity(entity) else { continue }
             for (number, page) in changes.pages { touched[number, default: 0] |= page.touched }

@@ -98,7 +98,7 @@ struct PagedReader {
     private let mayDangle: Bool
 
     private struct Page {
-        var number: UInt64
+        var number: PageNumber
         var page: (any StorePage)?
     }
 
@@ -125,7 +125,7 @@ struct PagedReader {
         return try page.value(slot, column)
     }
 
-    private mutating func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    private mutating func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
         if let known = pages[entity], known.number == number { return known.page }
         let page = try view.base.page(entity, number)
         pages[entity] = Page(number: number, page: page)

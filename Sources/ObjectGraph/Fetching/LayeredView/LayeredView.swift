@@ -33,7 +33,7 @@ public struct LayeredView: ObjectReader {
     /// Like ``value(_:key:column:)``, with another source of the base's pages.
     @inline(__always)
     func value(
-        _ entity: Int, key: ObjectKey, column: Int, pages: (UInt64) throws -> (any StorePage)?
+        _ entity: Int, key: ObjectKey, column: Int, pages: (PageNumber) throws -> (any StorePage)?
     ) throws -> Value? {
         let number = key.page
         let slot = key.slot
@@ -52,7 +52,7 @@ public struct LayeredView: ObjectReader {
     /// - Parameter pages: The base's pages.
     @inline(__always)
     func lookup(
-        _ entity: Int, page number: UInt64, slot: Int, _ column: Int, pages: (UInt64) throws -> (any StorePage)?
+        _ entity: Int, page number: PageNumber, slot: Int, _ column: Int, pages: (PageNumber) throws -> (any StorePage)?
     ) throws -> LayerAnswer {
         let answer = layers.lookup(entity, page: number, slot: slot, column)
         guard case .row(let row) = answer, row.kind == .update else { return answer }
@@ -61,7 +61,7 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Like ``lookup(_:page:slot:_:pages:)``, with the pages of ``base``.
-    func lookup(_ entity: Int, page number: UInt64, slot: Int, _ column: Int) throws -> LayerAnswer {
+    func lookup(_ entity: Int, page number: PageNumber, slot: Int, _ column: Int) throws -> LayerAnswer {
         try lookup(entity, page: number, slot: slot, column) { try base.page(entity, $0) }
     }
 

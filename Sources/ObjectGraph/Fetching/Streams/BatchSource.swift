@@ -12,7 +12,7 @@ final class BatchSource {
     /// The keys of a sorted result; nil without a sort.
     private var keys: [ObjectKey]?
     /// The page numbers of the entity; empty for a sorted result.
-    private var pages: [UInt64] = []
+    private var pages: [PageNumber] = []
     private var position = 0
     /// Keys from the last pages that exceed the batch: less than a page.
     private var surplus: [ObjectKey] = []
