@@ -61,13 +61,13 @@ final class AncestorRoute: RequestRoute {
         rows.adopt(layers, keepingInserted: hasChildren.load(ordering: .relaxed), accepted: accepted)
     }
 
-    func take(_ push: ChildChanges, in parent: ManagedObjectContext) throws -> ParentState {
+    func merge(child push: ChildChanges, in parent: ManagedObjectContext) throws -> ParentState {
         hops.add(.save, level: level + 1)
         hops.serve(.save, level: level + 1, objects: push.layer.weight)
         return try parent.takeMaterialised(push)
     }
 
-    func takeThrough(
+    func mergeThrough(
         _ pushes: [ChildChanges], durability: Durability, in parent: ManagedObjectContext,
         _ completion: @escaping (Result<ParentState, any Error>) -> Void
     ) {

@@ -29,7 +29,7 @@ extension ManagedObjectContext {
             return completion(.failure(error))
         }
         let passed = passedChanges(Array(sealedLayers.dropFirst(kept)), included: sealedLayers.count - kept)
-        saveTaken(durability, origin: pushes[0].origin) { [self] result in
+        saveTaken(durability, metadata: pushes[0].metadata) { [self] result in
             if case .failure = result { dropLayers(above: kept) }
             completion(
                 result.map { saved in

@@ -316,7 +316,7 @@ package final class Environment: @unchecked Sendable {
             do throws(LMDBError) {
                 try readers.checkUsable()
                 // LMDB unmaps the old map before it requests the new one. If that fails, LMDB crashes at its next call.
-                guard AddressSpace.hasRoom(for: size > 0 ? size : try sizeInFile()) else { return .success(false) }
+                guard AddressSpace.hasSpace(for: size > 0 ? size : try sizeInFile()) else { return .success(false) }
                 readers.dropUnused()
                 try check(.setMapSize, of: .environment(pointer)) { mdb_env_set_mapsize(pointer, size) }
                 return .success(true)

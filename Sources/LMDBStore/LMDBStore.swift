@@ -98,7 +98,7 @@ public final class LMDBStore: ObjectStore {
     let signal: SaveSignal
     let claims: SaveClaims
     let dictionaries: Dictionaries
-    let tails: PageOverflow
+    let pageOverflow: PageOverflow
     let unpackedPages: UnpackedPageCache
     /// The look-ups in the cache of unpacked pages.
     public var cacheUse: CacheUse? { unpackedPages.use }
@@ -153,7 +153,7 @@ public final class LMDBStore: ObjectStore {
         claims = SaveClaims(
             signalPath: signal.path, storePath: opened.url.path, timeout: opened.options.busyTimeout)
         dictionaries = Dictionaries(opened.tables)
-        tails = PageOverflow(opened.tables)
+        pageOverflow = PageOverflow(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
     }
 
@@ -245,7 +245,7 @@ public final class LMDBStore: ObjectStore {
             guard let opened = opened as? LMDBTransaction else {
                 throw StoreError(.internalInconsistency, "a write transaction of another store; report this as a bug")
             }
-            try opened.checkRoom(pages: pages)
+            try opened.checkSpace(pages: pages)
             return try body(opened.transaction)
         }
     }

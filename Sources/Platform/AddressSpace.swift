@@ -12,7 +12,7 @@ package enum AddressSpace {
     static var failed: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: -1) }
 
     /// Returns whether the address space has room for another map of this size.
-    package static func hasRoom(for byteCount: Int) -> Bool {
+    package static func hasSpace(for byteCount: Int) -> Bool {
         let map = mmap(nil, byteCount, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0)
         guard let map, map != failed else { return false }
         munmap(map, byteCount)

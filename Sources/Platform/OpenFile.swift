@@ -102,7 +102,7 @@ package struct OpenFile: Sendable {
             let part = UnsafeRawBufferPointer(rebasing: bytes[done...])
             let count = try check(.write, at: path) { write(part, done) }
             // Not expected of a file. Repeating the call could go on forever.
-            guard count > 0 else { throw SystemError.noRoom }
+            guard count > 0 else { throw SystemError.diskFull }
             done += count
         }
     }

@@ -47,7 +47,7 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// `ENOMEM`
     package static let noMemory = SystemError(number: ENOMEM)
     /// `ENOSPC`
-    package static let noRoom = SystemError(number: ENOSPC)
+    package static let diskFull = SystemError(number: ENOSPC)
     /// `ENOTDIR`
     package static let notFolder = SystemError(number: ENOTDIR)
 }

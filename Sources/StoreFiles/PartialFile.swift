@@ -57,7 +57,7 @@ public struct PartialFile: Sendable {
         self.existing = existing
         self.purpose = purpose
         let prefix = Self.prefix(URL(fileURLWithPath: target, isDirectory: false))
-        path = "\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
+        path = "\(prefix)\(SaveMetadata.thisProcess)-\(UUID().uuidString)"
         Self.removeLeftovers(of: target)
         let access = source.flatMap { FileAccess(of: $0) }
         self.access = access

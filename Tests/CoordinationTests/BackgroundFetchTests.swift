@@ -20,7 +20,7 @@ import Testing
         init() async throws {
             let store = FaultyStore(schema: Music.model.storeSchema)
             coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
-            var setup = coordinator.rootSetup(name: "slow", merging: false)
+            var setup = coordinator.rootConfiguration(name: "slow", merging: false)
             setup.beginsAtFirstRead = true
             context = BackgroundContext(setup)
             store.hold(.snapshot, isReading, until: isReleased)
@@ -120,7 +120,7 @@ import Testing
             try await until("the read goes on") { moments.isReleased.wait(atMost: .zero) }
             await container.resume()
         } isInterrupted: {
-            $0.setup.writer.suspension.isClosed
+            $0.configuration.writer.suspension.isClosed
         }
         #expect(outcome.code == nil && outcome.count == 2)
         try await container.close()

@@ -35,13 +35,14 @@ import Testing
     /// Catches: a context that takes the forgotten saves of another one for its own, or its own for those of another.
     @Test func `Forgotten steps of the asking context are left out, and those of another are not answered`() {
         var feed = ChangeFeed(limit: 2)
-        for (number, origin) in [UInt64(7), 8, 7, 7, 7, 8].enumerated() {
-            let sequence = UInt64(number + 1)
-            feed.append(.save(ChangeSet(generation: Generation(rawValue: sequence))), SaveSequence(sequence), origin: origin)
+        for (index, number) in [UInt64(7), 8, 7, 7, 7, 8].enumerated() {
+            let sequence = UInt64(index + 1)
+            feed.append(
+                .save(ChangeSet(generation: Generation(rawValue: sequence))), SaveSequence(sequence), source: .context(number))
         }
         // The steps 1 to 3 are forgotten.
-        func found(_ old: UInt64, _ new: UInt64, notBy origin: UInt64) -> [Generation]? {
-            generations(feed.steps(after: SaveSequence(old), through: SaveSequence(new), notBy: origin))
+        func found(_ old: UInt64, _ new: UInt64, notBy number: UInt64) -> [Generation]? {
+            generations(feed.steps(after: SaveSequence(old), through: SaveSequence(new), notBy: number))
         }
         #expect(found(2, 6, notBy: 7) == [6] && found(2, 3, notBy: 7) == [] && found(3, 6, notBy: 8) == [4, 5])
         #expect(found(1, 6, notBy: 7) == nil && found(2, 6, notBy: 8) == nil && found(0, 2, notBy: 7) == nil)

@@ -85,7 +85,7 @@ import Testing
         let lost = flush.pending[0]
         saves.pending.append(Self.save(2))
         var written = Self.written(state)
-        written.failures = [DeferredSaveFailure(origin: SaveOrigin(), error: Failure())]
+        written.failures = [DeferredSaveFailure(metadata: SaveMetadata(), error: Failure())]
         written.leftOut = [lost.layer]
         saves.endFlush(flush, written)
         #expect(saves.pending.count == 1)

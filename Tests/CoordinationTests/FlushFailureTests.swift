@@ -69,7 +69,7 @@ import Testing
         #expect(coordinator.writer.state.deferred.count < 9, "some are folded")
         refuse("bad")
         let failures = try await failures { try await coordinator.flush() }
-        #expect(failures.map(\.origin.contextName) == ["bad"])
+        #expect(failures.map(\.metadata.contextName) == ["bad"])
         store.refuse(nil)
         let expected = ["a", "b", "c", "d", "e", "f", "g", "h"]
         #expect(try storedTitles() == expected)
@@ -90,7 +90,7 @@ import Testing
         try await saveLater("good")
         refuse("bad")
         let failures = try await failures { try await coordinator.flush() }
-        #expect(failures.map(\.origin.contextName) == ["bad", "update"])
+        #expect(failures.map(\.metadata.contextName) == ["bad", "update"])
         store.refuse(nil)
         #expect(try storedTitles() == ["good"])
         #expect(try await coordinator.titles() == ["good"])
@@ -112,7 +112,7 @@ import Testing
         #expect(store.heldClaims == 1)
         store.fail(nil)
         let failures = try await failures { try await coordinator.flush() }
-        #expect(failures.map(\.origin.contextName) == ["bad"])
+        #expect(failures.map(\.metadata.contextName) == ["bad"])
         #expect(try storedTitles() == ["a", "b", "c"])
         #expect(try store.history(after: 0, limit: 100)?.count == 3)
         try await settle()
@@ -133,7 +133,7 @@ import Testing
         await #expect(throws: StoreError.self) { try await coordinator.flush() }
         store.fail(nil)
         let failures = try await failures { try await coordinator.flush() }
-        #expect(failures.map(\.origin.contextName) == ["bad", "bad"])
+        #expect(failures.map(\.metadata.contextName) == ["bad", "bad"])
         #expect(try storedTitles() == ["good"])
         #expect(try store.verify().isEmpty)
         try await saveLater("later")
@@ -204,7 +204,7 @@ import Testing
             refuse("second")
         }
         let failures = try await failures { try await container.close() }
-        #expect(failures.map(\.origin.contextName) == (hasSecond ? ["first", "second"] : ["first"]))
+        #expect(failures.map(\.metadata.contextName) == (hasSecond ? ["first", "second"] : ["first"]))
         try await container.close()
     }
 
@@ -217,7 +217,7 @@ import Testing
         #expect(error?.code == .full)
         store.fail(nil)
         let failures = try await failures { try await container.close() }
-        #expect(failures.map(\.origin.contextName) == ["bad"])
+        #expect(failures.map(\.metadata.contextName) == ["bad"])
         #expect(try storedTitles() == ["good"])
     }
 
@@ -225,7 +225,7 @@ import Testing
         let container = try await container()
         try await leaveOut("bad")
         let failures = try await failures { try await container.suspend() }
-        #expect(failures.map(\.origin.contextName) == ["bad"])
+        #expect(failures.map(\.metadata.contextName) == ["bad"])
         #expect(!coordinator.writer.suspension.isClosed)
         try await container.suspend()
         await container.resume()

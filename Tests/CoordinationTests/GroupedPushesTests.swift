@@ -17,7 +17,7 @@ import Testing
     /// Saves one new track per child of a parent, while a save of the parent with one track holds all of them back.
     private static func save(_ pushes: [Push], through parent: BackgroundContext) async throws {
         await parent.perform { _ = $0.makeTrack("0") }
-        let writer = await parent.perform { $0.setup.writer }
+        let writer = await parent.perform { $0.configuration.writer }
         let gate = DispatchSemaphore(value: 0)
         writer.queue.async { gate.wait() }
         let saving = Task { try await parent.save(through: .store) }
@@ -48,7 +48,7 @@ import Testing
         try await Self.save(authors.map { Push(author: $0) }, through: parent)
         let history = try container.coordinator.store.history(after: 0, limit: 100) ?? []
         // Consecutive saves of one author share a transaction.
-        #expect(history.map(\.origin.author) == ["", "alice", "bob", "", "alice", "bob"])
+        #expect(history.map(\.metadata.author) == ["", "alice", "bob", "", "alice", "bob"])
         #expect(history.map { $0.entities.reduce(0) { $0 + $1.insertedKeys.count } } == [1, 2, 1, 1, 1, 2])
     }
 

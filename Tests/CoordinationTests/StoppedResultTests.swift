@@ -38,7 +38,7 @@ import Testing
         let query = try await shown.perform { context throws in
             try EntityFetchRequest("Track").storeQuery(in: context.requestScope)
         }
-        let other = ResultWorker(host: shown, store: store.identity, interval: .zero) { _, _ in }
+        let other = ResultWorker(contextExecutor: shown, store: store.identity, interval: .zero) { _, _ in }
         let view = LayeredView(base: coordinator.writer.lazySnapshot(after: 1), layers: [])
         let computation = Task { try await other.compute(query, hasSections: false, in: view) }
         try await until("the other result computes") { begun.wait(atMost: .zero) }

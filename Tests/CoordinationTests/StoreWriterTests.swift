@@ -201,7 +201,7 @@ import Testing
                 try await context.perform(andSave: .durable) { $0.insert("Artist")["name"] = .string("\(round)") }
             }
             await context.perform { context in
-                context.moving { context.advance(to: context.setup.writer.state) }
+                context.moving { context.advance(to: context.configuration.writer.state) }
             }
             let (shown, fetched) = try await context.perform { context in
                 (results.value.snapshot.ids, try context.fetchIDs(request))
@@ -373,11 +373,11 @@ import Testing
         async let saving = DispatchQueue.blocking { () -> StoreError.Code? in
             do {
                 if isSynchronous {
-                    _ = try writer.submitAndWait(request, origin: 0)
+                    _ = try writer.submitAndWait(request, from: .batch)
                 } else {
                     let ended = Flag()
                     let result = Mutex<Result<SaveOutcome, any Error>?>(nil)
-                    writer.submit(request, origin: 0) { outcome in
+                    writer.submit(request, from: .batch) { outcome in
                         result.withLock { $0 = outcome }
                         ended.set()
                     }
@@ -398,7 +398,7 @@ import Testing
         let request = try await insertion()
         let isSaved = Flag()
         // As between the two steps of submitting a save.
-        writer.shared.withLock { $0.waiting.append(.init(request: request, origin: 0) { _ in isSaved.set() }) }
+        writer.shared.withLock { $0.waiting.append(.init(request: request, source: .batch) { _ in isSaved.set() }) }
         try await closeWriter()
         #expect(isSaved.wait(atMost: .zero))
         #expect(try stored == 1)

@@ -266,7 +266,7 @@ import Testing
         #expect(try await store.compact(CompactionOptions(age: .any)).pagesPacked == 40)
         func tails() throws -> Int {
             let snapshot = try store.newestSnapshot()
-            return try withExtendedLifetime(snapshot) { try store.tails.count(in: snapshot.transaction) }
+            return try withExtendedLifetime(snapshot) { try store.pageOverflow.count(in: snapshot.transaction) }
         }
         #expect(try tails() == 40)
         let before = try store.snapshot()
@@ -291,7 +291,7 @@ import Testing
         #expect(try tails() == 38)
         #expect(try store.verify() == [])
         try expectNames(before)
-        try store.tamper { try store.tails.delete(Samples.artist, 9, in: $0) }
+        try store.tamper { try store.pageOverflow.delete(Samples.artist, 9, in: $0) }
         #expect(try !store.verify().isEmpty)
         #expect(throws: StoreError.self) {
             try store.snapshot().value(Samples.artist, key: PageAddress.key(page: 9, slot: 0), column: 0)

@@ -77,7 +77,7 @@ extension LMDBStore {
             try fill(layer, transaction)
             layer.stamp(transaction.generation.next)
             layer.seal()
-            try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: author)))
+            try transaction.apply(layer, changes: layer.changeSet(metadata: SaveMetadata(author: author)))
             return layer.generation
         }
     }

@@ -39,7 +39,7 @@ import Testing
             return child.makePush()
         }
         let place = try await parent.perform { parent in
-            let place = try parent.take(push)
+            let place = try parent.merge(child: push)
             parent.rollback()
             parent.makeTrack("another")
             return place

@@ -39,8 +39,8 @@ import Testing
         let store = MemoryStore(schema: StoreSchema(entities: [], links: []))
         let layer = Layer(schema: store.schema)
         let changes = ChildChanges(
-            layer: layer, changes: layer.changeSet(origin: SaveOrigin()), parentViewRevision: 0, parentResetGeneration: 0,
-            state: StoreState(base: try store.snapshot(), sequence: .zero), origin: SaveOrigin())
+            layer: layer, changes: layer.changeSet(metadata: SaveMetadata()), parentViewRevision: 0, parentResetGeneration: 0,
+            state: StoreState(base: try store.snapshot(), sequence: .zero), metadata: SaveMetadata())
         return WaitingPush(push: changes, durability: .deferred) { _ in }
     }
 }

@@ -41,7 +41,7 @@ import Testing
 
     @Test func aChangeSetHasTheDocumentedBytes() {
         var set = ChangeSet(
-            generation: 300, origin: SaveOrigin(author: "é", contextName: "main", time: 1_000_000, processID: 300))
+            generation: 300, metadata: SaveMetadata(author: "é", contextName: "main", time: 1_000_000, processID: 300))
         set.entities = [
             .init(
                 entity: 2,
@@ -76,7 +76,7 @@ import Testing
             0x01, 0x01, 0x01, 0x02, 0x40, 0x02, 0x00, 0x34, 0x7d, 0x63, 0xde,
         ]
         let set = try bytes.withUnsafeBytes { try ChangeSetCodec.decode($0) }
-        #expect(set.generation == 300 && set.origin == SaveOrigin(author: "é"))
+        #expect(set.generation == 300 && set.metadata == SaveMetadata(author: "é"))
         #expect(set.entities.first?.pages.last?.columns == ColumnSet(low: 0x81))
         #expect(set.links == [.init(link: 1, sources: [64, 66], destinations: [])])
     }
@@ -95,7 +95,7 @@ extension SeededGenerator {
     mutating func changeSet() -> ChangeSet {
         var set = ChangeSet(
             generation: Generation(rawValue: next() >> UInt64(below(64))),
-            origin: SaveOrigin(
+            metadata: SaveMetadata(
                 author: chance(50) ? "" : text(), contextName: chance(50) ? "" : text(),
                 time: Int64(bitPattern: next() >> UInt64(below(64))), processID: Int32(truncatingIfNeeded: next())))
         for entity in 0..<below(4) {

@@ -160,7 +160,7 @@
             let refuse: SystemFaults.Injector = { [path = file.path] call, asked in
                 guard call == .watch, asked == path else { return nil }
                 refusals.count.withLock { $0 += 1 }
-                return SystemError.noRoom.number
+                return SystemError.diskFull.number
             }
             try SystemFaults.withInjector(refuse) {
                 try Data([1]).write(to: file, options: .atomic)

@@ -27,7 +27,7 @@ import Testing
     @Test func anInjectedFailureReachesOtherThreads() async throws {
         let path = folder.appendingPathComponent("file").path
         let injected = try await withCheckedThrowingContinuation { (done: CheckedContinuation<SystemError?, any Error>) in
-            failing(.open, with: .noRoom) {
+            failing(.open, with: .diskFull) {
                 let ended = DispatchSemaphore(value: 0)
                 DispatchQueue.global().async {
                     do throws(SystemError) {
@@ -41,7 +41,7 @@ import Testing
                 ended.wait()
             }
         }
-        #expect(injected == .noRoom)
+        #expect(injected == .diskFull)
         // The injector has ended.
         try OpenFile(path, access: .write, options: [.create]).close()
     }
@@ -52,7 +52,7 @@ import Testing
         let url = folder.appendingPathComponent("copy")
         let partial = try PartialFile(for: url, existing: .replace)
         defer { partial.discard() }
-        let error = failing(call, with: .noRoom) { #expect(throws: StoreError.self) { try partial.finish() } }
+        let error = failing(call, with: .diskFull) { #expect(throws: StoreError.self) { try partial.finish() } }
         #expect(error?.code == .full)
         #expect(!FileManager.default.fileExists(atPath: url.path))
     }

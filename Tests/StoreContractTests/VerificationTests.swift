@@ -116,7 +116,7 @@ import Testing
             Self.update(layer, person: 70, [2: .int(3)])
             layer.stamp(transaction.generation.advanced(by: 2))
             layer.seal()
-            try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin()))
+            try transaction.apply(layer, changes: layer.changeSet(metadata: SaveMetadata()))
         }
         #expect(try store.verify().map(\.description) == ["history: save 3 follows save 1"])
     }

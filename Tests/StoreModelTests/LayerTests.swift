@@ -73,7 +73,7 @@ import Testing
         Self.put(layer, .delete, 1, 70, [:])
         layer.setLink(0, from: 640, to: 70, linked: false)
         layer.stamp(9)
-        let changes = layer.changeSet(origin: SaveOrigin(author: "me"))
+        let changes = layer.changeSet(metadata: SaveMetadata(author: "me"))
         #expect(changes.generation == 9)
         #expect(changes.author == "me")
         #expect(changes.entities.map(\.entity) == [0, 1])

@@ -92,7 +92,7 @@ extension LMDBTransaction {
                 }
             }
             large.pages += mostPages(largeValue: bytes.count)
-            try checkRoom(pages: large.pages)
+            try checkSpace(pages: large.pages)
             var progress = LargeValueProgress()
             try writeChunks(of: bytes, upTo: LargeChunk.count(byteCount: bytes.count), entity, &progress)
             return LargeValueRecord(number: progress.number, byteCount: bytes.count, hash: progress.hash.value)

@@ -107,7 +107,7 @@ extension LMDBTransaction {
             // Checks the room for all values that are left, so that a full disk is detected before much is written.
             let written = step.progress.chunk * LargeChunk.maximumByteCount
             let all = try step.values.reduce(16) { $0 + mostPages(largeValue: try $1.value.withLargeBytes(\.count)) }
-            try checkRoom(pages: all - mostPages(largeValue: written) + 2)
+            try checkSpace(pages: all - mostPages(largeValue: written) + 2)
             var left = max(1, store.options.valueBytesOfTransaction / LargeChunk.maximumByteCount)
             while left > 0, let value = step.values.first {
                 try value.value.withLargeBytes { bytes in

@@ -136,7 +136,7 @@ struct Compaction {
                         target.copyMemory(from: UnsafeRawBufferPointer(rebasing: packed[..<first]))
                         guard first < packed.count else { return }
                         let rest = UnsafeRawBufferPointer(rebasing: packed[first...])
-                        try store.tails.put(rest, entity: entity, number: page.number, in: transaction)
+                        try store.pageOverflow.put(rest, entity: entity, number: page.number, in: transaction)
                     }
                     written.append(index)
                 }

@@ -11,9 +11,9 @@ extension LMDBStore {
         try beginUse()
         return try mappingErrors {
             let numbers = snapshots.map { ($0 as? LMDBSnapshot)?.transactionNumber }
-            let foreign = try environment.activeReaders().filter { $0.processID != SaveOrigin.thisProcess }
+            let external = try environment.activeReaders().filter { $0.processID != SaveMetadata.thisProcess }
             let newest = try environment.information().lastTransaction
-            let all = numbers.compactMap { $0 } + foreign.map(\.transactionNumber)
+            let all = numbers.compactMap { $0 } + external.map(\.transactionNumber)
             guard let oldest = all.min() else { return Retention(bytes: numbers.map { _ in nil }) }
             let freed = try freedPages(after: oldest)
             func bytes(_ number: UInt64) -> Int {
@@ -21,7 +21,7 @@ extension LMDBStore {
             }
             return Retention(
                 bytes: numbers.map { $0.map(bytes) },
-                foreign: foreign.map {
+                external: external.map {
                     .init(
                         processID: $0.processID, bytes: bytes($0.transactionNumber), isNewest: $0.transactionNumber >= newest)
                 })

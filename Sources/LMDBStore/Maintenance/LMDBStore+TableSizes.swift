@@ -30,7 +30,7 @@ extension LMDBStore {
             }
             try add("history", content: .history, databases: tables.history)
             try add("meta", content: .records, databases: tables.meta)
-            try add("dictionaries", content: .records, databases: tables.dictionaries, tables.tails)
+            try add("dictionaries", content: .records, databases: tables.dictionaries, tables.pageOverflow)
             return sizes
         }
     }

@@ -40,7 +40,7 @@ extension LMDBStore {
         _ bytes: UnsafeRawBufferPointer, entity: Int, number: PageNumber, for use: PageUse, in reader: some ByteReading
     ) throws -> UnpackedPage {
         do {
-            return try tails.withWhole(bytes, entity: entity, number: number, in: reader) { bytes in
+            return try pageOverflow.withWhole(bytes, entity: entity, number: number, in: reader) { bytes in
                 let packed = try PackedPage(bytes, place: entities[entity].layout.place(number))
                 let identity = PageIdentity(packed, entity: entity, number: number)
                 if use != .verifying, let known = unpackedPages.page(identity, for: use) { return known }

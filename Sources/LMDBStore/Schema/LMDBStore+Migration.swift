@@ -46,7 +46,7 @@ extension LMDBTransaction {
                 if isEmpty { try MetaTable.put(1, key: item.key, meta: store.tables.meta, in: transaction) }
                 return (MigrationProgress(activity: "index on \(name)", completed: 0, total: total), false)
             }
-            try checkRoom(pages: try mostPages(index, rows: pages * PageAddress.slots) + 16)
+            try checkSpace(pages: try mostPages(index, rows: pages * PageAddress.slots) + 16)
             var changes = IndexChanges(index, schema)
             var last: PageNumber?
             var count = 0

@@ -14,7 +14,7 @@ struct PageOverflow: Sendable {
     private let entityNumbers: [Int]
 
     init(_ tables: Tables) {
-        table = tables.tails
+        table = tables.pageOverflow
         entityNumbers = tables.entityNumbers
     }
 

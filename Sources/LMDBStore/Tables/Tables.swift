@@ -34,7 +34,7 @@ struct Tables: Sendable {
     /// Dictionaries of packed pages, by entity and number.
     var dictionaries: Database
     /// The rests of packed pages that are split, by entity and page number.
-    var tails: Database
+    var pageOverflow: Database
     /// The page tables per entity.
     var pages: [Database]
     /// The chunks of out-of-line values, per entity.
@@ -71,7 +71,7 @@ struct Tables: Sendable {
         entityNumbers = stored.entities.map(\.number)
         history = try open("history", .integers)
         dictionaries = try open("dictionaries", .integers)
-        tails = try open("tails", .integers)
+        pageOverflow = try open("tails", .integers)
         pages = try names.pages.map { try open($0, .integers) }
         large = try names.large.map { try open($0, .integers) }
         indexes = try names.indexes.map { indexes in

@@ -49,8 +49,8 @@ struct Verifier {
             try cancellation.part(0.9...1).step(link + 1, of: schema.links.count + 1)
         }
         try checkHistory()
-        let tails = try store.mappingErrors { try store.tails.count(in: snapshot.transaction) }
-        if tails != splitPages { note("tails: has \(tails) entries for \(splitPages) packed pages") }
+        let overflowCount = try store.mappingErrors { try store.pageOverflow.count(in: snapshot.transaction) }
+        if overflowCount != splitPages { note("tails: has \(overflowCount) entries for \(splitPages) packed pages") }
     }
 
     /// A pass over the pages of all entities, at the first page of one of them.

@@ -58,7 +58,7 @@ struct EntityWriter {
                     into: try cursor.reserve(
                         number.rawValue, byteCount: made.page.byteCount, order: isAppending ? .ascending : .any))
             }
-            if hadTail { try store.tails.delete(entity, number, in: transaction) }
+            if hadTail { try store.pageOverflow.delete(entity, number, in: transaction) }
             for record in made.dropped { try opened.deleteLarge(record, entity) }
         }
     }

@@ -7,12 +7,12 @@ import StoreModel
 extension LMDBTransaction {
     /// Checks the room for a layer. Deletions need free pages too, because LMDB copies changed pages. A layer that adds data
     /// must therefore leave some free.
-    func checkRoom(for layer: Layer) throws { try checkRoom(pages: try mostPages(layer)) }
+    func checkSpace(for layer: Layer) throws { try checkSpace(pages: try mostPages(layer)) }
 
     /// Checks the room for pages.
     /// - Parameter most: The maximum number of pages that will be written.
     /// - Throws: `LMDBError` of a full map or disk.
-    func checkRoom(pages most: Int) throws {
+    func checkSpace(pages most: Int) throws {
         let information = try store.environment.information()
         try checkDisk(information, most)
         let pages = information.mapSize / store.pageSize

@@ -39,7 +39,7 @@ final class LMDBTransaction: StoreTransaction {
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
         try recordingFailure {
-            if layer.mayGrow { try checkRoom(for: layer) }
+            if layer.mayGrow { try checkSpace(for: layer) }
             var deleted: [DeletedObjects] = []
             for entity in store.schema.entities.indices {
                 guard let rows = layer.entity(entity) else { continue }

@@ -15,7 +15,7 @@ extension ManagedObjectContext {
     ///
     /// - Parameter changes: The saves that the base state has gained; nil if they are unknown.
     func settleInsertedKeys(after changes: [ChangeSet]?) {
-        guard let entity = traits.keyedValues else { return }
+        guard let entity = capabilities.keyedValues else { return }
         let mayDiffer = changes?.contains { $0.change(of: entity)?.pages.contains { $0.inserted | $0.deleted != 0 } ?? false }
         if mayDiffer == false { return }
         let own = layerStack.notInFlight
@@ -68,7 +68,7 @@ extension ManagedObjectContext {
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a child has recorded other types of a new collection than this
     ///   context or an earlier child.
     func checkTypes(in push: ChildChanges, after earlier: [Layer]) throws {
-        guard let entity = traits.keyedValues else { return }
+        guard let entity = capabilities.keyedValues else { return }
         for (name, bytes) in push.layer.recordedTypes(entity) {
             guard let types = CollectionTypes(bytes: bytes) else { continue }
             try checkCollection(name, types)
@@ -83,7 +83,7 @@ extension ManagedObjectContext {
     ///
     /// - Parameter pushed: Layers that are saved before this push, newest first.
     func settledKeys(_ push: ChildChanges, after pushed: [Layer] = []) -> ChildChanges {
-        guard let entity = traits.keyedValues, push.layer.entity(entity) != nil else { return push }
+        guard let entity = capabilities.keyedValues, push.layer.entity(entity) != nil else { return push }
         let view = LayeredView(base: layerStack.view.base, layers: pushed + layerStack.view.layers)
         let moving = trapOnStoreError { try view.movingKeys(of: push.layer, entity) }
         let missing = trapOnStoreError { try view.missingTypes(of: moving ?? push.layer, entity, in: push.shown) }
@@ -94,7 +94,7 @@ extension ManagedObjectContext {
         layer.seal()
         var settled = push
         settled.layer = layer
-        settled.changes = layer.changeSet(origin: push.origin)
+        settled.changes = layer.changeSet(metadata: push.metadata)
         return settled
     }
 }

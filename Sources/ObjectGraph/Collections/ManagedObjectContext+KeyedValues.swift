@@ -10,7 +10,7 @@ import StoreModel
 /// Reading and writing keyed values by their bytes. Each is an object of a hidden entity without an instance, so that saves, merges,
 /// conflicts and the history treat it like any object.
 extension ManagedObjectContext {
-    var keyedEntity: Int? { traits.keyedValues }
+    var keyedEntity: Int? { capabilities.keyedValues }
 
     // MARK: Reading
 

@@ -26,7 +26,7 @@ struct ContextConfiguration: @unchecked Sendable {
     var decidesForParent = false
 
     var model: Model { coordinator.contextModel }
-    var traits: ModelCapabilities { coordinator.traits }
+    var capabilities: ModelCapabilities { coordinator.capabilities }
     var writer: StoreWriter { coordinator.writer }
 }
 
@@ -35,7 +35,7 @@ package struct ContextLink: Sendable {
     let place: ContextAddress
     package let name: String
 
-    var host: (any ContextExecutor)? { place.host }
+    var contextExecutor: (any ContextExecutor)? { place.contextExecutor }
 }
 
 /// Properties of a model that contexts read often. They are computed once per coordinator.

@@ -9,7 +9,7 @@ struct ContextEnvironment {
     let configuration: ContextConfiguration
     // Copies of values that every access to an object needs, so that it does not go through the coordinator.
     let model: Model
-    let traits: ModelCapabilities
+    let capabilities: ModelCapabilities
     let storeIdentity: StoreIdentity
     let address: ContextAddress
     /// The number of the context, unique in the process.
@@ -21,16 +21,16 @@ struct ContextEnvironment {
 
     private static let counter = Atomic<UInt64>(1)
 
-    init(_ setup: ContextConfiguration, place: ContextAddress, state: StoreState) {
-        var configuration = setup
+    init(_ configuration: ContextConfiguration, place: ContextAddress, state: StoreState) {
+        var configuration = configuration
         configuration.baseState = nil
         self.configuration = configuration
-        model = setup.model
-        traits = setup.traits
-        storeIdentity = setup.writer.store.identity
+        model = configuration.model
+        capabilities = configuration.capabilities
+        storeIdentity = configuration.writer.store.identity
         address = place
         observed = ObservedObjects(isOn: place.executor == nil)
         number = Self.counter.add(1, ordering: .relaxed).oldValue
-        lease = setup.writer.snapshotRegistry.add(setup.name, state: state, place: place)
+        lease = configuration.writer.snapshotRegistry.add(configuration.name, state: state, place: place)
     }
 }

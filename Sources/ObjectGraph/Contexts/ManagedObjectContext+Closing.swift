@@ -17,7 +17,7 @@ extension ManagedObjectContext {
 
     private func closeNow() {
         guard phase.closure == nil else { return }
-        let error = setup.coordinator.closedError
+        let error = configuration.coordinator.closedError
         phase.closure = error
         giveBackKeys()
         setBaseState(layerStack.baseState)
@@ -28,14 +28,14 @@ extension ManagedObjectContext {
             observer.releaseViews(layerStack.baseState.state.view)
             observer.contextDidClose(error)
         }
-        if followsStore { setup.coordinator.unregister(number) }
+        if followsStore { configuration.coordinator.unregister(number) }
     }
 
     /// Returns the state to read below the context's own layers. After closing, that state contains no objects from the store.
     func shown(_ baseState: LayerStack.BaseState) -> LayerStack.BaseState {
         guard phase.closure != nil else { return baseState }
         var shown = baseState
-        shown.state = baseState.state.closed(setup.coordinator.store)
+        shown.state = baseState.state.closed(configuration.coordinator.store)
         shown.route = nil
         return shown
     }

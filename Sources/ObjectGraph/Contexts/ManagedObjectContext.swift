@@ -64,20 +64,24 @@ public final class ManagedObjectContext {
     var observers = ContextObservers()
     @exclusivity(unchecked) var phase = ContextPhase()
 
-    init(_ setup: ContextConfiguration, place: ContextAddress) {
-        guard var start = setup.baseState else { preconditionFailure("a context was set up without a state to read") }
-        if setup.parent == nil {
-            if setup.beginsAtFirstRead { start.state = setup.writer.resting(start.state) } else { start.state.takeBase() }
+    init(_ configuration: ContextConfiguration, place: ContextAddress) {
+        guard var start = configuration.baseState else { preconditionFailure("a context was set up without a state to read") }
+        if configuration.parent == nil {
+            if configuration.beginsAtFirstRead {
+                start.state = configuration.writer.resting(start.state)
+            } else {
+                start.state.takeBase()
+            }
         }
         if let uses = place.confinement?.uses {
-            start.state = start.state.reading(RevocableSnapshot(start.state.base, uses, of: setup.coordinator.store))
+            start.state = start.state.reading(RevocableSnapshot(start.state.base, uses, of: configuration.coordinator.store))
         }
-        name = setup.name
-        automaticallyMergesChanges = setup.automaticallyMergesChanges
-        environment = ContextEnvironment(setup, place: place, state: start.state)
-        registry = ObjectRegistry(entityCount: setup.model.entities.count)
-        layerStack = LayerStack(start, setup.model.storeSchema)
-        tracker = ChangeTracker(keys: setup.traits.noKeys)
+        name = configuration.name
+        automaticallyMergesChanges = configuration.automaticallyMergesChanges
+        environment = ContextEnvironment(configuration, place: place, state: start.state)
+        registry = ObjectRegistry(entityCount: configuration.model.entities.count)
+        layerStack = LayerStack(start, configuration.model.storeSchema)
+        tracker = ChangeTracker(keys: configuration.capabilities.noKeys)
         phase.mergedThrough = start.state.sequence
     }
 
@@ -94,39 +98,41 @@ public final class ManagedObjectContext {
         cancelArrivals()
         for object in retained { registry.release(object) }
         giveBackKeys()
-        if followsStore { setup.coordinator.unregister(number) }
+        if followsStore { configuration.coordinator.unregister(number) }
         place.confinement?.close()
     }
 
     /// Returns unused keys, so that other contexts use them.
     func giveBackKeys() {
-        for (entity, rest) in tracker.takeKeys() { setup.writer.keys.giveBack(rest, entity) }
+        for (entity, rest) in tracker.takeKeys() { configuration.writer.keys.giveBack(rest, entity) }
     }
 
     /// The identity of the store that the context's ids belong to.
     public var storeIdentity: StoreIdentity { environment.storeIdentity }
     /// The model of the context's objects.
-    public var model: Model { setup.coordinator.model }
+    public var model: Model { configuration.coordinator.model }
     /// The model with the hidden entity of keyed values, if the store has it.
     package var storedModel: Model { environment.model }
-    var setup: ContextConfiguration { environment.configuration }
-    var traits: ModelCapabilities { environment.traits }
+    var configuration: ContextConfiguration { environment.configuration }
+    var capabilities: ModelCapabilities { environment.capabilities }
     var number: UInt64 { environment.number }
     var place: ContextAddress { environment.address }
 
-    var host: (any ContextExecutor)? { place.host }
+    var contextExecutor: (any ContextExecutor)? { place.contextExecutor }
 
     /// Registers the context for saves of other contexts if it merges automatically. A confined context looks for them itself.
     func follow() {
-        guard automaticallyMergesChanges, place.confinement == nil, let host else { return }
+        guard automaticallyMergesChanges, place.confinement == nil, let contextExecutor else { return }
         let place = place
-        if followsStore { setup.coordinator.register(host, at: place, number: number, root: setup.followedRoot) }
+        if followsStore {
+            configuration.coordinator.register(contextExecutor, at: place, number: number, root: configuration.followedRoot)
+        }
         if isRoot { return }
         let revision = layerStack.baseState.parentViewRevision
-        if setup.parent?.place.executor === place.executor {
-            setup.parent?.host?.runHere { $0.addChild(host, at: place, reading: revision) }
+        if configuration.parent?.place.executor === place.executor {
+            configuration.parent?.contextExecutor?.runHere { $0.addChild(contextExecutor, at: place, reading: revision) }
         } else {
-            setup.parent?.host?.enqueue { $0.addChild(host, at: place, reading: revision) }
+            configuration.parent?.contextExecutor?.enqueue { $0.addChild(contextExecutor, at: place, reading: revision) }
         }
     }
 
@@ -134,26 +140,28 @@ public final class ManagedObjectContext {
     private func mergeEarlierSaves() {
         guard isRoot, !layerStack.baseState.isPinned else { return }
         tracker.forgetUnmerged()
-        if place.confinement == nil { host?.enqueue { $0.storeDidChange() } }
+        if place.confinement == nil { contextExecutor?.enqueue { $0.storeDidChange() } }
     }
 
-    var requiredHost: any ContextExecutor {
-        guard let host else { preconditionFailure("the context \(name) is used after its host was released") }
-        return host
+    var requiredContextExecutor: any ContextExecutor {
+        guard let contextExecutor else {
+            preconditionFailure("the context \(name) is used after its executor was released")
+        }
+        return contextExecutor
     }
 
-    var isRoot: Bool { setup.parent == nil }
+    var isRoot: Bool { configuration.parent == nil }
 
     /// Whether the writer tells the context of saves.
-    var followsStore: Bool { isRoot || setup.followedRoot != nil }
+    var followsStore: Bool { isRoot || configuration.followedRoot != nil }
 
     /// The coordinator of a root context; nil in a child.
-    public var persistentStoreCoordinator: PersistentStoreCoordinator? { isRoot ? setup.coordinator : nil }
+    public var persistentStoreCoordinator: PersistentStoreCoordinator? { isRoot ? configuration.coordinator : nil }
 
     /// The snapshot of the store that the context reads below all unsaved changes (S151).
     public var snapshot: Snapshot {
         let state = layerStack.baseState.state
-        return Snapshot(state.reading(state.storeBase), owner: "a snapshot of \(name)", of: setup.writer)
+        return Snapshot(state.reading(state.storeBase), owner: "a snapshot of \(name)", of: configuration.writer)
     }
 
     /// A Boolean value that indicates whether the context has unsaved inserts, updates or deletes (S007).
@@ -227,22 +235,22 @@ public final class ManagedObjectContext {
     var mayRest: Bool {
         let base = layerStack.baseState
         guard showsNothing, !base.isPinned else { return false }
-        let follows = automaticallyMergesChanges || setup.decidesForParent
+        let follows = automaticallyMergesChanges || configuration.decidesForParent
         return isRoot || follows && base.route == nil && base.inherited.isEmpty
     }
 
     /// Makes a context that may rest read a state without acquiring its snapshot before the first read.
     func rest(in state: StoreState) {
         if state.pendingSaves > 0 { awaitFlushes() }
-        layerStack.baseState.state = readable(setup.writer.resting(state))
+        layerStack.baseState.state = readable(configuration.writer.resting(state))
         phase.registrationsAtRest = registry.registrations
     }
 
     /// Registers this context for flushes. A context that merges is registered already.
     private func awaitFlushes() {
-        guard !automaticallyMergesChanges, !phase.awaitsFlushes, place.confinement == nil, let host else { return }
+        guard !automaticallyMergesChanges, !phase.awaitsFlushes, place.confinement == nil, let contextExecutor else { return }
         phase.awaitsFlushes = true
-        setup.coordinator.register(host, at: place, number: number, root: nil, onlyFlushes: true)
+        configuration.coordinator.register(contextExecutor, at: place, number: number, root: nil, onlyFlushes: true)
     }
 
     /// Settles the base state at the end of a save, because its objects are released only after they are clean.
@@ -268,14 +276,14 @@ public final class ManagedObjectContext {
 
     /// Folds a long list of sealed layers into one layer, off the context's executor, so that reads stay fast.
     func foldIfLong() {
-        guard !phase.saveGate.isSaving, let host else { return }
+        guard !phase.saveGate.isSaving, let contextExecutor else { return }
         if tracker.undo != nil, layerStack.mayFold { closeUndoSegment() }
         guard let layers = layerStack.beginFolding() else { return }
         let schema = storedModel.storeSchema
         DispatchQueue.global().async {
             let folded = Layer.folding(layers, schema: schema)
             folded.seal()
-            host.enqueue { $0.didFold(layers, into: folded) }
+            contextExecutor.enqueue { $0.didFold(layers, into: folded) }
         }
     }
 
@@ -318,6 +326,6 @@ public final class ManagedObjectContext {
 
 /// A weak reference to a context.
 struct WeakContext {
-    weak var host: (any ContextExecutor)?
+    weak var contextExecutor: (any ContextExecutor)?
     weak var place: ContextAddress?
 }

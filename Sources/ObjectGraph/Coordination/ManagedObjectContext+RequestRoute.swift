@@ -9,8 +9,8 @@ extension ContextLink {
     package func wait<T: Sendable>(
         orThrow goneError: @autoclosure () -> any Error, _ job: @Sendable (ManagedObjectContext) throws -> T
     ) throws -> T {
-        guard let host else { throw goneError() }
-        return try host.wait(job)
+        guard let contextExecutor else { throw goneError() }
+        return try contextExecutor.wait(job)
     }
 }
 
@@ -100,18 +100,18 @@ extension ManagedObjectContext {
     /// Saves the layers that a save has taken: a root to the store, through its route and blocking; another context through its parent.
     ///
     /// - Parameters:
-    ///   - origin: The origin of the child's changes among them.
+    ///   - metadata: The metadata of the child's changes among them.
     ///   - completion: Called once, on this context's executor, with the changes that the level above has made.
     package func saveTaken(
-        _ durability: Durability, origin: SaveOrigin, _ completion: @escaping (Result<ChangeSet, any Error>) -> Void
+        _ durability: Durability, metadata: SaveMetadata, _ completion: @escaping (Result<ChangeSet, any Error>) -> Void
     ) {
-        let origin = origin.orAuthor(transactionAuthor)
-        if isRoot { return completion(Result { try writeTaken(durability, origin: origin) }) }
-        guard let parent = setup.parent?.host else {
+        let metadata = metadata.orAuthor(transactionAuthor)
+        if isRoot { return completion(Result { try writeTaken(durability, metadata: metadata) }) }
+        guard let parent = configuration.parent?.contextExecutor else {
             return completion(.failure(SaveError.parentGone(context: name)))
         }
         var push = makePush()
-        push.origin = origin
+        push.metadata = metadata
         // Safe because it is called on the executor on which it was made.
         nonisolated(unsafe) let then = { [self, push] (result: Result<ParentState, any Error>) in
             completion(
@@ -120,21 +120,23 @@ extension ManagedObjectContext {
                     return above.taken(of: push)
                 })
         }
-        let host = requiredHost
+        let contextExecutor = requiredContextExecutor
         let isEnqueued = parent.enqueue { [push] parent in
-            parent.takeThrough(push, durability: durability) { result in
-                host.enqueue { _ in then(result) }
+            parent.mergeThrough(child: push, durability: durability) { result in
+                contextExecutor.enqueue { _ in then(result) }
             }
         }
         if !isEnqueued { then(.failure(SaveError.parentGone(context: name))) }
     }
 
-    private func writeTaken(_ durability: Durability, origin: SaveOrigin) throws -> ChangeSet {
-        try setup.coordinator.checkOpen()
+    private func writeTaken(_ durability: Durability, metadata: SaveMetadata) throws -> ChangeSet {
+        try configuration.coordinator.checkOpen()
         var request = saveRequest(layerStack.taken, durability)
-        request.origin = origin
-        guard let route else { throw setup.coordinator.closedError }
-        let outcome = try route.write(request.layers) { [request] in try setup.writer.submitAndWait(request, origin: number) }
+        request.metadata = metadata
+        guard let route else { throw configuration.coordinator.closedError }
+        let outcome = try route.write(request.layers) { [request] in
+            try configuration.writer.submitAndWait(request, from: .context(number))
+        }
         didWrite(outcome)
         return outcome.changes
     }
@@ -151,7 +153,7 @@ extension ManagedObjectContext {
                 if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
             }
         }
-        let changes = Layer.folding(dropped, schema: storedModel.storeSchema).changeSet(origin: origin).inverted
+        let changes = Layer.folding(dropped, schema: storedModel.storeSchema).changeSet(metadata: metadata).inverted
         notify(changes, refreshed: refreshRegistered(changes))
     }
 }

@@ -46,16 +46,17 @@ extension PersistentStoreCoordinator {
         closesContexts.store(true, ordering: .releasing)
         await withTaskGroup(of: Void.self) { group in
             for place in writer.snapshotRegistry.places() {
-                guard let host = place.host else { continue }
+                guard let contextExecutor = place.contextExecutor else { continue }
                 if place.confinement != nil {
                     // The next use closes a confined context. Its reads end without it: see ``endConfinedReads(within:)``.
-                    host.enqueue { [self] context in if context.setup.coordinator === self { context.close {} } }
+                    contextExecutor.enqueue { [self] context in if context.configuration.coordinator === self { context.close {} }
+                    }
                     continue
                 }
                 group.addTask { [self] in
                     await withCheckedContinuation { continuation in
-                        let isEnqueued = host.enqueue { context in
-                            guard context.setup.coordinator === self else { return continuation.resume() }
+                        let isEnqueued = contextExecutor.enqueue { context in
+                            guard context.configuration.coordinator === self else { return continuation.resume() }
                             context.close { continuation.resume() }
                         }
                         if !isEnqueued { continuation.resume() }
@@ -76,7 +77,7 @@ extension StoreWriter {
             writer.drain()
             return writer.shared.withLock { $0.deferred.isOwed }
         }
-        if owes { _ = try await withCompletion { enqueue(SaveJob(request: nil, origin: .max, completion: $0)) } }
+        if owes { _ = try await withCompletion { enqueue(SaveJob(request: nil, source: .flush, completion: $0)) } }
     }
 
     /// Returns the deferred saves that were left out and not reported yet. The caller reports them.

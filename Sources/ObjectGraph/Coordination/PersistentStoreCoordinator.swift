@@ -24,7 +24,7 @@ public final class PersistentStoreCoordinator: Sendable {
     let writer: StoreWriter
     /// Makes the routes of root contexts; nil if they have none.
     private let makeRootRoute: RootRouteFactory?
-    let traits: ModelCapabilities
+    let capabilities: ModelCapabilities
     private let contexts = Mutex<[UInt64: RegisteredContext]>([:])
     /// The queue on which notifiers wait for the end of their interval.
     private let signals = DispatchQueue(label: "strata.merges")
@@ -67,11 +67,11 @@ public final class PersistentStoreCoordinator: Sendable {
         for message in model.ambiguousInverses { Self.modelLog.warning("\(message)") }
         contextModel = model.withHiddenEntities(of: store.schema)
         makeRootRoute = rootRoute
-        traits = ModelCapabilities(contextModel)
+        capabilities = ModelCapabilities(contextModel)
         instruments = Instruments(telemetry)
         watchesFetches = Atomic(instruments != nil)
         writer = try StoreWriterRegistry.writer(for: store, clock: clock)
-        let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }
+        let number = writer.addListener { [weak self] _, source in self?.didSave(source) }
         listener.withLock { $0 = number }
     }
 
@@ -111,11 +111,12 @@ public final class PersistentStoreCoordinator: Sendable {
     /// - Parameters:
     ///   - root: The number of the context's root; nil for a root.
     ///   - onlyFlushes: Whether to notify the context of flushes, but not of saves, because it does not merge.
-    func register(_ host: any ContextExecutor, at place: ContextAddress, number: UInt64, root: UInt64?, onlyFlushes: Bool = false)
-    {
+    func register(
+        _ contextExecutor: any ContextExecutor, at place: ContextAddress, number: UInt64, root: UInt64?, onlyFlushes: Bool = false
+    ) {
         contexts.withLock { contexts in
             if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }
-            let notifier = CoalescedNotifier(host, queue: signals, clock: writer.clock, onlyAnnounces: root != nil) {
+            let notifier = CoalescedNotifier(contextExecutor, queue: signals, clock: writer.clock, onlyAnnounces: root != nil) {
                 [weak writer, weak place] in
                 if place?.readsNextState.load(ordering: .relaxed) ?? false { writer?.acquireState() }
             }
@@ -129,14 +130,14 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// Notifies all contexts except the one that saved, and its child.
     ///
-    /// - Parameter origin: The number of the context that saved; 0 for none, `.max` for a flush.
-    func didSave(_ origin: UInt64) {
+    func didSave(_ source: SaveSource) {
         let others = contexts.withLock { contexts in
             contexts.filter { number, context in
-                number != origin && context.root != origin && (origin == .max || !context.onlyFlushes)
+                source != .context(number) && source != context.root.map(SaveSource.context)
+                    && (source.concernsEveryContext || !context.onlyFlushes)
             }.values.map(\.notifier)
         }
-        for other in others { other.storeDidChange(isFlush: origin == .max) }
+        for other in others { other.storeDidChange(isFlush: source.concernsEveryContext) }
     }
 }
 

@@ -22,11 +22,11 @@ package protocol RequestRoute: AnyObject, Sendable {
     /// - Parameter accepted: the changes that the level above made; nil if it made all changes of the layers.
     func didSave(_ layers: [Layer], accepted: ChangeSet?)
     /// Makes a child's changes unsaved changes of its parent. On the parent's executor.
-    func take(_ push: ChildChanges, in parent: ManagedObjectContext) throws -> ParentState
+    func merge(child push: ChildChanges, in parent: ManagedObjectContext) throws -> ParentState
     /// Saves children's changes, and the parent's own, through to the store. A save of the parent is running.
     ///
     /// - Parameter completion: called once, on the parent's executor.
-    func takeThrough(
+    func mergeThrough(
         _ pushes: [ChildChanges], durability: Durability, in parent: ManagedObjectContext,
         _ completion: @escaping (Result<ParentState, any Error>) -> Void)
     /// Writes the layers of a root with `submit`, which blocks until the save is published or refused. On the root's executor.

@@ -83,7 +83,7 @@ struct PendingDerivations {
         layer.seal()
         try store.write(.durable) { transaction in
             layer.stamp(transaction.nextGeneration)
-            try transaction.apply(layer, changes: layer.changeSet(origin: .now(author: "", contextName: "migration")))
+            try transaction.apply(layer, changes: layer.changeSet(metadata: .now(author: "", contextName: "migration")))
         }
     }
 }

@@ -131,8 +131,8 @@ public struct HistoryRequest: Sendable, Hashable {
         self.limit = limit
     }
 
-    func takes(_ origin: SaveOrigin) -> Bool {
-        authors.map { $0.contains(origin.author) } != false && !excludedAuthors.contains(origin.author)
+    func takes(_ metadata: SaveMetadata) -> Bool {
+        authors.map { $0.contains(metadata.author) } != false && !excludedAuthors.contains(metadata.author)
     }
 }
 

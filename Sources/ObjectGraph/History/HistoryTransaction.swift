@@ -34,13 +34,13 @@ public struct HistoryTransaction: Sendable, Identifiable {
     /// The position after this save.
     public let token: HistoryToken
     /// The time of the save, by the clock of the machine that saved.
-    public var date: Date { changeSet.origin.date }
+    public var date: Date { changeSet.metadata.date }
     /// The `transactionAuthor` of the saving context.
-    public var author: String? { changeSet.origin.author.isEmpty ? nil : changeSet.origin.author }
+    public var author: String? { changeSet.metadata.author.isEmpty ? nil : changeSet.metadata.author }
     /// The name of the saving context.
-    public var contextName: String? { changeSet.origin.contextName.isEmpty ? nil : changeSet.origin.contextName }
+    public var contextName: String? { changeSet.metadata.contextName.isEmpty ? nil : changeSet.metadata.contextName }
     /// The id of the process that saved.
-    public var processID: Int32 { changeSet.origin.processID }
+    public var processID: Int32 { changeSet.metadata.processID }
 
     /// The changed objects, by entity, then by key. Computed at each access, in O(changed objects).
     ///
@@ -144,7 +144,7 @@ extension HistoryTransaction: CustomStringConvertible {
         let shown = changes.prefix(8).map(\.description).joined(separator: ", ")
         let source = [author.map { "by \($0)" }, contextName.map { "in \($0)" }].compactMap(\.self).map { " " + $0 }.joined()
         let rest = changes.count > 8 ? ", … (\(changes.count) objects)" : ""
-        return "save \(id) at \(changeSet.origin.timeText)\(source): \(changes.isEmpty ? "no changes" : shown + rest)"
+        return "save \(id) at \(changeSet.metadata.timeText)\(source): \(changes.isEmpty ? "no changes" : shown + rest)"
     }
 }
 

@@ -50,7 +50,8 @@ extension PersistentStoreCoordinator {
             let newestSynced = writer.newestSynced
             // A snapshot taken after reading the history contains all these saves.
             let newest = try orders.isEmpty || part.isEmpty ? nil : store.snapshot()
-            for changes in part where found.count < limit && request.takes(changes.origin) && changes.generation <= newestSynced {
+            for changes in part where found.count < limit && request.takes(changes.metadata) && changes.generation <= newestSynced
+            {
                 guard let chosen = wanted.map({ changes.restricted(to: $0, contextModel) }) ?? changes else { continue }
                 let reordered = try newest.map { try contextModel.listsWithChangedOrder(chosen, in: $0) } ?? [:]
                 let transaction = HistoryTransaction(chosen, model: contextModel, in: store, reordered: reordered)
@@ -80,7 +81,7 @@ extension PersistentStoreCoordinator {
     @discardableResult
     public func deleteHistory(before date: Date) async throws -> Int {
         try checkOpen()
-        return try await writer.deleteHistory(.before(time: SaveOrigin.time(of: date)), for: self)
+        return try await writer.deleteHistory(.before(time: SaveMetadata.time(of: date)), for: self)
     }
 
     /// Deletes the saves up to a token from the history, and blocks until they are deleted.
@@ -94,7 +95,7 @@ extension PersistentStoreCoordinator {
     @discardableResult
     package func deleteHistoryNow(before date: Date) throws -> Int {
         try checkOpen()
-        return try writer.deleteHistoryAndWait(.before(time: SaveOrigin.time(of: date)))
+        return try writer.deleteHistoryAndWait(.before(time: SaveMetadata.time(of: date)))
     }
 
     private static let historyPart = 1024

@@ -25,8 +25,8 @@ extension PersistentStoreCoordinator {
         let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let writer = writer
         let store = store
-        let number = writer.addListener { [weak writer] state, origin in
-            guard origin == 0, let writer else { return }
+        let number = writer.addListener { [weak writer] state, source in
+            guard source == .externalProcess, let writer else { return }
             continuation.yield(HistoryToken(store, min(state.base.generation, writer.newestSynced)))
         }
         writer.shared.withLock { $0.listeners.setEnding(of: number) { continuation.finish() } }

@@ -53,7 +53,9 @@ public final class FetchedResultsController<Element> {
         minimumInterval = .milliseconds(16)
         let reference = WeakBox<FetchedResultsController>()
         self.reference = reference
-        worker = ResultWorker(host: context.requiredHost, store: context.storeIdentity, interval: .milliseconds(16)) {
+        worker = ResultWorker(
+            contextExecutor: context.requiredContextExecutor, store: context.storeIdentity, interval: .milliseconds(16)
+        ) {
             reference.owner?.take($0, $1)
         }
         snapshot = ResultSnapshot(
@@ -63,7 +65,7 @@ public final class FetchedResultsController<Element> {
 
     deinit {
         // The rest of the result waits for the computations of other results, during which a snapshot would keep pages from reuse.
-        worker.releaseViews(context.layerStack.baseState.state.closed(context.setup.coordinator.store).view)
+        worker.releaseViews(context.layerStack.baseState.state.closed(context.configuration.coordinator.store).view)
         worker.stop()
         if isObserving { context.removeViewObserver(worker) }
         for continuation in continuations.values { continuation.finish() }
@@ -89,7 +91,7 @@ public final class FetchedResultsController<Element> {
     ///   `.closed` also if the container was closed meanwhile.
     nonisolated(nonsending) public func performFetchInBackground() async throws {
         // A suspension that begins meanwhile waits for the read, which would open the file again.
-        let suspension = context.setup.writer.suspension
+        let suspension = context.configuration.writer.suspension
         let isOpen = suspension.enterIfOpen()
         defer { if isOpen { suspension.leave() } }
         let view = observedView()
@@ -162,8 +164,10 @@ public final class FetchedResultsController<Element> {
         lastNumber += 1
         let (number, end, reference) = (lastNumber, ObservationEnd(), reference)
         observers[number] = { if !end.isReached { observer($0) } }
-        let host = WeakContext(host: context.host)
-        return ObservationToken(end) { host.host?.enqueue { _ in reference.owner?.observers[number] = nil } }
+        let contextExecutor = WeakContext(contextExecutor: context.contextExecutor)
+        return ObservationToken(end) {
+            contextExecutor.contextExecutor?.enqueue { _ in reference.owner?.observers[number] = nil }
+        }
     }
 
     // MARK: Delivery

@@ -62,7 +62,7 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         collection = range.collection
         let context = collection.context
         let reference = WeakBox<KeyedResults>()
-        observer = KeyedResultsObserver(context.requiredHost) { reference.owner?.update() }
+        observer = KeyedResultsObserver(context.requiredContextExecutor) { reference.owner?.update() }
         rows = Rows()
         rowsPath = \KeyedResults.rows
         failurePath = \KeyedResults.failure
@@ -243,7 +243,7 @@ private final class KeyedResultsObserver: ViewObserver {
 
     private struct State {
         /// The context's executor. The reference is weak, because the context retains the observer.
-        weak var host: (any ContextExecutor)?
+        weak var contextExecutor: (any ContextExecutor)?
         var live: LiveQuery?
         var arrived = ArrivedChanges()
         var closed: (any Error)?
@@ -254,8 +254,8 @@ private final class KeyedResultsObserver: ViewObserver {
     private let update: @Sendable () -> Void
 
     /// - Parameter update: A closure called on the context's executor when there is something to take.
-    init(_ host: any ContextExecutor, update: @escaping @Sendable () -> Void) {
-        state = Mutex(State(host: host))
+    init(_ contextExecutor: any ContextExecutor, update: @escaping @Sendable () -> Void) {
+        state = Mutex(State(contextExecutor: contextExecutor))
         self.update = update
     }
 
@@ -302,11 +302,11 @@ private final class KeyedResultsObserver: ViewObserver {
     }
 
     private func schedule() {
-        let host = state.withLock { state -> (any ContextExecutor)? in
+        let contextExecutor = state.withLock { state -> (any ContextExecutor)? in
             defer { state.isScheduled = true }
-            return state.isScheduled ? nil : state.host
+            return state.isScheduled ? nil : state.contextExecutor
         }
-        host?.enqueue { [self] _ in
+        contextExecutor?.enqueue { [self] _ in
             state.withLock { $0.isScheduled = false }
             update()
         }

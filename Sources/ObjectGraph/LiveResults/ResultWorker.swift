@@ -18,7 +18,7 @@ final class ResultWorker: ViewObserver {
 
     private struct State {
         /// The context's executor. The reference is weak, because the context retains the worker.
-        weak var host: (any ContextExecutor)?
+        weak var contextExecutor: (any ContextExecutor)?
         var live: LiveQuery?
         /// The number of fetches. Results for an earlier fetch are dropped.
         var fetch = 0
@@ -75,9 +75,10 @@ final class ResultWorker: ViewObserver {
 
     /// - Parameter deliver: A closure called on the context's executor with a delivery and the number of its fetch.
     init(
-        host: any ContextExecutor, store: StoreIdentity, interval: Duration, deliver: @escaping @Sendable (Delivery, Int) -> Void
+        contextExecutor: any ContextExecutor, store: StoreIdentity, interval: Duration,
+        deliver: @escaping @Sendable (Delivery, Int) -> Void
     ) {
-        state = Mutex(State(host: host, interval: interval))
+        state = Mutex(State(contextExecutor: contextExecutor, interval: interval))
         self.store = store
         self.deliver = deliver
     }
@@ -156,12 +157,12 @@ final class ResultWorker: ViewObserver {
 
     /// Delivers the error, and nothing after it.
     func contextDidClose(_ error: any Error) {
-        let (host, fetch) = state.withLock { state in
+        let (contextExecutor, fetch) = state.withLock { state in
             state.closure = error
-            return (state.host, state.fetch)
+            return (state.contextExecutor, state.fetch)
         }
         stop()
-        host?.enqueue { [self] _ in deliver(.failure(error), fetch) }
+        contextExecutor?.enqueue { [self] _ in deliver(.failure(error), fetch) }
     }
 
     /// Releases the views. The changes of a running computation are computed again with the next view.
@@ -230,9 +231,9 @@ final class ResultWorker: ViewObserver {
     /// Advances from the last view to the newest. Runs on the queue.
     private func compute() {
         guard let (step, number) = begin(isSettling: false) else { return }
-        guard let host = compute(step, number) else { return schedule() }
+        guard let contextExecutor = compute(step, number) else { return schedule() }
         // The job is also enqueued if a read has received the delivery meanwhile: it schedules the next computation.
-        host.enqueue { [self] _ in
+        contextExecutor.enqueue { [self] _ in
             deliverAll()
             taken()
         }
@@ -286,7 +287,7 @@ final class ResultWorker: ViewObserver {
                 state.hasFailed = true
                 state.delivered = .now
                 state.undelivered.append((.failure(error), step.fetch))
-                return state.host
+                return state.contextExecutor
             }
         }
     }
@@ -302,7 +303,7 @@ final class ResultWorker: ViewObserver {
 
     /// Stores the result. Returns the context's executor if there is something to deliver.
     private func finish(_ live: LiveQuery, number: Int, update: ResultUpdate?) -> (any ContextExecutor)? {
-        let (host, dropped) = state.withLock { state -> ((any ContextExecutor)?, [ResultSnapshot]) in
+        let (contextExecutor, dropped) = state.withLock { state -> ((any ContextExecutor)?, [ResultSnapshot]) in
             guard state.computation == number, !state.isStopped else {
                 state.isBusy = false
                 return (nil, [])
@@ -311,7 +312,7 @@ final class ResultWorker: ViewObserver {
             state.running = nil
             let recovery = state.hasFailed && update == nil ? Delivery.recovery : nil
             state.hasFailed = false
-            guard let delivery = update.map(Delivery.update) ?? recovery, let host = state.host else {
+            guard let delivery = update.map(Delivery.update) ?? recovery, let contextExecutor = state.contextExecutor else {
                 state.isBusy = false
                 return (nil, [])
             }
@@ -321,10 +322,10 @@ final class ResultWorker: ViewObserver {
             // The snapshot before the last may be in use until the last delivery is received.
             let old = Array(state.shown.dropLast(3))
             state.shown = state.shown.suffix(3)
-            return (host, old)
+            return (contextExecutor, old)
         }
         withExtendedLifetime(dropped) {}
-        return host
+        return contextExecutor
     }
 
     // MARK: Settling

@@ -26,7 +26,7 @@ extension ManagedObject {
         if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
         if let reason {
             preconditionFailure(
-                "cannot read \(place(of: column)): its stored value does not decode as \(reason). Correct the type so that it decodes the value, or "
+                "cannot read \(location(of: column)): its stored value does not decode as \(reason). Correct the type so that it decodes the value, or "
                     + "make the property optional. The stored value is managedObject[\"\(definition.columns[column].name)\"].")
         }
         let name = state == .detached ? "\(column)" : "\(definition.name).\(definition.columns[column].name)"
@@ -35,7 +35,7 @@ extension ManagedObject {
     }
 
     /// The object and the property, for messages.
-    fileprivate func place(of column: Int) -> String {
+    fileprivate func location(of column: Int) -> String {
         "\(definition.name)(id: \(key)).\(definition.columns[column].name)"
     }
 
@@ -58,15 +58,15 @@ extension ManagedObject {
         let context = requiredContext
         let error = UndecodableAttribute(
             objectID: objectID, entity: definition.name, property: definition.columns[column].name, reason: reason)
-        let place = UndecodableReplacements.Place(object: ObjectAddress(entity: entity, key: key), column: column)
-        context.tracker.replacements.add(error, of: stored, at: place)
+        let location = UndecodableReplacements.Location(object: ObjectAddress(entity: entity, key: key), column: column)
+        context.tracker.replacements.add(error, of: stored, at: location)
     }
 
     /// Allows assignments to a property. See ``PersistentModel/allowOverwriting(_:)``.
     fileprivate func allowOverwriting(_ property: String) {
         guard state == .registered, let column = definition.column(named: property) else { return }
-        let place = UndecodableReplacements.Place(object: ObjectAddress(entity: entity, key: key), column: column)
-        withContext { $0.tracker.replacements.allow(at: place) }
+        let location = UndecodableReplacements.Location(object: ObjectAddress(entity: entity, key: key), column: column)
+        withContext { $0.tracker.replacements.allow(at: location) }
     }
 }
 
@@ -87,28 +87,28 @@ extension PersistentModel {
 
 /// The assignments of a context that would destroy stored values that cannot be decoded.
 struct UndecodableReplacements {
-    struct Place: Hashable {
+    struct Location: Hashable {
         var object: ObjectAddress
         var column: Int
     }
 
-    private(set) var entries: [Place: (stored: Value, error: UndecodableAttribute)] = [:]
+    private(set) var entries: [Location: (stored: Value, error: UndecodableAttribute)] = [:]
 
     /// The properties that the program allows to overwrite until the next save.
-    private var allowed: Set<Place> = []
+    private var allowed: Set<Location> = []
 
     var isEmpty: Bool { entries.isEmpty }
 
-    mutating func add(_ error: UndecodableAttribute, of stored: Value, at place: Place) {
-        if !allowed.contains(place) { entries[place] = (stored, error) }
+    mutating func add(_ error: UndecodableAttribute, of stored: Value, at location: Location) {
+        if !allowed.contains(location) { entries[location] = (stored, error) }
     }
 
-    mutating func allow(at place: Place) {
-        allowed.insert(place)
-        entries[place] = nil
+    mutating func allow(at location: Location) {
+        allowed.insert(location)
+        entries[location] = nil
     }
 
-    mutating func remove(at place: Place) { entries[place] = nil }
+    mutating func remove(at location: Location) { entries[location] = nil }
 
     /// Ends the permission to overwrite after a save. The entries stay: an undone assignment can be redone.
     mutating func endSave() { allowed = [] }
@@ -121,15 +121,15 @@ extension ManagedObjectContext {
         if tracker.replacements.isEmpty { return [] }
         var errors: [UndecodableAttribute] = []
         let (view, below) = (layerStack.view, viewBelow)
-        for (place, entry) in tracker.replacements.entries {
-            let (entity, key) = (place.object.entity, place.object.key)
-            let stored = try below.value(entity, key: key, column: place.column)
+        for (location, entry) in tracker.replacements.entries {
+            let (entity, key) = (location.object.entity, location.object.key)
+            let stored = try below.value(entity, key: key, column: location.column)
             guard stored == entry.stored else {
-                tracker.replacements.remove(at: place)
+                tracker.replacements.remove(at: location)
                 continue
             }
             // A deletion is meant to destroy the values.
-            let isReplaced = try view.exists(entity, key) && view.value(entity, key: key, column: place.column) != stored
+            let isReplaced = try view.exists(entity, key) && view.value(entity, key: key, column: location.column) != stored
             if isReplaced { errors.append(entry.error) }
         }
         return errors.sorted {
@@ -184,20 +184,20 @@ extension EncodedAttribute: DecodingAttribute {
 
 /// The log of reads that returned a fallback: one message per property of a store.
 private enum UndecodableReads {
-    private struct Place: Hashable {
+    private struct Location: Hashable {
         var store: StoreIdentity
         var entity: Int
         var column: Int
     }
 
-    private static let logged = Mutex<Set<Place>>([])
+    private static let logged = Mutex<Set<Location>>([])
 
     static func log(_ object: ManagedObject, column: Int, reason: String) {
-        let place = Place(store: object.objectID.store, entity: object.entity, column: column)
-        guard logged.withLock({ $0.insert(place).inserted }) else { return }
+        let location = Location(store: object.objectID.store, entity: object.entity, column: column)
+        guard logged.withLock({ $0.insert(location).inserted }) else { return }
         Logger(label: "strata.models").error(
             """
-            cannot decode \(object.place(of: column)): its stored value does not decode as \(reason). Reads return another value, and a save of a new \
+            cannot decode \(object.location(of: column)): its stored value does not decode as \(reason). Reads return another value, and a save of a new \
             value fails. Correct the type, or replace the value after allowOverwriting(_:). Further such values of the property are not logged.
             """)
     }

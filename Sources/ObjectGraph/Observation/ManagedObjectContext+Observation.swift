@@ -93,7 +93,7 @@ extension ManagedObjectContext {
             guard case .toMany = inverse.kind else { continue }
             for key in keys { willChange(relationship.destination, key: key, property: inverse.observed) }
         }
-        for container in traits.rules.containers[object.entity] {
+        for container in capabilities.rules.containers[object.entity] {
             for key in toManyKeys(object, container.relation) {
                 willChange(container.entity, key: key, property: .toMany(container.relationship))
             }
@@ -101,7 +101,7 @@ extension ManagedObjectContext {
         // A reference to a missing object reads as nil.
         guard storedModel.storeSchema.mayDangle else { return }
         for other in observed.all where other.state == .registered {
-            traits.rules.dangling[other.entity].forEach { column in
+            capabilities.rules.dangling[other.entity].forEach { column in
                 guard storedModel.entities[other.entity].columns[column].destination == object.entity,
                     read(other, column)?.referenceKey == object.key
                 else { return }
@@ -139,7 +139,7 @@ extension ManagedObjectContext {
         forgetsInserted: Bool = false
     ) {
         let comparison = ViewComparison(
-            old: old, new: next, changes: changes, own: own ?? layerStack.sealed + [layerStack.top], rules: traits.rules,
+            old: old, new: next, changes: changes, own: own ?? layerStack.sealed + [layerStack.top], rules: capabilities.rules,
             model: storedModel)
         var found: [(ManagedObject, [ObservedProperty])] = []
         for object in observed.all where object.state == .registered {

@@ -11,10 +11,10 @@ extension ManagedObjectContext {
             try tracker.listEnds.append(
                 member, of: order.number, to: owner, OrderEntity.reference, in: layerStack.view, revision: layerStack.revision)
         }
-        insertPlace(of: member, order: order.number, owner: owner, position: position)
+        insertPosition(of: member, order: order.number, owner: owner, position: position)
     }
 
-    private func insertPlace(of member: ObjectKey, order: Int, owner: ObjectKey, position: Position?) {
+    private func insertPosition(of member: ObjectKey, order: Int, owner: ObjectKey, position: Position?) {
         let key = nextKey(order)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: storedModel.entities[order].columns.count)
         row[OrderEntity.owner] = .reference(owner)
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
             if let place = pairs.places[change.key] {
                 write(order, key: place, column: OrderEntity.position, value: change.position?.value ?? .null)
             } else {
-                insertPlace(of: change.key, order: order, owner: object.key, position: change.position)
+                insertPosition(of: change.key, order: order, owner: object.key, position: change.position)
             }
         }
     }

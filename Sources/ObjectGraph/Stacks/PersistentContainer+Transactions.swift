@@ -71,9 +71,9 @@ extension PersistentContainer {
     /// Creates a root context on the newest saved state. The snapshot is taken at its first read, on its own executor.
     private func freshContext(_ name: String) throws -> BackgroundContext {
         try backgroundCoordinator.checkOpen()
-        var setup = backgroundCoordinator.rootSetup(name: name, merging: false)
-        setup.beginsAtFirstRead = true
-        return BackgroundContext(setup)
+        var configuration = backgroundCoordinator.rootConfiguration(name: name, merging: false)
+        configuration.beginsAtFirstRead = true
+        return BackgroundContext(configuration)
     }
 
     /// Moves the main context and its parent to the newest state in the stacks in which they do not merge automatically. Does not wait for
@@ -90,13 +90,13 @@ extension PersistentContainer {
 
 extension ManagedObjectContext {
     /// Whether others have saved since the state that this root reads.
-    var isOvertaken: Bool { layerStack.baseState.state.sequence != setup.writer.state.sequence }
+    var isOvertaken: Bool { layerStack.baseState.state.sequence != configuration.writer.state.sequence }
 
     /// Moves this root and then a child to the newest state.
     fileprivate func advance(with child: any ContextExecutor) {
         let old = layerStack.baseState.state
         refreshAllObjects()
-        let changes = setup.writer.changes(after: old, through: layerStack.baseState.state).map(ChangeSet.union)
+        let changes = configuration.writer.changes(after: old, through: layerStack.baseState.state).map(ChangeSet.union)
         let new = sealedBaseForChild()
         child.enqueue { $0.moveToParent(new, changes: changes) }
     }

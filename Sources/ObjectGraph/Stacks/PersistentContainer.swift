@@ -21,7 +21,7 @@ public final class PersistentContainer: Sendable {
     /// The coordinator of background contexts in `.split` and of batch contexts in `.hybrid`; otherwise ``coordinator``.
     public let backgroundCoordinator: PersistentStoreCoordinator
     let master: BackgroundContext?
-    let main: MainContextHost
+    let main: MainContextExecutor
     private let bridges: [CoordinatorBridge]
     let closing = Mutex<Task<Void, any Error>?>(nil)
 
@@ -92,20 +92,20 @@ public final class PersistentContainer: Sendable {
         switch stack {
         case .nested, .siblings, .split:
             master = nil
-            main = MainContextHost { Self.rootSetup(first, name: "main", merging: merging) }
+            main = MainContextExecutor { Self.rootConfiguration(first, name: "main", merging: merging) }
         case .masterMainWorker, .hybrid:
             let merging = stack == .hybrid
-            let root = BackgroundContext(Self.rootSetup(first, name: "master", merging: merging))
+            let root = BackgroundContext(Self.rootConfiguration(first, name: "master", merging: merging))
             master = root
-            main = MainContextHost {
-                let setup = try? root.wait { root in
-                    var setup = root.childSetup(name: "main", merging: merging)
-                    setup.decidesForParent = true
-                    if merging { setup.followedRoot = root.number }
-                    return setup
+            main = MainContextExecutor {
+                let configuration = try? root.wait { root in
+                    var configuration = root.childConfiguration(name: "main", merging: merging)
+                    configuration.decidesForParent = true
+                    if merging { configuration.followedRoot = root.number }
+                    return configuration
                 }
-                guard let setup else { preconditionFailure("the context of a container exists as long as the container") }
-                return setup
+                guard let configuration else { preconditionFailure("the context of a container exists as long as the container") }
+                return configuration
             }
         }
         bridges =
@@ -161,7 +161,7 @@ public final class PersistentContainer: Sendable {
     /// It has no children, and live results of it are updated at its requests. Closing the container waits for its running request or save,
     /// and then ends its reads: properties read as if the objects were deleted, and requests throw.
     package func makeConfinedContext(name: String = "confined", merging: Bool = false) -> sending ManagedObjectContext {
-        ConfinedExecutor.makeContext(Self.rootSetup(coordinator, name: name, merging: merging))
+        ConfinedExecutor.makeContext(Self.rootConfiguration(coordinator, name: name, merging: merging))
     }
 
     /// Waits until every save made so far is on disk.
@@ -178,12 +178,12 @@ public final class PersistentContainer: Sendable {
 
     // MARK: Building
 
-    private static func rootSetup(
+    private static func rootConfiguration(
         _ coordinator: PersistentStoreCoordinator, name: String, merging: Bool
     ) -> ContextConfiguration {
-        var setup = coordinator.rootSetup(name: name, merging: merging)
-        setup.beginsAtFirstRead = true
-        return setup
+        var configuration = coordinator.rootConfiguration(name: name, merging: merging)
+        configuration.beginsAtFirstRead = true
+        return configuration
     }
 
     /// Notifies one coordinator of another's saves if each has its own store object (SQLite).
@@ -194,9 +194,9 @@ public final class PersistentContainer: Sendable {
         init(from: PersistentStoreCoordinator, to: PersistentStoreCoordinator) {
             source = from.writer
             to.writer.shared.withLock { $0.sibling = from.writer }
-            listener = from.writer.addListener { [weak to] _, origin in
-                // Saves that were learned from the other coordinator have the origin 0.
-                guard let to, origin != 0 else { return }
+            listener = from.writer.addListener { [weak to] _, source in
+                // Saves that were learned from the other coordinator count as external.
+                guard let to, source != .externalProcess else { return }
                 // Adopt the save now, so that the other coordinator's contexts are notified before the save returns (S068).
                 to.writer.adoptSavesOfSibling()
             }
@@ -209,7 +209,7 @@ public final class PersistentContainer: Sendable {
 extension PersistentStoreCoordinator {
     /// Creates a root context with its own executor. It reads the newest state until it saves, merges or is advanced (S090).
     public func newBackgroundContext(name: String = "background") -> BackgroundContext {
-        BackgroundContext(rootSetup(name: name, merging: false))
+        BackgroundContext(rootConfiguration(name: name, merging: false))
     }
 
     /// Creates a root context that reads the state of a snapshot (S150).
@@ -217,13 +217,13 @@ extension PersistentStoreCoordinator {
     /// - Precondition: The snapshot belongs to the coordinator's store.
     public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
         precondition(snapshot.store == store.identity, "the context \(name) cannot read a snapshot of another store")
-        var setup = rootSetup(name: name, merging: false)
-        setup.baseState?.state = snapshot.state
-        setup.baseState?.isPinned = true
-        return BackgroundContext(setup)
+        var configuration = rootConfiguration(name: name, merging: false)
+        configuration.baseState?.state = snapshot.state
+        configuration.baseState?.isPinned = true
+        return BackgroundContext(configuration)
     }
 
-    func rootSetup(name: String, merging: Bool) -> ContextConfiguration {
+    func rootConfiguration(name: String, merging: Bool) -> ContextConfiguration {
         ContextConfiguration(
             name: name, coordinator: self,
             baseState: .init(state: writer.newestState(), inherited: [], route: rootRoute), parent: nil,

@@ -16,13 +16,13 @@ final class SaveTrace: Sendable {
     private let began = DefaultTracerClock.now
     private let times = Mutex(Times())
 
-    init(_ instruments: Instruments, origin: SaveOrigin, durability: Durability) {
+    init(_ instruments: Instruments, metadata: SaveMetadata, durability: Durability) {
         self.instruments = instruments
         let isDurable = durability == .durable
         span = instruments.start(
             "strata.save",
             [
-                "strata.context": "\(origin.contextName)", "strata.author": "\(origin.author)",
+                "strata.context": "\(metadata.contextName)", "strata.author": "\(metadata.author)",
                 "strata.durability": isDurable ? "durable" : "deferred",
             ])
     }

@@ -50,7 +50,7 @@ extension ManagedObject {
 
     /// Tells observers of the object which properties a validation reads.
     private func noteReads(in context: ManagedObjectContext) {
-        guard context.observed.isOn, let rules = context.traits.validation?.entities[entity] else { return }
+        guard context.observed.isOn, let rules = context.capabilities.validation?.entities[entity] else { return }
         willRead(.isDeleted)
         for rule in rules.columns { willRead(.column(rule.column)) }
         for rule in rules.counts { willRead(.toMany(rule.relationship)) }

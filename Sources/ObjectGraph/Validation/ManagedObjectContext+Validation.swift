@@ -9,11 +9,11 @@ extension ManagedObjectContext {
     /// - Throws: One error that lists all validation failures.
     func validate() throws {
         try checkDenied()
-        guard traits.hasAnyLifecycle || traits.validation != nil || !tracker.replacements.isEmpty else { return }
+        guard capabilities.hasAnyLifecycle || capabilities.validation != nil || !tracker.replacements.isEmpty else { return }
         let hooks = hookErrors()
         var errors = ValidationErrors()
         // After the hooks, which may change objects.
-        if let rules = traits.validation { try check(rules, &errors) }
+        if let rules = capabilities.validation { try check(rules, &errors) }
         for (id, error) in hooks { errors.append(id, error) }
         for error in try refusedReplacements() { errors.append(error.objectID, error) }
         if errors.isEmpty { return }
@@ -22,9 +22,9 @@ extension ManagedObjectContext {
     }
 
     private func hookErrors() -> [(ObjectID, any Error)] {
-        guard traits.hasAnyLifecycle else { return [] }
+        guard capabilities.hasAnyLifecycle else { return [] }
         var errors: [(ObjectID, any Error)] = []
-        forEachPending(of: { traits.hasLifecycle[$0] }) { entity, key, kind in
+        forEachPending(of: { capabilities.hasLifecycle[$0] }) { entity, key, kind in
             let object = object(entity, key)
             if let error = hookError(object, kind) { errors.append((object.objectID, error)) }
         }
@@ -106,7 +106,9 @@ extension ManagedObjectContext {
     /// Returns the broken rules of one object's properties.
     func ruleViolations(of object: ManagedObject) throws -> [RuleViolation] {
         let (entity, key) = (object.entity, object.key)
-        guard let rules = traits.validation, let entityRules = rules.entities[entity], try exists(entity, key) else { return [] }
+        guard let rules = capabilities.validation, let entityRules = rules.entities[entity], try exists(entity, key) else {
+            return []
+        }
         var errors = ValidationErrors()
         var reader = PagedReader(layerStack.view)
         try check(entityRules, entity: entity, key: key, row: nil, in: &reader, errors: &errors)
@@ -118,15 +120,15 @@ extension ManagedObjectContext {
 
     /// Checks the delete rule deny for the deleted objects. The writer makes the final decision; this check fails earlier.
     private func checkDenied() throws {
-        guard traits.rules.canDeny, hasDeletes else { return }
+        guard capabilities.rules.canDeny, hasDeletes else { return }
         let changes = layerStack.folded()
-        for entity in 0..<changes.entityCount where traits.rules.canDeny(entity) {
+        for entity in 0..<changes.entityCount where capabilities.rules.canDeny(entity) {
             try changes.forEachRow(of: entity, \.deleted) { key, _ in try checkDenied(entity, key) }
         }
     }
 
     private func checkDenied(_ entity: Int, _ key: ObjectKey) throws {
-        let consequences = try traits.rules.consequences(of: entity, key, in: layerStack.view) { column in
+        let consequences = try capabilities.rules.consequences(of: entity, key, in: layerStack.view) { column in
             lastValue(entity, key: key, column: column)?.referenceKey
         }
         for case .deny(let name, let blocker, let blocking) in consequences {

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
         checkIsolation()
         prepareRequest()
         return try using {
-            try ValidationRules.report(traits.validation, in: layerStack.view, store: storeIdentity, limit: limit) {}
+            try ValidationRules.report(capabilities.validation, in: layerStack.view, store: storeIdentity, limit: limit) {}
         }
     }
 }
@@ -90,7 +90,7 @@ extension PersistentStoreCoordinator {
     public func validationReport(limit: Int = 100) async throws -> ValidationReport {
         try checkOpen()
         let snapshot = try snapshot(owner: "a validation report")
-        let (rules, store) = (traits.validation, store.identity)
+        let (rules, store) = (capabilities.validation, store.identity)
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
             try await offExecutor {

@@ -5,14 +5,14 @@ import StoreModel
 extension ChangeSetCodec {
     // MARK: Origin
 
-    static func put(_ origin: SaveOrigin, _ bytes: inout [UInt8]) {
-        bytes.putString(origin.author)
-        bytes.putString(origin.contextName)
-        bytes.putNumber(UInt64(bitPattern: origin.time))
-        bytes.putNumber(UInt64(UInt32(bitPattern: origin.processID)))
+    static func put(_ metadata: SaveMetadata, _ bytes: inout [UInt8]) {
+        bytes.putString(metadata.author)
+        bytes.putString(metadata.contextName)
+        bytes.putNumber(UInt64(bitPattern: metadata.time))
+        bytes.putNumber(UInt64(UInt32(bitPattern: metadata.processID)))
     }
 
-    static func origin(_ reader: inout ByteReader) throws(PageError) -> SaveOrigin {
+    static func metadata(_ reader: inout ByteReader) throws(PageError) -> SaveMetadata {
         let author = try reader.string("author")
         let context = try reader.string("context name")
         let time = Int64(bitPattern: try reader.number("time"))
@@ -20,7 +20,7 @@ extension ChangeSetCodec {
         guard let process = UInt32(exactly: try reader.number("process id")) else {
             throw PageError(offset: start, field: "process id", reason: "exceeds 32 bits")
         }
-        return SaveOrigin(
+        return SaveMetadata(
             author: author, contextName: context, time: time, processID: Int32(bitPattern: process))
     }
 

@@ -28,7 +28,7 @@ public enum ChangeSetCodec {
     public static func encode(_ set: ChangeSet) -> [UInt8] {
         var bytes: [UInt8] = [version]
         bytes.putNumber(set.generation.rawValue)
-        put(set.origin, &bytes)
+        put(set.metadata, &bytes)
         bytes.putNumber(UInt64(set.entities.count))
         for entity in set.entities {
             bytes.putNumber(UInt64(entity.entity))
@@ -109,7 +109,7 @@ public enum ChangeSetCodec {
         var reader = ByteReader(body)
         let isOld = try reader.byte("change set version") < version
         var set = ChangeSet(generation: Generation(rawValue: try reader.number("generation")))
-        set.origin = isOld ? SaveOrigin(author: try reader.string("author")) : try origin(&reader)
+        set.metadata = isOld ? SaveMetadata(author: try reader.string("author")) : try metadata(&reader)
         let entities = try reader.count("entity count", size: 2)
         set.entities.reserveCapacity(entities)
         for _ in 0..<entities {

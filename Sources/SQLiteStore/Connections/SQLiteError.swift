@@ -41,10 +41,10 @@ extension StoreError {
     /// SQLite itself reports only one of three causes as a full disk. It keeps the system's error number for some calls, but not for a
     /// commit. After a failed commit, the thread's `errno` is still that of the write. No other call may therefore come between.
     static func full(_ code: Int32, database: OpaquePointer, path: String) -> StoreError? {
-        let hadNoRoom =
+        let wasFull =
             code & 0xff == SQLITE_IOERR
             && (SystemError.last.isDiskFull || SystemError(number: sqlite3_system_errno(database)).isDiskFull)
-        guard hadNoRoom || code & 0xff == SQLITE_FULL else { return nil }
+        guard wasFull || code & 0xff == SQLITE_FULL else { return nil }
         let cause = SQLiteError(code: code, database: database)
         return StoreError(
             .full, "\(path): \(cause.message). Make room on the disk, or raise the limit of the file's size", cause: cause)

@@ -30,7 +30,7 @@ enum HistoryChecks {
     @discardableResult
     private static func fill(_ tested: StoreUnderTest, saves: Int) throws -> [Generation] {
         try (0..<saves).map { save in
-            try tested.save(origin: SaveOrigin(author: "a\(save)", time: Int64(save) * 10)) {
+            try tested.save(metadata: SaveMetadata(author: "a\(save)", time: Int64(save) * 10)) {
                 $0.insertItem(ObjectKey(64 + save))
             }
         }
@@ -38,11 +38,11 @@ enum HistoryChecks {
 
     static func everyPartOfASaveComesBack(_ trial: Trial) throws {
         var tested = try trial.newStore()
-        let origin = SaveOrigin(author: "me", contextName: "main", time: 1_234_567_890_123_456, processID: 42)
-        try tested.save(origin: origin) { layer in
+        let metadata = SaveMetadata(author: "me", contextName: "main", time: 1_234_567_890_123_456, processID: 42)
+        try tested.save(metadata: metadata) { layer in
             for key in 64..<68 as Range<ObjectKey> { layer.insertItem(key, name: "é", number: 5) }
         }
-        try tested.save(origin: origin) { layer in
+        try tested.save(metadata: metadata) { layer in
             layer.updateItem(64, [Sample.number: .int(1)])
             layer.updateItem(65, [Sample.note: .string("x")])
             layer.updateItem(66, [Sample.number: .int(1)])
@@ -54,7 +54,7 @@ enum HistoryChecks {
             layer.delete(Sample.item, 67)
             layer.stamp(transaction.nextGeneration)
             layer.seal()
-            var changes = layer.changeSet(origin: origin)
+            var changes = layer.changeSet(metadata: metadata)
             try changes.markDeleted(
                 preserving: [ColumnSet(low: 1 << UInt64(Sample.name) | 1 << UInt64(Sample.number))], from: before)
             try expect(changes.tombstones.map(\.values.count), equals: [2])
@@ -64,7 +64,7 @@ enum HistoryChecks {
         }
         try tested.reopen()
         let history = try require(tested.store.changes(after: 0))
-        try expect(history.map(\.origin), equals: [origin, origin, origin])
+        try expect(history.map(\.metadata), equals: [metadata, metadata, metadata])
         let page = try require(history[1].change(of: Sample.item)?.pages.first)
         try expect(page.columns(of: 0), equals: ColumnSet(low: 1 << UInt64(Sample.number)))
         try expect(page.columns(of: 1), equals: ColumnSet(low: 1 << UInt64(Sample.note)))

@@ -43,24 +43,24 @@ package struct StoreUnderTest {
     package func save(
         _ durability: Durability = .deferred, author: String = "", _ build: (Layer) -> Void
     ) throws -> Generation {
-        try Self.save(store, durability: durability, origin: SaveOrigin(author: author), build)
+        try Self.save(store, durability: durability, metadata: SaveMetadata(author: author), build)
     }
 
     @discardableResult
-    package func save(origin: SaveOrigin, _ build: (Layer) -> Void) throws -> Generation {
-        try Self.save(store, durability: .deferred, origin: origin, build)
+    package func save(metadata: SaveMetadata, _ build: (Layer) -> Void) throws -> Generation {
+        try Self.save(store, durability: .deferred, metadata: metadata, build)
     }
 
     /// Commits a layer, and returns the generation of the save.
     @discardableResult
     package static func save(
-        _ store: any ObjectStore, durability: Durability = .deferred, origin: SaveOrigin = SaveOrigin(),
+        _ store: any ObjectStore, durability: Durability = .deferred, metadata: SaveMetadata = SaveMetadata(),
         _ build: (Layer) -> Void
     ) throws -> Generation {
         try store.write(durability) { transaction in
             let layer = Layer(schema: store.schema)
             build(layer)
-            try transaction.apply(layer, origin: origin)
+            try transaction.apply(layer, metadata: metadata)
             return layer.generation
         }
     }
@@ -68,10 +68,10 @@ package struct StoreUnderTest {
 
 extension StoreTransaction {
     /// Writes a layer as the next save.
-    func apply(_ layer: Layer, origin: SaveOrigin = SaveOrigin()) throws {
+    func apply(_ layer: Layer, metadata: SaveMetadata = SaveMetadata()) throws {
         layer.stamp(nextGeneration)
         layer.seal()
-        try apply(layer, changes: layer.changeSet(origin: origin))
+        try apply(layer, changes: layer.changeSet(metadata: metadata))
     }
 }
 

@@ -109,20 +109,26 @@ public struct ChangeSet: Sendable, Hashable, Codable {
     /// The tombstones of deleted objects whose model preserves values on deletion, ascending by entity and key.
     public var tombstones: [Tombstone]
     /// The author, time and process of the save.
-    public var origin: SaveOrigin
+    public var metadata: SaveMetadata
     /// The author of the save; empty if there was none.
-    public var author: String { origin.author }
+    public var author: String { metadata.author }
 
     /// Creates a change set. Entities, links and tombstones must be ascending.
     public init(
         generation: Generation = 0, entities: [EntityChange] = [], links: [LinkChange] = [], tombstones: [Tombstone] = [],
-        origin: SaveOrigin = SaveOrigin()
+        metadata: SaveMetadata = SaveMetadata()
     ) {
         self.generation = generation
         self.entities = entities
         self.links = links
         self.tombstones = tombstones
-        self.origin = origin
+        self.metadata = metadata
+    }
+
+    // The names in the histories of SQLite files.
+    private enum CodingKeys: String, CodingKey {
+        case generation, entities, links, tombstones
+        case metadata = "origin"
     }
 
     /// A Boolean value that indicates whether no object and no link changed.
@@ -134,8 +140,8 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
 extension Layer {
     /// Returns the change set of the layer. O(pages + rows updated).
-    public func changeSet(origin: SaveOrigin = SaveOrigin()) -> ChangeSet {
-        var set = ChangeSet(generation: version.generation ?? 0, origin: origin)
+    public func changeSet(metadata: SaveMetadata = SaveMetadata()) -> ChangeSet {
+        var set = ChangeSet(generation: version.generation ?? 0, metadata: metadata)
         for number in 0..<entityCount {
             guard let changes = entity(number) else { continue }
             let pages = changes.sortedPageNumbers.compactMap { pageNumber -> ChangeSet.PageChange? in
@@ -198,7 +204,7 @@ extension ChangeSet {
         var union = ChangeSet(
             generation: last.generation,
             tombstones: sets.flatMap(\.tombstones).sorted { ($0.entity, $0.key) < ($1.entity, $1.key) },
-            origin: last.origin)
+            metadata: last.metadata)
         union.entities = pages.sorted { $0.key < $1.key }.map { EntityChange(entity: $0, pages: PageChange.united($1)) }
         union.links = links.sorted { $0.key < $1.key }.map { $1.united() }
         return union

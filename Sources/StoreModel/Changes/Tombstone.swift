@@ -62,7 +62,7 @@ public enum HistoryCut: Sendable, Hashable {
     public func takes(_ changes: ChangeSet) -> Bool {
         switch self {
         case .through(let generation): changes.generation <= generation
-        case .before(let time): changes.origin.time < time
+        case .before(let time): changes.metadata.time < time
         }
     }
 }

@@ -57,7 +57,7 @@ public struct SchemaPath: Sendable {
     private mutating func walk(
         _ schemas: [StoreSchema], from file: StoreSchema, exchanged: ExchangedNames, migration: SchemaMigration
     ) throws {
-        var origin = SchemaPositions(file)
+        var metadata = SchemaPositions(file)
         var current = file
         var recorded = exchanged
         for next in schemas {
@@ -74,11 +74,11 @@ public struct SchemaPath: Sendable {
             recorded = ExchangedNames(of: next)
             guard unversioned != current || !evolution.exchanges.isEmpty else { continue }
             for var loss in SchemaLosses(from: current, to: next, evolution).all where !migration.allows(loss) {
-                guard let subject = origin.place(loss.subject) else { continue }
+                guard let subject = metadata.place(loss.subject) else { continue }
                 loss.subject = subject
                 losses.append(loss)
             }
-            origin.advance(evolution)
+            metadata.advance(evolution)
             current = next.withoutHints
             steps.append(Step(schema: next, evolution: evolution))
         }

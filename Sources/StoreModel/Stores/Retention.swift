@@ -20,11 +20,11 @@ public struct Retention: Sendable, Hashable {
     /// The bytes per snapshot, in the order of the snapshots; nil if unknown.
     public var bytes: [Int?]
     /// The readers in other processes.
-    public var foreign: [Foreign]
+    public var external: [Foreign]
 
     /// Creates the numbers of a store. `bytes` has one element per snapshot.
-    public init(bytes: [Int?], foreign: [Foreign] = []) {
+    public init(bytes: [Int?], external: [Foreign] = []) {
         self.bytes = bytes
-        self.foreign = foreign
+        self.external = external
     }
 }

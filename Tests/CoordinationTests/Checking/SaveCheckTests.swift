@@ -94,7 +94,7 @@ import Testing
 
     private func request(_ layer: Layer, base: StoreState, _ policy: MergePolicy) -> SaveRequest {
         SaveRequest(
-            layers: [layer], base: base, policy: policy, durability: .durable, origin: SaveOrigin(), preserved: [],
+            layers: [layer], base: base, policy: policy, durability: .durable, metadata: SaveMetadata(), preserved: [],
             rules: RelationshipRules(Music.model))
     }
 

@@ -52,7 +52,7 @@ import Testing
             Issue.record("another error: \(error)")
             return []
         }
-        return failures.map(\.origin.contextName)
+        return failures.map(\.metadata.contextName)
     }
 
     /// Saves a track, then makes two deferred saves of it, of which the store refuses the first. Returns the track.

@@ -129,7 +129,7 @@ import Testing
         try await held.setPlays(1)
         await root.perform { context in
             context.refreshAllObjects()
-            context.pin(to: old)
+            context.read(from: old)
         }
         let child = await root.newBackgroundChild(name: "child")
         #expect(try await child.perform { try Self.plays(held.track, $0) } == .int(0))

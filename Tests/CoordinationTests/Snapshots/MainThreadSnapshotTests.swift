@@ -54,7 +54,7 @@ import Testing
         let container = try await PersistentContainer(
             model: Music.model, store: StoreDescription(name: "faulty") { _ in store }, stack: .hybrid)
         let main = container.mainContext
-        let root = try #require(main.setup.parent?.host)
+        let root = try #require(main.configuration.parent?.contextExecutor)
         // As if its last object had been released since the last move.
         main.place.readsNextState.store(true, ordering: .relaxed)
         let importer = container.newBatchOperationContext()
@@ -63,7 +63,7 @@ import Testing
         let writer = container.coordinator.writer
         try await until("the root and the main context have merged the save") {
             let isMerged = try await root.run(orThrow: SaveError.parentGone(context: "main")) {
-                $0.layerStack.baseState.state.sequence == $0.setup.writer.state.sequence
+                $0.layerStack.baseState.state.sequence == $0.configuration.writer.state.sequence
             }
             return isMerged && main.layerStack.baseState.state.sequence == writer.state.sequence
         }

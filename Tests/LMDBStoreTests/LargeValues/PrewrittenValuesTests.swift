@@ -61,7 +61,7 @@ import Testing
             }
             layer.stamp(transaction.generation.next)
             layer.seal()
-            try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: "")))
+            try transaction.apply(layer, changes: layer.changeSet(metadata: SaveMetadata(author: "")))
             try then()
         }
         return keys

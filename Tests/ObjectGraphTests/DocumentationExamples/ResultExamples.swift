@@ -92,7 +92,7 @@ import StoreModel
         do {
             try await coordinator.flush()
         } catch SaveError.deferredSavesFailed(let failures) {
-            for failure in failures { print(failure.origin.contextName, failure.error) }
+            for failure in failures { print(failure.metadata.contextName, failure.error) }
         }
         // end
     }
@@ -135,9 +135,9 @@ import StoreModel
     }
 
     static func origins(_ transaction: HistoryTransaction) {
-        // Sources/StoreModel/Changes/SaveOrigin.swift
-        let origin = transaction.changeSet.origin
-        print(origin.date, origin.author, origin.processID)
+        // Sources/StoreModel/Changes/SaveMetadata.swift
+        let metadata = transaction.changeSet.metadata
+        print(metadata.date, metadata.author, metadata.processID)
         // end
     }
 

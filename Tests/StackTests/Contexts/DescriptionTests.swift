@@ -173,7 +173,7 @@ import Testing
         for transaction in history {
             Self.check(transaction)
             Self.check(transaction.token)
-            Self.check(transaction.changeSet.origin)
+            Self.check(transaction.changeSet.metadata)
             transaction.changes.forEach { Self.check($0) }
         }
         Self.check(container.coordinator.newBackgroundContext())

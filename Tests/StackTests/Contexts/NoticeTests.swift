@@ -42,7 +42,7 @@ import Testing
         let notice = try #require(counter.all.last { $0.kind == .didSave }).changes
         let history = try #require(try container.coordinator.store.changes(after: 0)).last
         #expect(history == notice)
-        #expect(notice.origin.contextName == "importer")
+        #expect(notice.metadata.contextName == "importer")
         #expect(notice.links.count == 1)
         let coded = try JSONDecoder().decode(ChangeSet.self, from: JSONEncoder().encode(notice))
         #expect(coded == notice)
@@ -63,7 +63,7 @@ import Testing
             let track = try context.existingObject(with: id)
             #expect(track["plays"] == .int(2))
             _ = context.addObserver { counter.note($0) }
-            context.pin(to: before)
+            context.read(from: before)
             #expect(track["plays"] == .int(1))
         }
         #expect(counter.all.map(\.kind) == [.objectsDidChange])

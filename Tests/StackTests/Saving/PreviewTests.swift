@@ -28,14 +28,14 @@ import Testing
         #expect(preview.failure == nil && preview.conflicts.isEmpty)
         #expect(preview.changes.updatedIDs(in: store) == [first])
         #expect(preview.changes.insertedIDs(in: store).contains(second))
-        #expect(preview.changes.generation == token.generation.next && preview.changes.origin.contextName == "worker")
+        #expect(preview.changes.generation == token.generation.next && preview.changes.metadata.contextName == "worker")
         #expect(container.coordinator.currentHistoryToken == token, "nothing is written")
         #expect(try await container.coordinator.history(.init(after: token)).isEmpty)
         #expect(await worker.perform { $0.hasChanges })
         // The save does what the preview has shown.
         try await worker.save(through: .store)
         var saved = try #require(try await container.coordinator.history(.init(after: token)).first).changeSet
-        saved.origin = preview.changes.origin
+        saved.metadata = preview.changes.metadata
         #expect(saved == preview.changes)
     }
 

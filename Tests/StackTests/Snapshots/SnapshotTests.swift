@@ -45,7 +45,7 @@ import Testing
         try await writer.save()
         await two.perform { $0.refreshAllObjects() }
         #expect(try await two.perform { try $0.trackTitles() } == ["a", "b"])
-        await two.perform { $0.pin(to: token) }
+        await two.perform { $0.read(from: token) }
         #expect(try await two.perform { try $0.trackTitles() } == ["a"])
     }
 
@@ -89,7 +89,7 @@ import Testing
             let (bed, otherBed) = (try TestBed(.memory), try TestBed(.memory))
             let foreign = try await otherBed.container().coordinator.snapshot()
             let context = try await bed.container().coordinator.newBackgroundContext()
-            await context.perform { $0.pin(to: foreign) }
+            await context.perform { $0.read(from: foreign) }
         }
         await #expect(processExitsWith: .failure) {
             let (bed, otherBed) = (try TestBed(.memory), try TestBed(.memory))

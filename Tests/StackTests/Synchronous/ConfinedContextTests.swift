@@ -81,7 +81,7 @@ import Testing
         #expect(try await plain.onThread { try $0.trackTitles() } == ["other", "own"])
         // A pinned context stays at its snapshot.
         let snapshot = try container.coordinator.snapshot()
-        try await plain.onThread { $0.pin(to: snapshot) }
+        try await plain.onThread { $0.read(from: snapshot) }
         try await writer.onThread { context in
             context.makeTrack("later")
             try context.saveNow()

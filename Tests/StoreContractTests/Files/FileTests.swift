@@ -49,7 +49,7 @@ enum FileKind: String, CaseIterable, Sendable {
                 }
                 layer.stamp(transaction.generation.next)
                 layer.seal()
-                try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: "")))
+                try transaction.apply(layer, changes: layer.changeSet(metadata: SaveMetadata(author: "")))
             }
         }
     }

@@ -86,11 +86,11 @@ enum SubclassShapes {
 
     @Model final class Square: Polygon {
         @Attribute(.indexed) var side: Double
-        var origin: Point?
+        var metadata: Point?
 
-        init(label: String, side: Double, origin: Point? = nil) {
+        init(label: String, side: Double, metadata: Point? = nil) {
             self.side = side
-            self.origin = origin
+            self.metadata = metadata
             super.init(label: label, code: label)
             corners = 4
         }

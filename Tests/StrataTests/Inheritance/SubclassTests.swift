@@ -105,7 +105,7 @@ import Testing
             let point = Point()
             main.insert(point)
             // The square arrives in the context of the point, to which its initializer relates it.
-            let square = Square(label: "s", side: 2, origin: point)
+            let square = Square(label: "s", side: 2, metadata: point)
             #expect(point.squares == [square])
             #expect(square.managedObjectContext === main)
             #expect(square.corners == 4 && square.label == "s" && square.code == "s" && square.side == 2)
@@ -130,7 +130,7 @@ import Testing
                 let around = try #require(shapes[1] as? Polygon)
                 #expect(Set(around.others.map(\.label)) == ["kept", "s"] && (around.next as? Circle)?.woken == 1)
                 let square = try #require(shapes[3] as? Square)
-                #expect(square.notes == ["x"] && square.origin?.squares == [square] && square.corners == 4)
+                #expect(square.notes == ["x"] && square.metadata?.squares == [square] && square.corners == 4)
                 #expect(try context.fetch(FetchRequest<Polygon>(where: #Predicate { $0.label == "s" })) == [square])
             }
             #expect(weakReferenceIsCleared())

@@ -75,14 +75,14 @@ extension IndexedWorkload {
     func runLMDB() throws -> [StorageOperation: Double] {
         let folder = try RunFolder()
         let path = folder.path("shelves.lmdb")
-        let costs = try ShelvesOnLMDB(path, self).work()
-        try ShelvesOnLMDB(path, self).verify()
+        let costs = try IndexedWorkloadOnLMDB(path, self).work()
+        try IndexedWorkloadOnLMDB(path, self).verify()
         return costs
     }
 }
 
 /// Rows of a number and a shelf, sixteen bytes, and two indexes of sorted keys, maintained by hand.
-private struct ShelvesOnLMDB {
+private struct IndexedWorkloadOnLMDB {
     private let shelves: IndexedWorkload
     private let environment: RawLMDB
     private let items: RawLMDB.Table

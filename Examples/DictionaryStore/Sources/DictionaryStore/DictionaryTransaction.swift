@@ -20,7 +20,7 @@ final class DictionaryTransaction: StoreTransaction {
     }
 
     private static func timestamp(after generation: Generation) -> Generation {
-        max(generation.next, Generation(rawValue: UInt64(max(0, SaveOrigin.time(of: Date())))))
+        max(generation.next, Generation(rawValue: UInt64(max(0, SaveMetadata.time(of: Date())))))
     }
 
     var generation: Generation { state.generation }

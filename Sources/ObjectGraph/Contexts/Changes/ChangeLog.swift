@@ -68,7 +68,7 @@ struct ChangeLog {
     /// Returns the recorded objects as a change set and empties the log.
     ///
     /// - Parameter kind: Returns the current change of an object. An object for which it returns nil is recorded as an update.
-    mutating func take(_ origin: SaveOrigin, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
+    mutating func take(_ metadata: SaveMetadata, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
         var pages: [Int: [PageNumber: ChangeSet.PageChange]] = [:]
         for place in touched {
             let number = place.key.page
@@ -83,7 +83,7 @@ struct ChangeLog {
             }
             pages[place.entity, default: [:]][number] = page
         }
-        var set = ChangeSet(origin: origin)
+        var set = ChangeSet(metadata: metadata)
         set.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in
             .init(entity: entity, pages: pages.values.sorted { $0.number < $1.number })
         }

@@ -18,7 +18,7 @@ extension ManagedObjectContext {
     private func announceArrivals() {
         if let onFirstChange = tracker.log.onFirstChange { return onFirstChange() }
         guard tracker.log.isOn || !observed.isEmpty else { return }
-        host?.enqueue {
+        contextExecutor?.enqueue {
             $0.admitArrivals()
             $0.postPendingChanges()
         }
@@ -114,7 +114,7 @@ extension ManagedObjectContext {
     /// Finds the model of an object whose initializer has related it, and which no accessor has handed over since.
     private func claimModel(of object: ManagedObject, _ relations: DetachedState, _ entity: Entity) {
         guard object.model == nil, object.unattachedAnchors > 0, let anchor = relations.anchorAddress,
-            let type = storedModel.type(of: entity), let offset = traits.anchorOffsets[entity.number]
+            let type = storedModel.type(of: entity), let offset = capabilities.anchorOffsets[entity.number]
         else { return }
         object.claim(ModelAnchor.model(type, withAnchorAt: anchor, offset: offset))
     }

@@ -12,7 +12,7 @@ extension ManagedObjectContext {
     @inline(__always)
     func awakes(_ object: ManagedObject) -> Bool {
         object.hasAwoken = true
-        return traits.hasLifecycle[object.entity] && object.row?.kind != .insert
+        return capabilities.hasLifecycle[object.entity] && object.row?.kind != .insert
     }
 
     /// Calls `awakeFromFetch` once, when a fault is first read (S021). Changes that the hook makes to stored properties are dropped.
@@ -28,7 +28,7 @@ extension ManagedObjectContext {
     func didSave(_ object: ManagedObject) { lifecycle(object)?.didSave() }
 
     func lifecycle(_ object: ManagedObject) -> (any ManagedObjectLifecycle)? {
-        guard traits.hasLifecycle[object.entity] else { return nil }
+        guard capabilities.hasLifecycle[object.entity] else { return nil }
         if object.model == nil, let type = storedModel.type(of: definition(of: object)) {
             let made = type.init(managedObject: object)
             object.claim(made)
@@ -42,7 +42,7 @@ extension ManagedObjectContext {
 
     /// Calls `willSave` on each changed object, in rounds, until a round changes nothing (S060).
     func runWillSave() throws {
-        guard traits.hasAnyLifecycle else { return }
+        guard capabilities.hasAnyLifecycle else { return }
         for _ in 0..<Self.maximumRounds {
             let before = tracker.log.count
             forEachChanged { object, _ in lifecycle(object)?.willSave() }
@@ -53,6 +53,6 @@ extension ManagedObjectContext {
     }
 
     private func forEachChanged(_ body: (ManagedObject, RowKind) -> Void) {
-        forEachPending(of: { traits.hasLifecycle[$0] }, { body(object($0, $1), $2) })
+        forEachPending(of: { capabilities.hasLifecycle[$0] }, { body(object($0, $1), $2) })
     }
 }

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: entity.columns.count)
         row.fill(with: entity.defaults)
         attach(object, row)
-        if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
+        if capabilities.hasLifecycle[entity.number] { awakeFromInsert(object) }
         return object
     }
 
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
         if values.count != count { note(entity, of: object) }
         attach(object, row)
         if !entity.orderedReferences.isEmpty { appendToLists(object) }
-        if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
+        if capabilities.hasLifecycle[entity.number] { awakeFromInsert(object) }
         return object
     }
 
@@ -95,7 +95,7 @@ extension ManagedObjectContext {
     /// Returns the next key of an entity. Keys are taken from the pool one page's worth at a time.
     @inline(__always)
     func nextKey(_ entity: Int) -> ObjectKey {
-        if tracker.keys[entity].isEmpty { tracker.keys[entity] = setup.writer.takeKeys(entity) }
+        if tracker.keys[entity].isEmpty { tracker.keys[entity] = configuration.writer.takeKeys(entity) }
         let key = tracker.keys[entity].lowerBound
         tracker.keys[entity] = key.advanced(by: 1)..<tracker.keys[entity].upperBound
         return key
@@ -157,7 +157,7 @@ extension ManagedObjectContext {
         try checkOpen()
         guard id.store == storeIdentity, id.entity < storedModel.entities.count, try exists(id.entity, id.key) else {
             // The parent of a child may be closed already, and then shows no objects.
-            try setup.coordinator.checkOpen()
+            try configuration.coordinator.checkOpen()
             throw ContextError.objectNotFound(id)
         }
         return object(id.entity, id.key)
@@ -258,7 +258,7 @@ extension ManagedObjectContext {
             ends[schema.source, default: []].formUnion(pairs.forward.keys)
             ends[schema.destination, default: []].formUnion(pairs.backward.keys)
         }
-        for order in traits.rules.orders.joined() {
+        for order in capabilities.rules.orders.joined() {
             forEachListChanged(in: changes, order) { ends[order.ownerEntity, default: []].insert($0) }
         }
         for entity in 0..<changes.entityCount where wanted(entity) {
@@ -283,7 +283,7 @@ extension ManagedObjectContext {
 
     private func hasChangedPairs(_ entity: Int, _ key: ObjectKey) -> Bool {
         for layer in layerStack.sealed + [layerStack.top] {
-            for order in traits.rules.orders.joined() where order.ownerEntity == entity {
+            for order in capabilities.rules.orders.joined() where order.ownerEntity == entity {
                 var isMoved = false
                 forEachListChanged(in: layer, order) { if $0 == key { isMoved = true } }
                 if isMoved { return true }

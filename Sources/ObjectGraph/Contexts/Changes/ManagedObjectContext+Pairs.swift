@@ -8,10 +8,10 @@ extension ManagedObjectContext {
     ///
     /// - Parameter layers: The newest unsaved layers of this context, oldest first.
     func settlePairs(of layers: [Layer]) {
-        guard traits.rules.hasPairs else { return }
+        guard capabilities.rules.hasPairs else { return }
         let below = LayeredView(
             base: layerStack.view.base, layers: layerStack.view.layers.filter { layer in !layers.contains { $0 === layer } })
-        for entity in traits.rules.pairs.indices where !traits.rules.pairs[entity].isEmpty {
+        for entity in capabilities.rules.pairs.indices where !capabilities.rules.pairs[entity].isEmpty {
             // Collect the keys first, because settling writes to the newest layer.
             var keys: Set<ObjectKey> = []
             for layer in layers {
@@ -22,7 +22,7 @@ extension ManagedObjectContext {
                 }
             }
             for key in keys.sorted() {
-                for pair in traits.rules.pairs[entity] where isSet(pair.column, entity: entity, key: key, in: layers) {
+                for pair in capabilities.rules.pairs[entity] where isSet(pair.column, entity: entity, key: key, in: layers) {
                     trapOnStoreError { try settle(pair, entity: entity, key: key, below: below) }
                 }
             }

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
         guard let key = value?.referenceKey else { return nil }
         if let known = registry.object(destination, key), !known.isDeletedHere { return known }
         if trapOnStoreError({ try exists(destination, key) }) { return self.object(destination, key) }
-        guard !traits.rules.dangling[object.entity].contains(column),
+        guard !capabilities.rules.dangling[object.entity].contains(column),
             layerStack.pendingKind(destination, key) == .delete || hasUnsaved(column, entity: object.entity, key: object.key)
         else { return nil }
         let lost = self.object(destination, key)
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
 
     /// Returns the value of a reference as the property shows it: null if the destination was deleted under the rule noAction (S053).
     func shown(_ value: Value, object: ManagedObject, column: Int) -> Value {
-        guard traits.rules.dangling[object.entity].contains(column) else { return value }
+        guard capabilities.rules.dangling[object.entity].contains(column) else { return value }
         return trapOnStoreError { try layerStack.view.shown(value, entity: object.entity, column: column) }
     }
 
@@ -195,7 +195,7 @@ extension ManagedObjectContext {
     private func setLink(
         _ link: Int, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation, linked: Bool
     ) {
-        for order in traits.rules.orders[link] { place(order, source: source, target: target, linked: linked) }
+        for order in capabilities.rules.orders[link] { place(order, source: source, target: target, linked: linked) }
         if layerStack.top.links[link].forward[source]?[target] == !linked {
             let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
             if isLinked(link, from: source, to: target, object: object, relation: relation, in: below) == linked {
@@ -249,11 +249,13 @@ extension ManagedObjectContext {
         if !observed.isEmpty { willDelete(object) }
         guard object.state == .registered, !object.isDeletedHere else { return }
         let consequences = trapOnStoreError {
-            try traits.rules.consequences(of: object.entity, object.key, in: layerStack.view) { read(object, $0)?.referenceKey }
+            try capabilities.rules.consequences(of: object.entity, object.key, in: layerStack.view) {
+                read(object, $0)?.referenceKey
+            }
         }
         let relationships = storedModel.entities[object.entity].relationships
         let far = relationships.map { farEnd(object, $0) }
-        let containers = traits.rules.containers[object.entity].map { ($0, toManyKeys(object, $0.relation)) }
+        let containers = capabilities.rules.containers[object.entity].map { ($0, toManyKeys(object, $0.relation)) }
         object.isDeletedHere = true
         for (relationship, keys) in zip(relationships, far) { unlink(object, relationship: relationship, from: keys) }
         for (container, keys) in containers {

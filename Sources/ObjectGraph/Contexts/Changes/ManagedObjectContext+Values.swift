@@ -37,7 +37,7 @@ extension ManagedObjectContext {
         if object.isDeletedHere, let last = lastValue(object.entity, key: object.key, column: column) { return last }
         if !object.isDeletedHere {
             precondition(
-                shouldDeleteInaccessibleFaults || phase.closure != nil || setup.coordinator.isClosed,
+                shouldDeleteInaccessibleFaults || phase.closure != nil || configuration.coordinator.isClosed,
                 "faultCannotBeFulfilled: the record of \(object.objectID) is gone")
             object.isDeletedHere = true
         }

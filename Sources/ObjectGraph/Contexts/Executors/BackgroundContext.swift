@@ -27,14 +27,14 @@ public actor BackgroundContext: ContextExecutor {
     /// The executor of the context. It runs jobs one at a time on threads that all background contexts share, outside of the cooperative pool.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(_ setup: ContextConfiguration) {
-        name = setup.name
-        executor = QueueExecutor(name: setup.name)
-        let place = ContextAddress(executor: executor, below: setup.parent?.place)
-        context = ManagedObjectContext(setup, place: place)
-        place.host = self
-        if setup.automaticallyMergesChanges { enqueue { $0.follow() } }
-        if setup.coordinator.closesNewContexts { enqueue { $0.close {} } }
+    init(_ configuration: ContextConfiguration) {
+        name = configuration.name
+        executor = QueueExecutor(name: configuration.name)
+        let place = ContextAddress(executor: executor, below: configuration.parent?.place)
+        context = ManagedObjectContext(configuration, place: place)
+        place.contextExecutor = self
+        if configuration.automaticallyMergesChanges { enqueue { $0.follow() } }
+        if configuration.coordinator.closesNewContexts { enqueue { $0.close {} } }
     }
 
     /// Runs `body` on the context's executor with exclusive access to the context, then processes pending changes.
@@ -103,8 +103,8 @@ public actor BackgroundContext: ContextExecutor {
 
     /// Creates a child on the main actor, which shows the present state of this context (S081). The caller retains it.
     @MainActor public func newMainChild(name: String = "child") async -> ManagedObjectContext {
-        let setup = await perform { $0.childSetup(name: name) }
-        return ChildExecutor.makeContext(setup, on: nil)
+        let configuration = await perform { $0.childConfiguration(name: name) }
+        return ChildExecutor.makeContext(configuration, on: nil)
     }
 
     /// Runs `body`, and saves its changes if `durability` is given. Then resets the context on this executor, so that its objects are not
@@ -157,7 +157,7 @@ public actor BackgroundContext: ContextExecutor {
     }
 
     private nonisolated func runIsolated(_ job: @Sendable (ManagedObjectContext) -> Void) {
-        assumeIsolated { host in host.context.moving { job(host.context) } }
+        assumeIsolated { contextExecutor in contextExecutor.context.moving { job(contextExecutor.context) } }
     }
 }
 

@@ -2,9 +2,9 @@ import Dispatch
 import StoreInterface
 import StoreModel
 
-/// The host of a child that shares the executor of its parent, or that lives on the main actor. The context retains it.
+/// The executor of a child that shares the executor of its parent, or that lives on the main actor. The context retains it.
 final class ChildExecutor: ContextExecutor, @unchecked Sendable {
-    // `@unchecked Sendable` is safe because `context` is set once, before the host is shared, and a weak reference may be read by every
+    // `@unchecked Sendable` is safe because `context` is set once, before the executor is shared, and a weak reference may be read by every
     // thread. The context is used only on its executor.
     private weak var context: ManagedObjectContext?
     /// nil for the main actor.
@@ -20,15 +20,15 @@ final class ChildExecutor: ContextExecutor, @unchecked Sendable {
 
     private init(_ executor: QueueExecutor?) { self.executor = executor }
 
-    /// Creates a context with a host. Call this on the executor of the context.
-    static func makeContext(_ setup: ContextConfiguration, on executor: QueueExecutor?) -> ManagedObjectContext {
-        let address = ContextAddress(executor: executor, below: setup.parent?.place)
-        let context = ManagedObjectContext(setup, place: address)
-        let host = ChildExecutor(executor)
-        host.context = context
-        address.retain(host)
+    /// Creates a context with an executor. Call this on the executor of the context.
+    static func makeContext(_ configuration: ContextConfiguration, on executor: QueueExecutor?) -> ManagedObjectContext {
+        let address = ContextAddress(executor: executor, below: configuration.parent?.place)
+        let context = ManagedObjectContext(configuration, place: address)
+        let contextExecutor = ChildExecutor(executor)
+        contextExecutor.context = context
+        address.retain(contextExecutor)
         context.follow()
-        if setup.coordinator.closesNewContexts { host.enqueue { $0.close {} } }
+        if configuration.coordinator.closesNewContexts { contextExecutor.enqueue { $0.close {} } }
         return context
     }
 

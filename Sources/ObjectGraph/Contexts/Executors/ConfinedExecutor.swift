@@ -1,12 +1,12 @@
 internal import Platform
 
-/// The host of a confined context. Such a root context has no executor: any thread may use it, one thread at a time.
+/// Runs jobs in a confined context. Such a root context has no thread or queue of its own: any thread may use it, one thread at a time.
 ///
 /// Jobs of other threads wait until the context is used for a request, a save or a refresh. No such job repeats while an earlier one
 /// waits, so their number is bounded by the observers of the context. Saves of other contexts send no jobs: the context looks for them
 /// itself, see ``ManagedObjectContext/prepareRequest()``.
 final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
-    // `@unchecked Sendable` is safe because `context` is set once, before the host is shared, and a weak reference may be read by every
+    // `@unchecked Sendable` is safe because `context` is set once, before the executor is shared, and a weak reference may be read by every
     // thread.
     private weak var context: ManagedObjectContext?
     /// The uses of the store, which end when the container is closed.
@@ -21,13 +21,13 @@ final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
     private init(_ uses: StoreUses) { self.uses = uses }
 
     /// Creates a context that any thread may use, one at a time. Its last reference may be released on any thread, too.
-    static func makeContext(_ setup: ContextConfiguration) -> sending ManagedObjectContext {
-        precondition(setup.parent == nil, "a confined context is a root context")
-        let host = ConfinedExecutor(StoreUses(of: ObjectIdentifier(setup.coordinator)))
-        let address = ContextAddress(confinement: host)
-        let context = ManagedObjectContext(setup, place: address)
-        host.context = context
-        if setup.coordinator.closesNewContexts { context.close {} }
+    static func makeContext(_ configuration: ContextConfiguration) -> sending ManagedObjectContext {
+        precondition(configuration.parent == nil, "a confined context is a root context")
+        let contextExecutor = ConfinedExecutor(StoreUses(of: ObjectIdentifier(configuration.coordinator)))
+        let address = ContextAddress(confinement: contextExecutor)
+        let context = ManagedObjectContext(configuration, place: address)
+        contextExecutor.context = context
+        if configuration.coordinator.closesNewContexts { context.close {} }
         return context
     }
 

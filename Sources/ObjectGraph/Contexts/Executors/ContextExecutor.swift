@@ -43,13 +43,13 @@ extension ContextExecutor {
     }
 }
 
-/// A context's weak reference to its host. The host is created after the context and retains it.
+/// A context's weak reference to its ``ContextExecutor``, which is created after the context and retains it.
 final class ContextAddress: Sendable {
-    /// The executor of the context; nil for the main actor and for a confined context.
+    /// The queue on which the context runs; nil for the main actor and for a confined context.
     let executor: QueueExecutor?
-    /// The host of a confined context, which the context retains; otherwise nil.
+    /// The executor of a confined context, which the context retains; otherwise nil.
     let confinement: ConfinedExecutor?
-    private let box = Mutex<WeakContext>(WeakContext(host: nil))
+    private let box = Mutex<WeakContext>(WeakContext(contextExecutor: nil))
     private let retained = Mutex<ChildExecutor?>(nil)
     /// The newest save in the file that the root of the context had read when the store was suspended; nil if it is forgotten.
     let readAtSuspension = Mutex<Generation?>(nil)
@@ -71,38 +71,40 @@ final class ContextAddress: Sendable {
         depth = 0
         executor = nil
         self.confinement = confinement
-        host = confinement
+        contextExecutor = confinement
     }
 
-    /// Sets the host of a context that is not retained by its host, and retains the host.
-    func retain(_ host: ChildExecutor) {
-        retained.withLock { $0 = host }
-        self.host = host
+    /// Sets the executor of a context that its executor does not retain, and retains the executor.
+    func retain(_ contextExecutor: ChildExecutor) {
+        retained.withLock { $0 = contextExecutor }
+        self.contextExecutor = contextExecutor
     }
 
-    var host: (any ContextExecutor)? {
-        get { box.withLock { $0.host } }
-        set { box.withLock { $0.host = newValue } }
+    var contextExecutor: (any ContextExecutor)? {
+        get { box.withLock { $0.contextExecutor } }
+        set { box.withLock { $0.contextExecutor = newValue } }
     }
 }
 
-/// The host of a context on the main actor. The context is created at its first use.
+/// The executor of a context on the main actor. The context is created at its first use.
 @MainActor
-final class MainContextHost: ContextExecutor {
+final class MainContextExecutor: ContextExecutor {
     private(set) lazy var context = makeContext()
     /// Returns the configuration of the context; nil once the context exists.
-    private var setup: (@Sendable () -> ContextConfiguration)?
+    private var configuration: (@Sendable () -> ContextConfiguration)?
 
-    nonisolated init(_ setup: @escaping @Sendable () -> ContextConfiguration) { self.setup = setup }
+    nonisolated init(_ configuration: @escaping @Sendable () -> ContextConfiguration) { self.configuration = configuration }
 
     private func makeContext() -> ManagedObjectContext {
-        guard let setup = setup?() else { preconditionFailure("the main context is used while it is being created") }
-        self.setup = nil
-        let place = ContextAddress(executor: nil, below: setup.parent?.place)
-        let context = ManagedObjectContext(setup, place: place)
-        place.host = self
+        guard let configuration = configuration?() else {
+            preconditionFailure("the main context is used while it is being created")
+        }
+        self.configuration = nil
+        let place = ContextAddress(executor: nil, below: configuration.parent?.place)
+        let context = ManagedObjectContext(configuration, place: place)
+        place.contextExecutor = self
         context.follow()
-        if setup.coordinator.closesNewContexts { context.close {} }
+        if configuration.coordinator.closesNewContexts { context.close {} }
         return context
     }
 

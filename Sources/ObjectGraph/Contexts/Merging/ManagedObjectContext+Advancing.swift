@@ -8,8 +8,9 @@ extension ManagedObjectContext {
         guard !phase.saveGate.isSaving, !hasChanges else {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
-        if isRoot { return moveUnmerged { advance(to: setup.writer.state) } }
-        guard let parent = setup.parent?.host, layerStack.baseState.route == nil, let own = host else { return }
+        if isRoot { return moveUnmerged { advance(to: configuration.writer.state) } }
+        guard let parent = configuration.parent?.contextExecutor, layerStack.baseState.route == nil, let own = contextExecutor
+        else { return }
         let sequence = layerStack.baseState.state.sequence
         parent.enqueue { parent in
             if parent.layerStack.baseState.state.sequence <= sequence { parent.advanceIfClean() }

@@ -16,11 +16,11 @@ extension ManagedObjectContext {
     /// These are the changes of a save that neither this context nor its children made. An object of this context whose derived values
     /// the save has changed counts as updated.
     func added(to written: [Layer], _ adopted: ChangeSet?, _ changes: ChangeSet) -> ChangeSet? {
-        guard traits.rules.isUsed || !traits.derived.isEmpty else { return nil }
+        guard capabilities.rules.isUsed || !capabilities.derived.isEmpty else { return nil }
         var added = ChangeSet(generation: changes.generation)
         for change in changes.entities {
             let known = adopted?.change(of: change.entity)?.pages ?? []
-            let columns = traits.derived.isEmpty ? ColumnSet() : traits.derived[change.entity]
+            let columns = capabilities.derived.isEmpty ? ColumnSet() : capabilities.derived[change.entity]
             let pages = change.pages.compactMap { page -> ChangeSet.PageChange? in
                 let derived = page.slots(changing: columns)
                 var page = page

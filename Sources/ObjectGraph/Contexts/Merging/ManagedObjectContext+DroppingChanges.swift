@@ -44,15 +44,17 @@ extension ManagedObjectContext {
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
         let isDeleted = layerStack.top.row(entity, key)?.kind == .delete
         var found: Set<End> = []
-        var waiting = traits.rules.pairs[entity].indices.map { End(entity: entity, key: key, pair: $0) }
+        var waiting = capabilities.rules.pairs[entity].indices.map { End(entity: entity, key: key, pair: $0) }
         while let end = waiting.popLast() {
-            let pair = traits.rules.pairs[end.entity][end.pair]
+            let pair = capabilities.rules.pairs[end.entity][end.pair]
             let isFirst = end.entity == entity && end.key == key
             let row = layerStack.top.row(end.entity, end.key)
             guard row?.isSet(pair.column) == true || isFirst && isDeleted, found.insert(end).inserted else { continue }
             let new = row?[pair.column].referenceKey
             let old = trapOnStoreError { try below.value(end.entity, key: end.key, column: pair.column) }?.referenceKey
-            guard let back = traits.rules.pairs[pair.destination].firstIndex(where: { $0.column == pair.back }) else { continue }
+            guard let back = capabilities.rules.pairs[pair.destination].firstIndex(where: { $0.column == pair.back }) else {
+                continue
+            }
             for partner in Set([new, old].compactMap(\.self)) {
                 waiting.append(End(entity: pair.destination, key: partner, pair: back))
             }
@@ -61,7 +63,7 @@ extension ManagedObjectContext {
     }
 
     private func dropPair(_ end: End) {
-        let column = traits.rules.pairs[end.entity][end.pair].column
+        let column = capabilities.rules.pairs[end.entity][end.pair].column
         guard let known = layerStack.top.row(end.entity, end.key), known.kind != .delete else { return }
         if known.kind == .insert { return write(end.entity, key: end.key, column: column, value: .null) }
         let row = makeWritableRow(end.entity, end.key)
@@ -93,7 +95,7 @@ extension ManagedObjectContext {
 
     /// Drops the unsaved positions in the lists of an object, and those of its pairs in the lists of others.
     private func dropOrders(_ entity: Int, _ key: ObjectKey) {
-        for order in traits.rules.orders.joined() where order.ownerEntity == entity || order.memberEntity == entity {
+        for order in capabilities.rules.orders.joined() where order.ownerEntity == entity || order.memberEntity == entity {
             for (place, row) in rows(of: order, in: layerStack.top) {
                 let isOwner = order.ownerEntity == entity && value(OrderEntity.owner, order: order, key: place, row: row) == key
                 let isMember =

@@ -13,11 +13,11 @@ extension ManagedObjectContext {
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
         guard isRoot else { return }
-        guard setup.writer.mayLack(changes.generation, layerStack.baseState.state) else {
+        guard configuration.writer.mayLack(changes.generation, layerStack.baseState.state) else {
             return forgetUnmerged(savedWith: changes)
         }
         tracker.forgetUnmerged()
-        moving { advance(to: setup.writer.newestState()) }
+        moving { advance(to: configuration.writer.newestState()) }
     }
 
     /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
@@ -25,7 +25,7 @@ extension ManagedObjectContext {
     /// A context that does not merge stays at its state, but releases the snapshot below deferred saves after they are written.
     func storeDidChange() {
         guard phase.closure == nil, !phase.isSuspended else { return }
-        let newest = setup.writer.state
+        let newest = configuration.writer.state
         if followsStore, automaticallyMergesChanges {
             if isRoot || layerStack.baseState.route == nil { moving { moveOn(to: newest) } }
         } else if newest.sequence == layerStack.baseState.state.sequence, mayRest {
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
         confinement.runJobs(in: self)
         resumeConfined(confinement)
         guard phase.closure == nil, !layerStack.baseState.isPinned, automaticallyMergesChanges || !hasChanges else { return }
-        moving { moveUnmerged { moveOn(to: setup.writer.newestState()) } }
+        moving { moveUnmerged { moveOn(to: configuration.writer.newestState()) } }
     }
 
     private func moveOn(to newest: StoreState) {
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
             && (base as? LazySnapshot).map { $0.current == nil } ?? false
         if rests {
             rest(in: state)
-        } else if setup.writer.acquire(state)?.isEmpty == true {
+        } else if configuration.writer.acquire(state)?.isEmpty == true {
             layerStack.baseState.state = readable(state)
         } else {
             // The snapshot contains saves of other processes, or it is not known whether it does.
@@ -106,7 +106,7 @@ extension ManagedObjectContext {
     func advance(to state: StoreState) {
         defer { phase.mergedThrough = layerStack.baseState.state.sequence }
         guard state.sequence > layerStack.baseState.state.sequence else { return }
-        move(to: state, after: setup.writer.changes(after: layerStack.baseState.state, through: state))
+        move(to: state, after: configuration.writer.changes(after: layerStack.baseState.state, through: state))
     }
 
     /// - Parameter counted: The saves between the two states; nil if they are unknown.
@@ -130,23 +130,23 @@ extension ManagedObjectContext {
 
     /// Starts the span of a merge; nil without a tracer.
     func mergeSpan() -> (any Span)? {
-        setup.coordinator.instruments?.start("strata.merge", ["strata.context": "\(name)"])
+        configuration.coordinator.instruments?.start("strata.merge", ["strata.context": "\(name)"])
     }
 
     /// Acquires the snapshot of the next state, unless the context shows nothing that it must agree with. Returns the saves that the
     /// context must report: those between the states, and those that only the snapshot contains. Returns nil if they are unknown.
     func changes(_ counted: [ChangeSet]?, showing state: StoreState) -> [ChangeSet]? {
         if layerStack.baseState.route != nil || showsNothing { return counted }
-        guard let counted, let more = setup.writer.acquire(state) else { return nil }
+        guard let counted, let more = configuration.writer.acquire(state) else { return nil }
         return counted + more
     }
 
     /// Makes a root context read another state of the store (S151). Unsaved changes stay on top.
     ///
     /// - Precondition: The context is a root, and the snapshot belongs to its store.
-    public func pin(to snapshot: Snapshot) {
+    public func read(from snapshot: Snapshot) {
         checkIsolation()
-        precondition(isRoot, "a child reads its parent's state; pin its root")
+        precondition(isRoot, "a child reads its parent's state; let its root read the snapshot")
         precondition(snapshot.store == storeIdentity, "the context \(name) cannot read a snapshot of another store")
         var moved = layerStack.baseState
         moved.state = snapshot.state
@@ -218,9 +218,9 @@ extension ManagedObjectContext {
         checkIsolation()
         prepareRequest()
         layerStack.baseState.route?.forget(nil)
-        guard isRoot || setup.decidesForParent && layerStack.baseState.route == nil else { return }
+        guard isRoot || configuration.decidesForParent && layerStack.baseState.route == nil else { return }
         tracker.forgetUnmerged()
-        moving { advance(to: setup.writer.newestState()) }
+        moving { advance(to: configuration.writer.newestState()) }
     }
 
     /// Folds the sealed layers that no save has taken into the top layer, so that they are writable again.
@@ -254,8 +254,8 @@ extension ManagedObjectContext {
                 forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
             }
             // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.
-            let unreported = tracker.log.take(origin) { _, _ in nil }
-            let changes = ChangeSet.union([unreported, dropped.changeSet(origin: origin).inverted])
+            let unreported = tracker.log.take(metadata) { _, _ in nil }
+            let changes = ChangeSet.union([unreported, dropped.changeSet(metadata: metadata).inverted])
             return (changes, refreshRegistered(changes))
         }
         notify(changes, refreshed: refreshed)
@@ -298,7 +298,7 @@ extension ManagedObjectContext {
             registry.release(object)
         }
         var moved = layerStack.baseState
-        if isRoot { moved.state = setup.writer.newestState() }
+        if isRoot { moved.state = configuration.writer.newestState() }
         layerStack.baseState.route?.forget(nil)
         setBaseState(moved)
         phase.mergedThrough = layerStack.baseState.state.sequence

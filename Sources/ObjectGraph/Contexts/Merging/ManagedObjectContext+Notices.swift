@@ -18,7 +18,7 @@ public struct ContextNotice: Sendable {
     public var contextName: String
     /// The inserted, updated and deleted objects.
     ///
-    /// Empty if the context moved to a state whose differences are unknown, as in `pin(to:)`.
+    /// Empty if the context moved to a state whose differences are unknown, as in `read(from:)`.
     public var changes: ChangeSet
     /// The registered objects whose values changed in the base state, or may have changed if ``changes`` is empty.
     ///
@@ -79,8 +79,8 @@ extension ManagedObjectContext {
     public func observe(_ observer: @escaping (ContextNotice) -> Void) -> ObservationToken {
         let end = ObservationEnd()
         let number = addObserver { if !end.isReached { observer($0) } }
-        let host = WeakContext(host: host)
-        return ObservationToken(end) { host.host?.enqueue { $0.removeObserver(number) } }
+        let contextExecutor = WeakContext(contextExecutor: contextExecutor)
+        return ObservationToken(end) { contextExecutor.contextExecutor?.enqueue { $0.removeObserver(number) } }
     }
 
     /// Calls `observer` as ``observe(_:)`` does, until the context is released or ``removeObserver(_:)`` is called.
@@ -104,8 +104,8 @@ extension ManagedObjectContext {
         let (stream, continuation) = AsyncStream<ContextNotice>.makeStream()
         let token = addObserver { continuation.yield($0) }
         observers.setStream(continuation, for: token)
-        let host = WeakContext(host: host)
-        continuation.onTermination = { _ in host.host?.enqueue { $0.removeObserver(token) } }
+        let contextExecutor = WeakContext(contextExecutor: contextExecutor)
+        continuation.onTermination = { _ in contextExecutor.contextExecutor?.enqueue { $0.removeObserver(token) } }
         return stream
     }
 
@@ -162,9 +162,9 @@ extension ManagedObjectContext {
 
     /// Processes later changes without a call of ``processPendingChanges()``: each time after the executor's job that made them.
     func processChangesAutomatically() {
-        guard tracker.log.onFirstChange == nil, let host else { return }
-        let context = WeakContext(host: host)
-        tracker.log.onFirstChange = { context.host?.enqueue { $0.processPendingChanges() } }
+        guard tracker.log.onFirstChange == nil, let contextExecutor else { return }
+        let context = WeakContext(contextExecutor: contextExecutor)
+        tracker.log.onFirstChange = { context.contextExecutor?.enqueue { $0.processPendingChanges() } }
     }
 
     /// Notifies view observers and notice observers of changes that are visible now.
@@ -172,7 +172,7 @@ extension ManagedObjectContext {
     /// The view also contains local changes that were not processed yet, so this method processes them. View observers thus receive all
     /// differences from the previous view.
     func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
-        let own = tracker.log.isEmpty ? ChangeSet() : tracker.log.take(origin) { layerStack.pendingKind($0, $1) }
+        let own = tracker.log.isEmpty ? ChangeSet() : tracker.log.take(metadata) { layerStack.pendingKind($0, $1) }
         if !observers.views.isEmpty {
             let view = sealedView()
             let (changes, saved) = comparing(changes, saved: saved)

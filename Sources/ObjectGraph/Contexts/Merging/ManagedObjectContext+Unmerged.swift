@@ -39,7 +39,7 @@ extension ManagedObjectContext {
         let changes = changesInBase(changes)
         if changes?.isEmpty == true { return }
         let (new, shown) = (viewBelow(), shown ?? old)
-        let numbers = setup.writer.shared.withLock { $0.numbers }
+        let numbers = configuration.writer.shared.withLock { $0.numbers }
         func changed(_ entity: Int, _ key: ObjectKey) throws -> ColumnSet? {
             if let changes, !changes.contains(where: { $0.contains(ObjectAddress(entity: entity, key: key)) }) { return nil }
             let (before, after) = try (old.version(entity, key), new.version(entity, key))
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
             }
             let isSavedHere = saved.contains { $0.row(entity, key) != nil }
             if !isSavedHere, numbers.areSame(before, after) { return nil }
-            let derived = traits.derived.isEmpty ? ColumnSet() : traits.derived[entity]
+            let derived = capabilities.derived.isEmpty ? ColumnSet() : capabilities.derived[entity]
             var columns = ColumnSet()
             for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
                 let isSame = try Value.areSame(
@@ -79,11 +79,11 @@ extension ManagedObjectContext {
     /// Acquires the snapshot of the base state, which may contain more saves of other connections than the known ones. Returns the saves
     /// with those; nil if they are unknown.
     private func changesInBase(_ known: [ChangeSet]?) -> [ChangeSet]? {
-        guard setup.writer.capabilities.contains(.externalSaves) else { return known }
+        guard configuration.writer.capabilities.contains(.externalSaves) else { return known }
         let state = layerStack.baseState.state
         state.takeBase()
         if state.base.generation <= state.committed { return known }
-        guard let known, state.pendingSaves == 0, let more = setup.writer.acquire(state) else { return nil }
+        guard let known, state.pendingSaves == 0, let more = configuration.writer.acquire(state) else { return nil }
         return known + more
     }
 
@@ -100,7 +100,7 @@ extension ManagedObjectContext {
         tracker.forgetUnmerged { address in
             guard changes.contains(address) else { return false }
             if let version = trapOnStoreError({ try below.version(address.entity, address.key) }) {
-                return setup.writer.isVersion(version, of: changes.generation)
+                return configuration.writer.isVersion(version, of: changes.generation)
             }
             return changes.change(of: address.entity)?.deletedKeys.contains(address.key) ?? false
         }
@@ -137,7 +137,7 @@ extension ManagedObjectContext {
             }
         }
         let old = viewBelow()
-        let counted = push.state.sequence == own.sequence ? [] : setup.writer.changes(after: own, through: push.state)
+        let counted = push.state.sequence == own.sequence ? [] : configuration.writer.changes(after: own, through: push.state)
         let settlesLater = phase.settlesBaseLater
         // Without the child's changes this context may show nothing. It must not release the snapshot that they are based on.
         phase.settlesBaseLater = true
@@ -154,8 +154,8 @@ extension ManagedObjectContext {
     private func noteUnmerged(below push: inout ChildChanges) {
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)
-        let known = setup.writer.changes(
-            after: start, through: layerStack.baseState.state.sequence, notBy: setup.root ?? number)
+        let known = configuration.writer.changes(
+            after: start, through: layerStack.baseState.state.sequence, notBy: configuration.root ?? number)
         let others = changesInBase(known).map(ChangeSet.union)
         if let others {
             if others.isEmpty { return }

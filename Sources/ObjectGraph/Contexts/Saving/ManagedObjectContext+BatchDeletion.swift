@@ -16,13 +16,13 @@ extension ManagedObjectContext {
     package func batchDeleteNow<M: PersistentModel>(
         _ request: FetchRequest<M>, options: BatchOptions = BatchOptions()
     ) throws -> BatchResult {
-        try deleting { try setup.coordinator.batchDeleteNow(request, options: options) }
+        try deleting { try configuration.coordinator.batchDeleteNow(request, options: options) }
     }
 
     /// Deletes the saved objects that a request by names selects, as ``batchDeleteNow(_:options:)-(FetchRequest<M>,_)`` does.
     @discardableResult
     package func batchDeleteNow(_ request: EntityFetchRequest, options: BatchOptions = BatchOptions()) throws -> BatchResult {
-        try deleting { try setup.coordinator.batchDeleteNow(request, options: options) }
+        try deleting { try configuration.coordinator.batchDeleteNow(request, options: options) }
     }
 
     private func deleting(_ delete: () throws -> BatchResult) throws -> BatchResult {

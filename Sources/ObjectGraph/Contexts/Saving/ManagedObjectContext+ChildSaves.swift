@@ -7,10 +7,10 @@ extension ManagedObjectContext {
     /// Adds a child's changes to the unsaved changes of this context (S070, S074, S075).
     ///
     /// O(pages of the push + registered objects among them) (S079).
-    func take(_ push: ChildChanges) throws -> ParentState {
+    func merge(child push: ChildChanges) throws -> ParentState {
         endUndoEvent()
         defer { endUndoEvent() }
-        if let route = layerStack.baseState.route { return try route.take(push, in: self) }
+        if let route = layerStack.baseState.route { return try route.merge(child: push, in: self) }
         try checkAccepts(push)
         var push = push
         catchUp(with: &push)
@@ -54,7 +54,7 @@ extension ManagedObjectContext {
         let showsTheSame = layerStack.revision == push.parentViewRevision
         let taken = applicable([push])[0]
         let layers = layersAbove(layerStack.sealed, [taken.layer])
-        let others = layers.dropFirst().map { $0.changeSet(origin: push.origin) }
+        let others = layers.dropFirst().map { $0.changeSet(metadata: push.metadata) }
         return PreparedPush(
             taken: taken, layers: layers, changes: others.isEmpty ? taken.changes : ChangeSet.union([taken.changes] + others),
             showsTheSame: showsTheSame)
@@ -63,17 +63,17 @@ extension ManagedObjectContext {
     /// Saves a child's changes to the store, together with this context's own changes, in one step.
     ///
     /// Children with one author that ask during a running save are saved together afterwards: one transaction, one wait for the disk.
-    func takeThrough(
-        _ push: ChildChanges, durability: Durability,
+    func mergeThrough(
+        child push: ChildChanges, durability: Durability,
         _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
     ) {
         guard phase.saveGate.add(WaitingPush(push: push, durability: durability, completion: completion)) else { return }
-        whenIdle { [self] in takeThrough(phase.saveGate.takeGroup()) }
+        whenIdle { [self] in mergeThrough(phase.saveGate.takeGroup()) }
     }
 
     /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this
     /// during a save; it calls `endSave`.
-    private func takeThrough(_ group: [WaitingPush]) {
+    private func mergeThrough(_ group: [WaitingPush]) {
         let durability = group.durability
         do {
             for index in group.indices {
@@ -84,7 +84,8 @@ extension ManagedObjectContext {
                 }
             }
             if let route = layerStack.baseState.route {
-                return route.takeThrough(group.map(\.push), durability: durability, in: self) { [self, group] in finish(group, $0)
+                return route.mergeThrough(group.map(\.push), durability: durability, in: self) { [self, group] in
+                    finish(group, $0)
                 }
             }
             _ = try prepareSave()
@@ -140,7 +141,7 @@ extension ManagedObjectContext {
         if group.count == 1 {
             group[0].completion(.failure(error))
         } else {
-            for waiting in group { whenIdle { [self] in takeThrough([waiting]) } }
+            for waiting in group { whenIdle { [self] in mergeThrough([waiting]) } }
         }
         endSave()
     }
@@ -165,8 +166,8 @@ extension ManagedObjectContext {
         guard joined.layers.count > pushes.count else { return joined }
         let known = Set(pushes.map(\.layer.id))
         joined.consequences = ChangeSet.union(
-            joined.layers.filter { !known.contains($0.id) }.map { $0.changeSet(origin: pushes[0].origin) })
-        joined.changes = ChangeSet.union(joined.layers.map { $0.changeSet(origin: pushes[0].origin) })
+            joined.layers.filter { !known.contains($0.id) }.map { $0.changeSet(metadata: pushes[0].metadata) })
+        joined.changes = ChangeSet.union(joined.layers.map { $0.changeSet(metadata: pushes[0].metadata) })
         return joined
     }
 
@@ -181,26 +182,26 @@ extension ManagedObjectContext {
     private func forwardToParent(
         _ joined: JoinedPushes, durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
     ) {
-        let host = requiredHost
+        let contextExecutor = requiredContextExecutor
         // `then` is called once, on this context's executor, where it was created.
         nonisolated(unsafe) let then = then
         if isRoot {
-            if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
+            if configuration.coordinator.isClosed { return then(.failure(configuration.coordinator.closedError)) }
             var request = saveRequest(with: joined, durability)
             request.trace = trace(of: request)
-            setup.writer.submit(request, origin: number) { result in
-                host.enqueue { _ in then(result.map { .written($0) }) }
+            configuration.writer.submit(request, from: .context(number)) { result in
+                contextExecutor.enqueue { _ in then(result.map { .written($0) }) }
             }
             return
         }
-        guard let parent = setup.parent?.host else {
+        guard let parent = configuration.parent?.contextExecutor else {
             then(.failure(SaveError.parentGone(context: name)))
             return
         }
         let push = push(of: joined)
         let isEnqueued = parent.enqueue { parent in
-            parent.takeThrough(push, durability: durability) { result in
-                host.enqueue { _ in then(result.map { .pushed(push, $0) }) }
+            parent.mergeThrough(child: push, durability: durability) { result in
+                contextExecutor.enqueue { _ in then(result.map { .pushed(push, $0) }) }
             }
         }
         if !isEnqueued { then(.failure(SaveError.parentGone(context: name))) }
@@ -213,7 +214,7 @@ extension ManagedObjectContext {
         if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.updatesOfDeleted.isEmpty }) {
             request.mayUpdateDeleted = true
         }
-        request.origin = pushes[0].origin.orAuthor(transactionAuthor)
+        request.metadata = pushes[0].metadata.orAuthor(transactionAuthor)
         for index in pushes.indices {
             request.checks.formUnion(pushes[index].checks)
             request.restored.formUnion(pushes[index].updatesOfDeleted.restored)
@@ -235,7 +236,7 @@ extension ManagedObjectContext {
             push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
             push.checks.formUnion(tracker.takeChecks())
             push.updatesOfDeleted.noteRestored(tracker.updatesOfDeleted.restored)
-            push.origin = push.origin.orAuthor(transactionAuthor)
+            push.metadata = push.metadata.orAuthor(transactionAuthor)
             return push
         }
         var push = makePush()
@@ -247,7 +248,7 @@ extension ManagedObjectContext {
             push.checks.formUnion(other.checks)
             push.updatesOfDeleted.noteRestored(other.updatesOfDeleted.restored)
         }
-        push.origin = pushes[0].origin.orAuthor(transactionAuthor)
+        push.metadata = pushes[0].metadata.orAuthor(transactionAuthor)
         return push
     }
 
@@ -271,7 +272,7 @@ extension ManagedObjectContext {
             return parent
         case .pushed(let push, let above):
             didPush(push, above, adopted: changes)
-            if setup.decidesForParent { followParent(after: above) }
+            if configuration.decidesForParent { followParent(after: above) }
             let lacksOwn = hasOwn && above.mayLackChanges
             var parent = place(
                 same && above.showsTheSame && !lacksOwn, changes.limited(to: above.taken(of: push)),
@@ -293,7 +294,7 @@ extension ManagedObjectContext {
     package func checkAccepts(_ push: ChildChanges, after earlier: [Layer] = []) throws {
         try checkOpen()
         guard push.parentResetGeneration == layerStack.resetGeneration else {
-            throw SaveError.parentGone(context: push.origin.contextName)
+            throw SaveError.parentGone(context: push.metadata.contextName)
         }
         try checkTypes(in: push, after: earlier)
     }
@@ -333,7 +334,7 @@ extension ManagedObjectContext {
         kept.seal()
         var rest = push
         rest.layer = kept
-        rest.changes = kept.changeSet(origin: push.origin)
+        rest.changes = kept.changeSet(metadata: push.metadata)
         return rest
     }
 
@@ -343,7 +344,7 @@ extension ManagedObjectContext {
         if own.isEmpty, pushed.count == 1 { return pushed }
         var layers = own
         for layer in pushed {
-            let consequences = traits.rules.consequences(of: layer, over: layers, storedModel.storeSchema)
+            let consequences = capabilities.rules.consequences(of: layer, over: layers, storedModel.storeSchema)
             layers.append(layer)
             if let consequences { layers.append(consequences) }
         }
@@ -363,11 +364,11 @@ extension ManagedObjectContext {
     }
 }
 
-extension SaveOrigin {
-    /// Returns a copy with another author if this origin has none.
-    func orAuthor(_ other: String?) -> SaveOrigin {
-        var origin = self
-        if author.isEmpty { origin.author = other ?? "" }
-        return origin
+extension SaveMetadata {
+    /// Returns a copy with another author if this has none.
+    func orAuthor(_ other: String?) -> SaveMetadata {
+        var metadata = self
+        if author.isEmpty { metadata.author = other ?? "" }
+        return metadata
     }
 }

@@ -15,7 +15,7 @@ package struct ChildChanges: Sendable {
     /// The layers of ancestors that the child reads over that state, newest first.
     var inherited: [Layer] = []
     /// The child's name and author.
-    package var origin: SaveOrigin
+    package var metadata: SaveMetadata
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
     /// The checks of the root's save besides those of the versions of the changed objects.
@@ -67,7 +67,7 @@ package struct ParentState: Sendable {
 extension ManagedObjectContext {
     /// Creates a child with its own executor, which reads this context's present state (S071). O(layers), whatever their size.
     public func newBackgroundChild(name: String = "child") -> BackgroundContext {
-        BackgroundContext(childSetup(name: name))
+        BackgroundContext(childConfiguration(name: name))
     }
 
     /// Creates a child on the executor of this context, which shows the present state of this context (S081). O(layers).
@@ -83,23 +83,23 @@ extension ManagedObjectContext {
     /// ```
     /// - Returns: The child, which the caller retains. Objects do not retain their context.
     public func newChild(name: String = "child") -> ManagedObjectContext {
-        ChildExecutor.makeContext(childSetup(name: name), on: place.executor)
+        ChildExecutor.makeContext(childConfiguration(name: name), on: place.executor)
     }
 
     /// Sets the merge policy of the root that saves the main context's changes. Saves that begin afterwards use it, because the root runs
     /// its jobs in their order.
     func shareMergePolicy() {
-        guard setup.decidesForParent else { return }
+        guard configuration.decidesForParent else { return }
         let policy = mergePolicy
-        setup.parent?.host?.enqueue { $0.mergePolicy = policy }
+        configuration.parent?.contextExecutor?.enqueue { $0.mergePolicy = policy }
     }
 
     /// Makes the root of a main context that follows the store merge only if the main context does. Otherwise the root would merge saves that
     /// main has not read, and main's next save would overwrite them without a conflict (S100).
     func shareMerging() {
-        guard setup.followedRoot != nil else { return }
+        guard configuration.followedRoot != nil else { return }
         let isMerging = automaticallyMergesChanges
-        setup.parent?.host?.enqueue { $0.automaticallyMergesChanges = isMerging }
+        configuration.parent?.contextExecutor?.enqueue { $0.automaticallyMergesChanges = isMerging }
     }
 
     /// Registers a child, which then moves after each save and merge of this context.
@@ -107,18 +107,18 @@ extension ManagedObjectContext {
     /// - Parameter revision: The view of this context that the child reads.
     func addChild(_ child: any ContextExecutor, at place: ContextAddress, reading revision: UInt64) {
         if revision != layerStack.revision { child.enqueue { $0.phase.hasMissedParent = true } }
-        observers.children.removeAll { $0.host == nil || $0.host === child }
-        observers.children.append(WeakContext(host: child, place: place))
+        observers.children.removeAll { $0.contextExecutor == nil || $0.contextExecutor === child }
+        observers.children.append(WeakContext(contextExecutor: child, place: place))
     }
 
-    func childSetup(name: String, merging: Bool = false) -> ContextConfiguration {
+    func childConfiguration(name: String, merging: Bool = false) -> ContextConfiguration {
         checkIsolation()
         precondition(
             place.confinement == nil,
             "cannot create a child of the context \(self.name): it has no executor. Create another context of the container")
         return ContextConfiguration(
-            name: name, coordinator: setup.coordinator, baseState: baseStateForChild(),
-            parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging, root: setup.root ?? number)
+            name: name, coordinator: configuration.coordinator, baseState: baseStateForChild(),
+            parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging, root: configuration.root ?? number)
     }
 
     /// Returns the base state of a child that is created now.
@@ -143,8 +143,8 @@ extension ManagedObjectContext {
     /// - Throws: ``ContextError/notAChild(context:)`` in a root context, ``SaveError/parentGone(context:)`` if the parent was released.
     nonisolated(nonsending) public func refreshFromParent() async throws {
         checkIsolation()
-        guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
-        guard let parent = link.host else { throw SaveError.parentGone(context: name) }
+        guard let link = configuration.parent else { throw ContextError.notAChild(context: name) }
+        guard let parent = link.contextExecutor else { throw SaveError.parentGone(context: name) }
         let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedBaseForChild() }
         tracker.forgetUnmerged()
         moveToParent(new, changes: nil)
@@ -154,7 +154,8 @@ extension ManagedObjectContext {
     /// Moves a child that merges, or whose parent programs do not see, to the parent's state after a save that passed through both: the root
     /// may have merged other values (S110).
     func followParent(after place: ParentState) {
-        guard automaticallyMergesChanges || setup.decidesForParent, !place.showsTheSame, layerStack.baseState.route == nil else {
+        guard automaticallyMergesChanges || configuration.decidesForParent, !place.showsTheSame, layerStack.baseState.route == nil
+        else {
             return
         }
         let (old, base) = (viewBelow(), layerStack.baseState)
@@ -213,7 +214,7 @@ extension ManagedObjectContext {
         guard !observers.children.isEmpty else { return }
         let new = baseForChildren(saved)
         for child in observers.children {
-            child.host?.enqueue { child in
+            child.contextExecutor?.enqueue { child in
                 if child.automaticallyMergesChanges {
                     child.moveToParent(new, changes: changes)
                 } else {
@@ -230,7 +231,7 @@ extension ManagedObjectContext {
             return new
         }
         // A snapshot of this context's own state would stay acquired here after the child has released it.
-        if mayRest { new.baseState.state = setup.writer.resting(new.baseState.state) }
+        if mayRest { new.baseState.state = configuration.writer.resting(new.baseState.state) }
         new.baseState.state.takeBase()
         return new
     }
@@ -241,9 +242,10 @@ extension ManagedObjectContext {
         let layer = Layer.folding(layerStack.taken, schema: storedModel.storeSchema)
         layer.seal()
         return ChildChanges(
-            layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
+            layer: layer, changes: layer.changeSet(metadata: metadata),
+            parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, state: layerStack.baseState.state,
-            inherited: layerStack.baseState.inherited, origin: origin,
+            inherited: layerStack.baseState.inherited, metadata: metadata,
             updatesOfDeleted: tracker.updatesOfDeleted, checks: tracker.takeChecks(),
             readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
@@ -253,18 +255,18 @@ extension ManagedObjectContext {
     private func newerState(than parent: StoreState) -> StoreState? {
         let own = layerStack.baseState.state
         if own.sequence == parent.sequence { return own.base.generation > parent.base.generation ? own : nil }
-        return setup.decidesForParent && own.sequence > parent.sequence ? own : nil
+        return configuration.decidesForParent && own.sequence > parent.sequence ? own : nil
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: ChildChanges) async throws -> ParentState {
-        guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-        return try await parent.run(orThrow: SaveError.parentGone(context: name)) { try $0.take(push) }
+        guard let parent = configuration.parent?.contextExecutor else { throw SaveError.parentGone(context: name) }
+        return try await parent.run(orThrow: SaveError.parentGone(context: name)) { try $0.merge(child: push) }
     }
 
     nonisolated(nonsending) func pushThrough(_ push: ChildChanges, _ durability: Durability) async throws -> ParentState {
-        guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
+        guard let parent = configuration.parent?.contextExecutor else { throw SaveError.parentGone(context: name) }
         return try await withCompletion { completion in
-            let isEnqueued = parent.enqueue { parent in parent.takeThrough(push, durability: durability, completion) }
+            let isEnqueued = parent.enqueue { parent in parent.mergeThrough(child: push, durability: durability, completion) }
             if !isEnqueued { completion(.failure(SaveError.parentGone(context: name))) }
         }
     }

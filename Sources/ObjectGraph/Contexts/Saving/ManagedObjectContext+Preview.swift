@@ -15,8 +15,10 @@ extension ManagedObjectContext {
     /// 16 MiB together are written before the transaction and removed after it.
     nonisolated(nonsending) public func previewSave() async -> SavePreview {
         if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
-        do { try await setup.writer.suspension.enter(for: setup.coordinator) } catch { return SavePreview(failure: error) }
-        defer { setup.writer.suspension.leave() }
+        do { try await configuration.writer.suspension.enter(for: configuration.coordinator) } catch {
+            return SavePreview(failure: error)
+        }
+        defer { configuration.writer.suspension.leave() }
         checkIsolation()
         await beginSave()
         defer { endSave() }
@@ -42,8 +44,8 @@ extension ManagedObjectContext {
 
     nonisolated(nonsending) private func preview() async throws -> SavePreview {
         let layers = try layersToTry()
-        if isRoot { return layers.isEmpty ? SavePreview() : await setup.writer.preview(saveRequest(layers, .durable)) }
-        guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
+        if isRoot { return layers.isEmpty ? SavePreview() : await configuration.writer.preview(saveRequest(layers, .durable)) }
+        guard let parent = configuration.parent?.contextExecutor else { throw SaveError.parentGone(context: name) }
         // Only until the push is made, so that the changes can be rolled back during the preview.
         layerStack.beginSave()
         let push = makePush()
@@ -70,8 +72,8 @@ extension ManagedObjectContext {
                 _ = try layersToTry()
                 layerStack.beginSave()
                 let joined = joined(applicable([push]))
-                if isRoot { return completion(.success((saveRequest(with: joined, .durable), setup.writer))) }
-                guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
+                if isRoot { return completion(.success((saveRequest(with: joined, .durable), configuration.writer))) }
+                guard let parent = configuration.parent?.contextExecutor else { throw SaveError.parentGone(context: name) }
                 let all = self.push(of: joined)
                 let isEnqueued = parent.enqueue { $0.gather(all, completion) }
                 if !isEnqueued { throw SaveError.parentGone(context: name) }

@@ -38,8 +38,8 @@ extension ManagedObjectContext {
         if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
         // A child's save to its parent does not use the store.
         let usesStore = isRoot || target != nil
-        if usesStore { try await setup.writer.suspension.enter(for: setup.coordinator) }
-        defer { if usesStore { setup.writer.suspension.leave() } }
+        if usesStore { try await configuration.writer.suspension.enter(for: configuration.coordinator) }
+        defer { if usesStore { configuration.writer.suspension.leave() } }
         checkIsolation()
         let uses = try beginUse()
         defer { uses?.end() }
@@ -66,7 +66,9 @@ extension ManagedObjectContext {
                 followParent(after: place)
             }
             // Without layers the new values are the parent's. The save has succeeded, even if the parent was released since.
-            if layerStack.baseState.route != nil, setup.decidesForParent, !place.showsTheSame { try? await refreshFromParent() }
+            if layerStack.baseState.route != nil, configuration.decidesForParent, !place.showsTheSame {
+                try? await refreshFromParent()
+            }
         }
         return result
     }
@@ -119,7 +121,7 @@ extension ManagedObjectContext {
         try recordMissingTypes()
         postPendingChanges()
         try completingUndoGroup {
-            if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(origin: origin)) }
+            if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(metadata: metadata)) }
             try runWillSave()
             postPendingChanges()
             try validate()
@@ -131,33 +133,33 @@ extension ManagedObjectContext {
     }
 
     nonisolated(nonsending) private func write(_ layers: [Layer], _ durability: Durability) async throws -> SaveOutcome {
-        try setup.coordinator.checkOpen()
+        try configuration.coordinator.checkOpen()
         var request = saveRequest(layers, durability)
         request.trace = trace(of: request)
-        let writer = setup.writer
-        let origin = number
+        let writer = configuration.writer
+        let source = SaveSource.context(number)
         if let route = layerStack.baseState.route {
-            return try route.write(request.layers) { [request] in try writer.submitAndWait(request, origin: origin) }
+            return try route.write(request.layers) { [request] in try writer.submitAndWait(request, from: source) }
         }
-        return try await withCompletion { [request] in writer.submit(request, origin: origin, completion: $0) }
+        return try await withCompletion { [request] in writer.submit(request, from: source, completion: $0) }
     }
 
     /// Returns the report of a save; nil if nothing is installed.
     func trace(of request: SaveRequest) -> SaveTrace? {
-        setup.coordinator.instruments.map { SaveTrace($0, origin: request.origin, durability: request.durability) }
+        configuration.coordinator.instruments.map { SaveTrace($0, metadata: request.metadata, durability: request.durability) }
     }
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
             layers: layers, base: layerStack.baseState.state, checks: tracker.takeChecks(), policy: mergePolicy,
             durability: durability,
-            origin: origin, preserved: traits.preserved, rules: traits.rules, validation: traits.validation,
+            metadata: metadata, preserved: capabilities.preserved, rules: capabilities.rules, validation: capabilities.validation,
             mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
             readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.
-    var origin: SaveOrigin { SaveOrigin(author: transactionAuthor ?? "", contextName: name) }
+    var metadata: SaveMetadata { SaveMetadata(author: transactionAuthor ?? "", contextName: name) }
 
     /// Applies the result of a save after the store has accepted the layers in flight.
     /// - Parameters:
@@ -169,7 +171,7 @@ extension ManagedObjectContext {
         let adopted = joined?.changes
         let old = layerStack.baseState.state
         let revision = layerStack.revision
-        let counted = setup.writer.changes(after: old, through: outcome.state)
+        let counted = configuration.writer.changes(after: old, through: outcome.state)
         let isWatched = !observers.views.isEmpty || !observed.isEmpty
         let between = isWatched && outcome.state.sequence > old.sequence ? changes(counted, showing: outcome.state) : counted
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
@@ -227,7 +229,7 @@ extension ManagedObjectContext {
         for layer in layers {
             forEachRegisteredPage(in: layer) { entity, registered, page in
                 let ends = retainsRegisteredObjects ? page.deleted : page.touched
-                let isPlain = !mayHaveNewer && !traits.hasLifecycle[entity]
+                let isPlain = !mayHaveNewer && !capabilities.hasLifecycle[entity]
                 for slot in SlotIterator(registered.present & page.touched) {
                     let isReleased = ends >> UInt64(slot) & 1 != 0
                     if isPlain {
@@ -243,7 +245,7 @@ extension ManagedObjectContext {
     private func clean(_ object: ManagedObject, isReleased: Bool) {
         let newer = newestOwnRow(object.entity, object.key)
         object.row = newer
-        if traits.hasLifecycle[object.entity] { didSave(object) }
+        if capabilities.hasLifecycle[object.entity] { didSave(object) }
         if newer == nil, isReleased { registry.release(object) }
     }
 }

@@ -19,7 +19,7 @@ extension ManagedObjectContext {
         let confinement = phase.isMoving ? nil : place.confinement
         confinement?.runJobs(in: self)
         // This is decided again when the save is handed over, after hooks and validation.
-        if isRoot, isStoreSuspended { throw StoreError.suspended(setup.writer.store.name) }
+        if isRoot, isStoreSuspended { throw StoreError.suspended(configuration.writer.store.name) }
         try using {
             // Within the use, so that no suspension comes between. The context does not move to the newest state, because the check
             // compares with the state that the program has seen.
@@ -38,30 +38,32 @@ extension ManagedObjectContext {
         try checkOpen()
         guard isRoot else { return try saveToParentNow() }
         guard try moving(prepareSave) else { return }
-        try setup.coordinator.checkOpen()
-        let outcome = try setup.writer.suspension.whileOpen(setup.writer.store) {
+        try configuration.coordinator.checkOpen()
+        let outcome = try configuration.writer.suspension.whileOpen(configuration.writer.store) {
             var request = saveRequest(layerStack.sealed, durability)
             request.trace = trace(of: request)
             if let route = layerStack.baseState.route {
-                return try route.write(request.layers) { [request] in try setup.writer.submitAndWait(request, origin: number) }
+                return try route.write(request.layers) { [request] in
+                    try configuration.writer.submitAndWait(request, from: .context(number))
+                }
             }
-            return try occupied { try setup.writer.submitAndWait(request, origin: number) }
+            return try occupied { try configuration.writer.submitAndWait(request, from: .context(number)) }
         }
         moving { _ = didWrite(outcome) }
     }
 
     private func saveToParentNow() throws {
-        guard let link = setup.parent else { return }
+        guard let link = configuration.parent else { return }
         guard link.place.executor === place.executor else {
             throw StoreError(
                 .unsupported,
                 "cannot save \(name) now: its parent \(link.name) has another executor. Use the asynchronous save")
         }
-        guard let parent = link.host else { throw SaveError.parentGone(context: name) }
+        guard let parent = link.contextExecutor else { throw SaveError.parentGone(context: name) }
         guard try moving(prepareSave) else { return }
         let push = makePush()
         var result: Result<ParentState, any Error>?
-        parent.runHere { parent in result = Result { try parent.moving { try parent.take(push) } } }
+        parent.runHere { parent in result = Result { try parent.moving { try parent.merge(child: push) } } }
         guard let result else { throw SaveError.parentGone(context: name) }
         let state = try result.get()
         moving { didPush(push, state) }
@@ -70,22 +72,22 @@ extension ManagedObjectContext {
 
 extension StoreWriter {
     /// Submits a save and waits until it is published or refused. Blocks; do not call it on the writer's queues.
-    func submitAndWait(_ request: SaveRequest, origin: UInt64) throws -> SaveOutcome {
+    func submitAndWait(_ request: SaveRequest, from source: SaveSource) throws -> SaveOutcome {
         let result = Result {
             if let refusal { throw refusal }
-            return try process(request, origin: origin)
+            return try process(request, from: source)
         }
         request.trace?.end(result, self)
         return try result.get()
     }
 
     /// Waits until all earlier saves are on disk. Blocks; do not call it on the writer's queues.
-    func flushAndWait() throws { _ = try process(nil, origin: 0) }
+    func flushAndWait() throws { _ = try process(nil, from: .flush) }
 
-    private func process(_ request: SaveRequest?, origin: UInt64) throws -> SaveOutcome {
+    private func process(_ request: SaveRequest?, from source: SaveSource) throws -> SaveOutcome {
         // The variable is set on the queue, before `sync` returns.
         nonisolated(unsafe) var result: Result<SaveOutcome, any Error>?
-        _ = try add(SaveJob(request: request, origin: origin) { result = $0 })
+        _ = try add(SaveJob(request: request, source: source, reportsFailures: request == nil) { result = $0 })
         // If the queue is idle, the calling thread processes the job. Otherwise an earlier block may process it first.
         queue.sync { drain() }
         guard let result else { preconditionFailure("the writer has lost a save") }

@@ -36,7 +36,7 @@ struct SaveGate {
 
     /// Adds a child's save. Returns whether it is the first of its group, for which the caller starts a save of this context.
     mutating func add(_ push: WaitingPush) -> Bool {
-        if let last = groups.last?.last, last.push.origin.author == push.push.origin.author {
+        if let last = groups.last?.last, last.push.metadata.author == push.push.metadata.author {
             groups[groups.count - 1].append(push)
             return false
         }

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     }
 
     /// Whether the store is suspended, or about to be, and not closed. Asking does not use the context, which would open the file again.
-    package var isStoreSuspended: Bool { setup.writer.suspension.isClosed && !setup.coordinator.isClosed }
+    package var isStoreSuspended: Bool { configuration.writer.suspension.isClosed && !configuration.coordinator.isClosed }
 
     /// Suspends the context after its running saves, then calls `done`.
     func suspend(then done: @escaping @Sendable () -> Void) {
@@ -29,13 +29,13 @@ extension ManagedObjectContext {
         let state = layerStack.baseState.state
         if phase.suspended == nil { phase.suspended = Suspended(generation: readGeneration(state)) }
         phase.suspended?.hasMoved = false
-        let ended = state.suspended(setup.coordinator.store)
+        let ended = state.suspended(configuration.coordinator.store)
         for source in observers.takeSources() { source.source?.end(ended) }
         for observer in observers.views { observer.releaseViews(ended.view) }
         layerStack.baseState.route?.forget(nil)
         layerStack.baseState.state = StoreState(
-            base: setup.writer.lazySnapshot(after: setup.writer.state.committed, isFixed: false),
-            committed: setup.writer.committed(in: state) ?? state.committed, sequence: state.sequence)
+            base: configuration.writer.lazySnapshot(after: configuration.writer.state.committed, isFixed: false),
+            committed: configuration.writer.committed(in: state) ?? state.committed, sequence: state.sequence)
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
     }
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
     /// Returns what the root of the context has read, because the root's save decides about conflicts. Parents are suspended first.
     private func readGeneration(_ state: StoreState) -> Generation? {
         let generation =
-            setup.parent.map { $0.place.readAtSuspension.withLock { $0 } } ?? setup.writer.committed(in: state)
+            configuration.parent.map { $0.place.readAtSuspension.withLock { $0 } } ?? configuration.writer.committed(in: state)
         place.readAtSuspension.withLock { $0 = generation }
         return generation
     }
@@ -52,14 +52,14 @@ extension ManagedObjectContext {
     func moveIfSuspended() {
         guard phase.isSuspended, let suspended = phase.suspended, phase.closure == nil, canRead() else { return }
         phase.suspended?.hasMoved = true
-        let newest = setup.writer.newestState()
+        let newest = configuration.writer.newestState()
         let old = layerStack.baseState.state
         moving {
             if newest.sequence == old.sequence {
                 renewSnapshot(newest)
                 return showReleasedViews()
             }
-            let changes = suspended.generation == nil ? nil : setup.writer.changes(after: old, through: newest)
+            let changes = suspended.generation == nil ? nil : configuration.writer.changes(after: old, through: newest)
             move(to: newest, after: changes)
             noteChangedWhileSuspended(suspended, changes)
         }
@@ -68,7 +68,7 @@ extension ManagedObjectContext {
     /// Returns whether the store can be read again. If its file was replaced, for instance, properties read as if the objects were deleted,
     /// and requests throw the error, until a later use finds the store readable.
     private func canRead() -> Bool {
-        let store = setup.coordinator.store
+        let store = configuration.coordinator.store
         do {
             _ = try store.snapshot()
             return true
@@ -146,7 +146,7 @@ extension ManagedObjectContext {
     /// Moves a confined context to the newest state if the store was suspended since its last use.
     func resumeConfined(_ confinement: ConfinedExecutor) {
         guard confinement.uses.wasSuspended.exchange(false, ordering: .acquiringAndReleasing) else { return }
-        phase.suspended = Suspended(generation: setup.writer.committed(in: layerStack.baseState.state))
+        phase.suspended = Suspended(generation: configuration.writer.committed(in: layerStack.baseState.state))
         resume()
     }
 }

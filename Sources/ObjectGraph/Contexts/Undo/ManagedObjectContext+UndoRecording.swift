@@ -10,7 +10,7 @@ extension ManagedObjectContext {
 
     /// Whether groups end without a call of `processPendingChanges()`. The blocks of a background context end them.
     var endsUndoEventsAutomatically: Bool {
-        tracker.undo != nil && place.confinement == nil && !(host is BackgroundContext)
+        tracker.undo != nil && place.confinement == nil && !(contextExecutor is BackgroundContext)
     }
 
     // MARK: Segments

@@ -26,7 +26,7 @@ extension ManagedObjectContext {
     }
 
     private func changes(of plan: UndoPlan) -> ChangeSet {
-        ChangeSet.union(plan.sealedLayers.map { $0.changeSet(origin: origin) })
+        ChangeSet.union(plan.sealedLayers.map { $0.changeSet(metadata: metadata) })
     }
 
     private func apply(_ plan: UndoPlan, isRedo: Bool) -> UndoStep {
@@ -128,7 +128,7 @@ extension ManagedObjectContext {
             let isWhole = same.count == row.set.count
             if isWhole {
                 layerStack.top.remove(entity: entity, key: key)
-            } else if entity != traits.keyedValues {
+            } else if entity != capabilities.keyedValues {
                 let rest = makeWritableRow(entity, key)
                 same.forEach { rest.clear($0) }
             }

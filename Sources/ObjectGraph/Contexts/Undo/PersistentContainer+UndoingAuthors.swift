@@ -40,12 +40,12 @@ extension ManagedObjectContext {
         prepareRequest()
         layerStack.baseState.state.takeBase()
         let state = layerStack.baseState.state
-        let token = HistoryToken(setup.coordinator.store, setup.writer.newestStored(in: snapshot.state))
-        let known = try setup.coordinator.historyNow(HistoryRequest(after: token)).map(\.changeSet)
+        let token = HistoryToken(configuration.coordinator.store, configuration.writer.newestStored(in: snapshot.state))
+        let known = try configuration.coordinator.historyNow(HistoryRequest(after: token)).map(\.changeSet)
         // Saves that are not on disk have no author yet, so they count as made by others.
         let saves = known.filter { $0.generation <= state.committed } + state.deferred.reversed().map { $0.changeSet() }
         var inverse = AuthorInverse(context: self, before: snapshot.state.view, policy: policy)
-        try inverse.add(AuthorChanges(of: author, in: saves, derived: traits.derived))
+        try inverse.add(AuthorChanges(of: author, in: saves, derived: capabilities.derived))
         if policy == .error, !inverse.conflicts.isEmpty { throw UndoError.conflicts(inverse.conflicts) }
         return try inverse.conflicts + revert(inverse.step, isRedo: false, policy).0
     }

@@ -102,11 +102,11 @@ struct UndoPlan {
         // The last values of an object that was never saved are nowhere else.
         if context.layerStack.pendingKind(address.entity, address.key) == .insert {
             for column in 0..<expected.columnCount { row[column] = present(address, column) ?? .null }
-        } else if address.entity == context.traits.keyedValues {
+        } else if address.entity == context.capabilities.keyedValues {
             row[KeyedColumn.key] = expected[KeyedColumn.key]
         }
         // The step reverts these references too, so delete rules must not follow them when the deletion is saved.
-        for case .toOne(let column) in context.traits.rules.outgoing[address.entity].map(\.kind)
+        for case .toOne(let column) in context.capabilities.rules.outgoing[address.entity].map(\.kind)
         where present(address, column) == expected[column] {
             row[column] = .null
         }
@@ -116,7 +116,7 @@ struct UndoPlan {
 
     /// Drops the deletions of the types of collections that have entries after the plan (S190). The step did not make these entries.
     private mutating func keepTypes() throws {
-        guard let entity = context.traits.keyedValues else { return }
+        guard let entity = context.capabilities.keyedValues else { return }
         let after = LayeredView(base: view.base, layers: [layer] + view.layers)
         var kept: [ObjectAddress] = []
         for address in deleted where address.entity == entity {
@@ -141,7 +141,7 @@ struct UndoPlan {
 
     /// Returns the object that has the key of a keyed value now; nil if there is none, or if the object is no keyed value.
     private func holder(_ address: ObjectAddress, _ row: Row) throws -> ObjectAddress? {
-        guard address.entity == context.traits.keyedValues, case .data(let key) = row[KeyedColumn.key],
+        guard address.entity == context.capabilities.keyedValues, case .data(let key) = row[KeyedColumn.key],
             let holder = try view.keyedObject(address.entity, key), layer.row(address.entity, holder)?.kind != .delete
         else { return nil }
         return ObjectAddress(entity: address.entity, key: holder)
@@ -177,7 +177,7 @@ struct UndoPlan {
 
     private func put(_ row: Row, address: ObjectAddress, wanted: Row) {
         // A changed row of a keyed value always has the key.
-        if address.entity == context.traits.keyedValues, !row.isSet(KeyedColumn.key) {
+        if address.entity == context.capabilities.keyedValues, !row.isSet(KeyedColumn.key) {
             row[KeyedColumn.key] = present(address, KeyedColumn.key) ?? wanted[KeyedColumn.key]
         }
         layer.put(row, entity: address.entity, key: address.key)
@@ -197,7 +197,7 @@ struct UndoPlan {
     /// Drops references to objects that do not exist.
     private mutating func settleReferences() throws {
         for address in step.objects.keys {
-            let references = context.traits.rules.references[address.entity]
+            let references = context.capabilities.rules.references[address.entity]
             guard let row = layer.row(address.entity, address.key), row.kind != .delete, !references.isEmpty else { continue }
             let columns = context.storedModel.entities[address.entity].columns
             for column in columns.indices where references.contains(column) && row.isSet(column) {
@@ -240,7 +240,7 @@ struct UndoPlan {
         var found: [UndoConflict] = []
         for address in deleted {
             var isLinked = false
-            for (number, link) in schema.links.enumerated() where !context.traits.rules.links[number].mayDangle {
+            for (number, link) in schema.links.enumerated() where !context.capabilities.rules.links[number].mayDangle {
                 if link.source == address.entity {
                     for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
                     where layer.links[number].forward[address.key]?[other] == nil {
@@ -266,7 +266,7 @@ struct UndoPlan {
     ///
     /// The relations that the step made are reverted before, so the remaining ones were made since.
     private mutating func settleConsequences() throws -> (related: [UndoConflict], denied: [UndoConflict]) {
-        let rules = context.traits.rules
+        let rules = context.capabilities.rules
         var (related, denied): ([UndoConflict], [UndoConflict]) = ([], [])
         var waiting = deleted
         var isPlanned = Set(deleted)

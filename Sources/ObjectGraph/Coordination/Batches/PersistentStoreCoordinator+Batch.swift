@@ -141,7 +141,7 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         return try writer.suspension.whileOpen(store) {
             var result = BatchResult(entity: query.entity, store: store.identity)
-            result.add(try writer.submitAndWait(request(options, deletions(query)), origin: .max).changes)
+            result.add(try writer.submitAndWait(request(options, deletions(query)), from: .batch).changes)
             return result
         }
     }
@@ -177,18 +177,18 @@ extension PersistentStoreCoordinator {
     ) async throws -> ChangeSet {
         try checkOpen()
         var request = request(options, make)
-        request.trace = instruments.map { SaveTrace($0, origin: request.origin, durability: request.durability) }
-        // No context is the origin, so all contexts are notified, and other coordinators on the file too.
+        request.trace = instruments.map { SaveTrace($0, metadata: request.metadata, durability: request.durability) }
+        // No context is the source, so all contexts are notified, and other coordinators on the file too.
         return try await withCompletion { [request] completion in
-            writer.submit(request, origin: .max) { completion($0.map(\.changes)) }
+            writer.submit(request, from: .batch) { completion($0.map(\.changes)) }
         }
     }
 
     private func request(_ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer) -> SaveRequest {
         SaveRequest(
             layers: [], base: writer.state, policy: .error, durability: options.durability,
-            origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved,
-            rules: traits.rules, validation: traits.validation, make: make)
+            metadata: SaveMetadata(author: options.author, contextName: "batch"), preserved: capabilities.preserved,
+            rules: capabilities.rules, validation: capabilities.validation, make: make)
     }
 }
 

@@ -6,7 +6,7 @@ import StoreModel
 extension SaveCheck {
     /// Settles a changed position that another save has changed too. Returns false if the object is no position, or if the merge policy
     /// decides.
-    mutating func settlePlace(_ row: Row, entity: Int, key: ObjectKey, isInStore: Bool) -> Bool {
+    mutating func settlePosition(_ row: Row, entity: Int, key: ObjectKey, isInStore: Bool) -> Bool {
         guard request.rules.isOrder(entity) else { return false }
         if !isInStore { writable().remove(entity: entity, key: key) }
         if case .custom = request.policy { return true }

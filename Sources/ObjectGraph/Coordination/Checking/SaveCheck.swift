@@ -98,7 +98,7 @@ struct SaveCheck {
                     guard try isUpdateOfDeleted || !isKnown || hasChanged(entity, key: key, base: base, theirs: theirs) else {
                         continue
                     }
-                    if settlePlace(row, entity: entity, key: key, isInStore: theirs != nil) { continue }
+                    if settlePosition(row, entity: entity, key: key, isInStore: theirs != nil) { continue }
                     try resolve(row, entity: entity, key: key, isInStore: theirs != nil)
                 }
             }

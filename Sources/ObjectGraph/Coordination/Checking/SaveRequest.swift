@@ -11,7 +11,7 @@ struct SaveRequest: Sendable {
     var checks = ConflictChecks()
     var policy: MergePolicy
     var durability: Durability
-    var origin: SaveOrigin
+    var metadata: SaveMetadata
     /// For each entity, the columns of deleted objects whose values the history keeps.
     var preserved: [ColumnSet]
     /// The relationships of the model with which the save was made.
@@ -71,7 +71,7 @@ extension SaveRequest {
     init(checkingAgain save: PendingSave, base: StoreState) {
         self.init(
             layers: [save.layer], base: base, checks: save.terms.checks, policy: save.terms.policy, durability: .durable,
-            origin: save.changes.origin, preserved: save.terms.preserved, rules: save.terms.rules,
+            metadata: save.changes.metadata, preserved: save.terms.preserved, rules: save.terms.rules,
             validation: save.terms.validation, restored: save.terms.restored)
     }
 }

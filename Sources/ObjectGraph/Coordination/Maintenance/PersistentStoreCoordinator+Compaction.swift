@@ -29,7 +29,7 @@ extension PersistentStoreCoordinator {
         defer { writer.suspension.leave() }
         return try await instruments.span("strata.compact", attributes: [:]) {
             try await store.compact(options) { step in
-                writer.renewSnapshot { [weak self] in self?.didSave(0) }
+                writer.renewSnapshot { [weak self] in self?.didSave(.externalProcess) }
                 progress(step)
             }
         }

@@ -24,7 +24,7 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         // The store's own check is most of the work.
         return try await offExecutor(progress: { progress($0 * 0.9) }) {
-            [store, rules = traits.rules, derived = writer.derived] cancellation in
+            [store, rules = capabilities.rules, derived = writer.derived] cancellation in
             let findings = try store.verify(cancellation: cancellation)
             // Positions and derived values can be read only if the pages can.
             guard findings.isEmpty else { return findings }

@@ -255,7 +255,7 @@ extension ManagedObjectContext {
     func readable(_ state: StoreState) -> StoreState {
         guard let uses = place.confinement?.uses, phase.closure == nil else { return state }
         if let known = state.base as? RevocableSnapshot, known.uses === uses { return state }
-        return state.reading(RevocableSnapshot(state.storeBase, uses, of: setup.coordinator.store))
+        return state.reading(RevocableSnapshot(state.storeBase, uses, of: configuration.coordinator.store))
     }
 
     /// Runs a request or save of a confined context as one use: closing the container waits for its end. In other contexts, runs `body`.
@@ -273,8 +273,8 @@ extension ManagedObjectContext {
     func beginUse() throws -> StoreUses? {
         guard let uses = place.confinement?.uses else { return nil }
         // A new use would put off the closing.
-        try setup.coordinator.checkOpen()
-        if !uses.begin() { throw setup.coordinator.closedError }
+        try configuration.coordinator.checkOpen()
+        if !uses.begin() { throw configuration.coordinator.closedError }
         return uses
     }
 }

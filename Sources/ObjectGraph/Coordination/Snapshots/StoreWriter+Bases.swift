@@ -157,7 +157,7 @@ extension StoreWriter {
             shared.recent.append(.external(after: start.committed, through: base.generation), moved.sequence)
             return (moved, shared.listeners.all)
         }
-        if let moved { for listener in listeners { listener(moved, 0) } }
+        if let moved { for listener in listeners { listener(moved, .externalProcess) } }
         return isAdopted
     }
 

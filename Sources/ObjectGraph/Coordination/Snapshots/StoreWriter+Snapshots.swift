@@ -48,7 +48,7 @@ extension StoreWriter {
         guard !holders.isEmpty else { return [] }
         return [
             LiveSnapshot(
-                owners: holders.map(\.owner).sorted(), processID: SaveOrigin.thisProcess, age: .zero,
+                owners: holders.map(\.owner).sorted(), processID: SaveMetadata.thisProcess, age: .zero,
                 generation: state.generation, bytesRetained: 0, isNewest: true)
         ]
     }
@@ -59,14 +59,14 @@ extension StoreWriter {
         let now = ContinuousClock.now
         let own = zip(live, retention.bytes).map { entry, bytes in
             LiveSnapshot(
-                owners: entry.holders.map(\.owner).sorted(), processID: SaveOrigin.thisProcess, age: now - entry.taken,
+                owners: entry.holders.map(\.owner).sorted(), processID: SaveMetadata.thisProcess, age: now - entry.taken,
                 generation: entry.base.generation, bytesRetained: bytes, isNewest: entry.base.generation >= newest)
         }
-        let foreign = retention.foreign.map {
+        let external = retention.external.map {
             LiveSnapshot(
                 owners: [], processID: $0.processID, age: nil, generation: nil, bytesRetained: $0.bytes, isNewest: $0.isNewest)
         }
-        return own + foreign
+        return own + external
     }
 
     // MARK: The budget
@@ -138,7 +138,7 @@ extension StoreWriter {
                 warn(snapshot, advances ? "; clean contexts are advanced" : "")
                 // A confined context moves at its next request.
                 for case let place? in holders.map(\.place) where advances && place.confinement == nil {
-                    place.host?.enqueue { $0.advanceIfClean() }
+                    place.contextExecutor?.enqueue { $0.advanceIfClean() }
                 }
             }
         } catch {

@@ -70,7 +70,7 @@ extension StoreWriter {
 
     private func resumeContexts() async {
         await onEach(of: snapshotRegistry.places()) { context, done in
-            guard let parent = context.setup.parent?.host, let own = context.host else {
+            guard let parent = context.configuration.parent?.contextExecutor, let own = context.contextExecutor else {
                 context.resume()
                 return done()
             }
@@ -96,10 +96,10 @@ extension StoreWriter {
         let levels = Dictionary(grouping: places.filter { $0.confinement == nil }, by: \.depth)
         for (_, level) in levels.sorted(by: { $0.key < $1.key }) {
             await withTaskGroup(of: Void.self) { group in
-                for host in level.compactMap(\.host) {
+                for contextExecutor in level.compactMap(\.contextExecutor) {
                     group.addTask {
                         await withCheckedContinuation { continuation in
-                            let isEnqueued = host.enqueue { context in body(context) { continuation.resume() } }
+                            let isEnqueued = contextExecutor.enqueue { context in body(context) { continuation.resume() } }
                             if !isEnqueued { continuation.resume() }
                         }
                     }

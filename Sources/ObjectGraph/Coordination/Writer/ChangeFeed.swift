@@ -18,8 +18,7 @@ struct ChangeFeed: Sendable {
     private struct Entry {
         var sequence: SaveSequence
         var step: Step
-        /// The number of the context that saved; 0 if it is unknown.
-        var origin: UInt64
+        var source: SaveSource
         /// Whether the file has the save with other changes.
         var isRewritten = false
     }
@@ -29,19 +28,19 @@ struct ChangeFeed: Sendable {
 
     private struct Forgotten {
         var newest = SaveSequence.zero
-        /// The context that made the newest step; 0 if it is unknown.
-        var origin: UInt64 = 0
-        /// The newest step that another context made.
+        /// The source of the newest step.
+        var source = SaveSource.externalProcess
+        /// The newest step of another source.
         var newestOfOthers = SaveSequence.zero
 
-        mutating func append(_ sequence: SaveSequence, origin: UInt64) {
-            if origin != self.origin { newestOfOthers = newest }
-            (newest, self.origin) = (sequence, origin)
+        mutating func append(_ sequence: SaveSequence, source: SaveSource) {
+            if source != self.source { newestOfOthers = newest }
+            (newest, self.source) = (sequence, source)
         }
 
         /// Whether a context has made all of these steps after a sequence.
-        func areAll(by origin: UInt64?, after old: SaveSequence) -> Bool {
-            (origin != nil && origin == self.origin ? newestOfOthers : newest) <= old
+        func areAll(by context: SaveSource?, after old: SaveSequence) -> Bool {
+            (context == source ? newestOfOthers : newest) <= old
         }
     }
 
@@ -50,20 +49,20 @@ struct ChangeFeed: Sendable {
     /// - Parameter limit: The number of steps to keep. Older steps are read from the store's history.
     init(limit: Int) { self.limit = limit }
 
-    mutating func append(_ step: Step, _ sequence: SaveSequence, origin: UInt64 = 0) {
+    mutating func append(_ step: Step, _ sequence: SaveSequence, source: SaveSource = .externalProcess) {
         let newest = steps.last?.sequence ?? forgotten.newest
         if newest.next != sequence {
             removeFirst(steps.count)
-            forgotten.append(SaveSequence(sequence.rawValue - 1), origin: 0)
+            forgotten.append(SaveSequence(sequence.rawValue - 1), source: .externalProcess)
         }
-        steps.append(Entry(sequence: sequence, step: step, origin: origin))
+        steps.append(Entry(sequence: sequence, step: step, source: source))
         // Trim many steps at once, because removing from the front moves the rest.
         if steps.count > 2 * limit { removeFirst(steps.count - limit) }
     }
 
     /// Forgets the oldest steps.
     private mutating func removeFirst(_ count: Int) {
-        for entry in steps.prefix(count) { forgotten.append(entry.sequence, origin: entry.origin) }
+        for entry in steps.prefix(count) { forgotten.append(entry.sequence, source: entry.source) }
         steps.removeFirst(count)
     }
 
@@ -81,14 +80,15 @@ struct ChangeFeed: Sendable {
 
     /// Returns the steps after one sequence up to another; nil if the feed has forgotten one of them.
     ///
-    /// - Parameter origin: The number of a context whose saves are left out; nil for none.
-    func steps(after old: SaveSequence, through new: SaveSequence, notBy origin: UInt64? = nil) -> [Step]? {
+    /// - Parameter number: The number of a context whose saves are left out; nil for none.
+    func steps(after old: SaveSequence, through new: SaveSequence, notBy number: UInt64? = nil) -> [Step]? {
+        let context = number.map(SaveSource.context)
         guard old < new else { return old == new ? [] : nil }
-        guard forgotten.areAll(by: origin, after: old), new <= steps.last?.sequence ?? forgotten.newest else { return nil }
+        guard forgotten.areAll(by: context, after: old), new <= steps.last?.sequence ?? forgotten.newest else { return nil }
         let first = max(old, forgotten.newest)
         guard first < new else { return [] }
         let start = Int(first.rawValue - forgotten.newest.rawValue)
-        return steps[start..<start + Int(new.rawValue - first.rawValue)].filter { $0.origin != origin }.map(\.step)
+        return steps[start..<start + Int(new.rawValue - first.rawValue)].filter { $0.source != context }.map(\.step)
     }
 
     /// Returns the saves of this writer that are in the file with the generations after one up to another, oldest first; nil if it did
@@ -115,10 +115,9 @@ struct ChangeFeed: Sendable {
 
 /// Closures that are called after each save, and the sequences that end when the store is closed.
 struct SaveListeners {
-    /// Called on the writer's queue after each save, with the new state and the number of the context that saved.
-    ///
-    /// The origin 0 stands for all saves of other processes that were found in one check.
-    typealias Call = @Sendable (StoreState, _ origin: UInt64) -> Void
+    /// Called on the writer's queue after each save, with the new state and its source. All saves of other processes that were found in
+    /// one check are one change.
+    typealias Call = @Sendable (StoreState, SaveSource) -> Void
 
     private var calls: [UInt64: Call] = [:]
     private var endings: [UInt64: @Sendable () -> Void] = [:]

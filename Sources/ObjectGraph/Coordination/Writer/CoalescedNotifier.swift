@@ -20,7 +20,7 @@ final class CoalescedNotifier: Sendable {
     private let prepareMerge: @Sendable () -> Void
 
     private struct State {
-        weak var host: (any ContextExecutor)?
+        weak var contextExecutor: (any ContextExecutor)?
         /// Whether a merge is on its way to the context, or waits for the end of the interval.
         var isScheduled = false
         /// Whether the scheduled merge waits.
@@ -39,17 +39,17 @@ final class CoalescedNotifier: Sendable {
     }
 
     init(
-        _ host: any ContextExecutor, queue: DispatchQueue, clock: any WriterClock, onlyAnnounces: Bool,
+        _ contextExecutor: any ContextExecutor, queue: DispatchQueue, clock: any WriterClock, onlyAnnounces: Bool,
         prepareMerge: @escaping @Sendable () -> Void = {}
     ) {
         self.onlyAnnounces = onlyAnnounces
         self.prepareMerge = prepareMerge
-        state = Mutex(State(host: host))
+        state = Mutex(State(contextExecutor: contextExecutor))
         self.queue = queue
         self.clock = clock
     }
 
-    var isAlive: Bool { state.withLock { $0.host != nil } }
+    var isAlive: Bool { state.withLock { $0.contextExecutor != nil } }
 
     /// Schedules or announces a merge. Called after each save of another context, on the writer's queue, before the save returns. Never
     /// waits.
@@ -81,8 +81,8 @@ final class CoalescedNotifier: Sendable {
     }
 
     private func announce() {
-        let host = state.withLock { $0.host }
-        host?.enqueue { $0.phase.behind = self }
+        let contextExecutor = state.withLock { $0.contextExecutor }
+        contextExecutor?.enqueue { $0.phase.behind = self }
     }
 
     /// Resets the announcement, because the context is about to merge. Later saves are announced again.
@@ -90,13 +90,13 @@ final class CoalescedNotifier: Sendable {
 
     private func deliver() {
         let next = clock.now + Self.interval
-        let host = state.withLock { state in
+        let contextExecutor = state.withLock { state in
             state.notBefore = next
             state.isWaiting = false
-            return state.host
+            return state.contextExecutor
         }
         prepareMerge()
-        host?.enqueue { context in
+        contextExecutor?.enqueue { context in
             // Clear the flags before the context merges, so that a later save schedules the next job.
             self.state.withLock { state in
                 state.isScheduled = false

@@ -91,8 +91,8 @@ extension StoreWriter {
                 return written
             } catch {
                 Self.log.error(
-                    "a deferred save of \(save.changes.origin.contextName) cannot be written and is left out: \(error)")
-                written.failures.append(DeferredSaveFailure(origin: save.changes.origin, error: error))
+                    "a deferred save of \(save.changes.metadata.contextName) cannot be written and is left out: \(error)")
+                written.failures.append(DeferredSaveFailure(metadata: save.changes.metadata, error: error))
                 written.leftOut.insert(save.layer, at: 0)
             }
             below.insert(save.layer, at: 0)
@@ -145,7 +145,7 @@ extension StoreWriter {
         // Contexts may be reading the accepted rows, so write a copy.
         checked.layer = layer.copied(schema: store.schema)
         checked.layer.stamp(.accepted(save.sequence))
-        checked.changes = checked.layer.changeSet(origin: save.changes.origin)
+        checked.changes = checked.layer.changeSet(metadata: save.changes.metadata)
         checked.changes.generation = save.changes.generation
         if !request.preserved.isEmpty, layer.mayDelete {
             try checked.changes.markDeleted(preserving: request.preserved, from: state.view)
@@ -215,8 +215,8 @@ extension StoreWriter {
             return (shared.state, shared.listeners.all)
         }
         // Notify contexts, so that they release the old snapshot, and the layers that are now in the file.
-        let origin: UInt64 = written.isChanged ? 0 : .max
-        for listener in listeners { listener(moved, origin) }
+        let source: SaveSource = written.isChanged ? .externalProcess : .flush
+        for listener in listeners { listener(moved, source) }
         if moved.pendingSaves == 0 {
             claim.release()
         } else if written.stop == nil, claim.isWanted {
@@ -230,7 +230,7 @@ extension StoreWriter {
         if capabilities.contains(.layeredDeferral) { return startFlush() }
         // The store has committed these saves without a sync. No caller waits for them.
         shared.withLock { $0.deferred.clearDeadline() }
-        enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))
+        enqueue(SaveJob(request: nil, source: .flush, completion: { _ in }))
     }
 }
 
@@ -240,21 +240,21 @@ extension StoreWriter {
 /// do {
 ///     try await coordinator.flush()
 /// } catch SaveError.deferredSavesFailed(let failures) {
-///     for failure in failures { print(failure.origin.contextName, failure.error) }
+///     for failure in failures { print(failure.metadata.contextName, failure.error) }
 /// }
 /// ```
 public struct DeferredSaveFailure: Sendable, Equatable, CustomStringConvertible {
     /// The context that saved, its author and the time.
-    public let origin: SaveOrigin
+    public let metadata: SaveMetadata
     /// The store's error.
     public let error: any Error
 
     /// The context, the time and the error of the save, as one line.
-    public var description: String { "the save of \(origin.contextName) at \(origin.date): \(error)" }
+    public var description: String { "the save of \(metadata.contextName) at \(metadata.date): \(error)" }
 
-    /// Returns whether two failures have the same origin and equal errors.
+    /// Returns whether two failures have the same metadata and equal errors.
     public static func == (a: DeferredSaveFailure, b: DeferredSaveFailure) -> Bool {
-        a.origin == b.origin && ErrorComparison.areEqual(a.error, b.error)
+        a.metadata == b.metadata && ErrorComparison.areEqual(a.error, b.error)
     }
 }
 

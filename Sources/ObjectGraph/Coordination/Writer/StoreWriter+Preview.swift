@@ -88,7 +88,7 @@ extension StoreWriter {
     func stamp(_ layer: Layer, _ request: SaveRequest, after state: StoreState) throws -> ChangeSet {
         layer.stamp(.accepted(state.sequence.next))
         var changes = layer.changeSet(
-            origin: .now(author: request.origin.author, contextName: request.origin.contextName))
+            metadata: .now(author: request.metadata.author, contextName: request.metadata.contextName))
         // Provisional: the store numbers the save when it is committed.
         changes.generation = state.generation.next
         if !request.preserved.isEmpty, layer.mayDelete {

@@ -152,7 +152,7 @@ extension StoreWriter {
 
     /// Notifies listeners of a state with saves of other connections.
     private func announce(_ state: StoreState) {
-        for listener in shared.withLock({ $0.listeners.all }) { listener(state, 0) }
+        for listener in shared.withLock({ $0.listeners.all }) { listener(state, .externalProcess) }
     }
 
     /// Publishes the state after a group, notifies listeners, and completes the jobs.
@@ -163,7 +163,7 @@ extension StoreWriter {
             var sequence = shared.state.sequence
             for case (let job, .success(let changes)) in zip(group.jobs, group.results) where !changes.isEmpty {
                 sequence = sequence.next
-                shared.recent.append(.save(changes), sequence, origin: job.origin)
+                shared.recent.append(.save(changes), sequence, source: job.source)
             }
             shared.isCommitting = false
             shared.deferred.pending = group.pending
@@ -175,11 +175,11 @@ extension StoreWriter {
         if let wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
         if let shown = group.shown { announce(shown) }
         let accepted = zip(group.jobs, group.results).compactMap { job, result in
-            if case .success(let changes) = result, !changes.isEmpty { job.origin } else { nil }
+            if case .success(let changes) = result, !changes.isEmpty { job.source } else { nil }
         }
         // After a flush, notify all contexts, so that they release the snapshot below the deferred saves.
-        for origin in accepted.isEmpty && (old?.pendingSaves ?? 0) > 0 ? [.max] : accepted {
-            for listener in listeners { listener(group.state, origin) }
+        for source in accepted.isEmpty && (old?.pendingSaves ?? 0) > 0 ? [.flush] : accepted {
+            for listener in listeners { listener(group.state, source) }
         }
         for (job, result) in zip(group.jobs, group.results) {
             job.completion(outcome(of: job, result, group.state))
@@ -197,11 +197,11 @@ extension StoreWriter {
         return shared.deferred.require(by: deadline) ? deadline : nil
     }
 
-    /// Returns the result of a job. A flush also reports the deferred saves that could not be written.
+    /// Returns the result of a job. A flush may also report the deferred saves that could not be written.
     private func outcome(
         of job: SaveJob, _ result: Result<ChangeSet, any Error>, _ state: StoreState
     ) -> Result<SaveOutcome, any Error> {
-        guard job.request == nil, job.origin == 0 else { return result.map { SaveOutcome(state: state, changes: $0) } }
+        guard job.reportsFailures else { return result.map { SaveOutcome(state: state, changes: $0) } }
         let failures = takeFailures()
         if !failures.isEmpty { return .failure(SaveError.deferredSavesFailed(failures)) }
         return .success(SaveOutcome(state: state, changes: ChangeSet()))

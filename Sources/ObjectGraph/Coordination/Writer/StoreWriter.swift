@@ -54,8 +54,9 @@ final class StoreWriter: Sendable {
     struct SaveJob: Sendable {
         /// The save; nil for a flush.
         var request: SaveRequest?
-        /// The context that saved, which is not notified of its own save.
-        var origin: UInt64
+        var source: SaveSource
+        /// Whether the job fails if deferred saves could not be written: a flush that somebody awaits.
+        var reportsFailures = false
         var completion: @Sendable (Result<SaveOutcome, any Error>) -> Void
     }
 
@@ -98,7 +99,7 @@ final class StoreWriter: Sendable {
 
     /// Enqueues a save. `completion` runs on the writer's queue.
     func submit(
-        _ request: SaveRequest, origin: UInt64,
+        _ request: SaveRequest, from source: SaveSource,
         completion: @escaping @Sendable (Result<SaveOutcome, any Error>) -> Void
     ) {
         var completion = completion
@@ -109,7 +110,7 @@ final class StoreWriter: Sendable {
             }
         }
         if let refusal { return queue.async { [completion] in completion(.failure(refusal)) } }
-        enqueue(SaveJob(request: request, origin: origin, completion: completion))
+        enqueue(SaveJob(request: request, source: source, completion: completion))
     }
 
     /// The error of every save now; nil if saves are accepted. A deferred save would otherwise be refused only when it is written.
@@ -120,13 +121,13 @@ final class StoreWriter: Sendable {
 
     /// Waits until all earlier saves are on disk.
     func flush() async throws {
-        _ = try await withCompletion { enqueue(SaveJob(request: nil, origin: 0, completion: $0)) }
+        _ = try await withCompletion { enqueue(SaveJob(request: nil, source: .flush, reportsFailures: true, completion: $0)) }
     }
 
     /// Starts writing the deferred saves. The queue retains the writer until they are written.
     func flushAtRelease() {
         guard state.pendingSaves > 0 else { return }
-        enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))
+        enqueue(SaveJob(request: nil, source: .flush, completion: { _ in }))
     }
 
     /// Runs a transaction that is not a save of objects, after running transactions. Blocks; call it on the writer's queues.

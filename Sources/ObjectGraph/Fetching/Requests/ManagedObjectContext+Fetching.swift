@@ -71,14 +71,14 @@ extension ManagedObjectContext {
         let view = view(includesPendingChanges)
         return try using {
             try occupied {
-                guard setup.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
+                guard configuration.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
                 return try watching(query, in: view, ask)
             }
         }
     }
 
     private func watching<R>(_ query: StoreQuery, in view: LayeredView, _ ask: (LayeredView) throws -> R) throws -> R {
-        let coordinator = setup.coordinator
+        let coordinator = configuration.coordinator
         func run() throws -> R {
             guard let log = coordinator.slowFetches.withLock({ $0 }) else { return try ask(view) }
             return try log.timing(query, in: self, view: view) { try ask(view) }

@@ -11,7 +11,7 @@ struct SlowFetchLog: Sendable {
     func timing<R>(_ query: StoreQuery, in context: ManagedObjectContext, view: LayeredView, _ fetch: () throws -> R) rethrows
         -> R
     {
-        let clock = context.setup.writer.clock
+        let clock = context.configuration.writer.clock
         let start = clock.now
         let (result, examined) = try ExaminedObjects.counting(fetch)
         let taken = Duration.nanoseconds(Int64(clamping: clock.now.uptimeNanoseconds - start.uptimeNanoseconds))

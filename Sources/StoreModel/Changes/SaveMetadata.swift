@@ -7,10 +7,10 @@
 /// The author, context, time and process of a save, which the history records with the changes.
 ///
 /// ```swift
-/// let origin = transaction.changeSet.origin
-/// print(origin.date, origin.author, origin.processID)
+/// let metadata = transaction.changeSet.metadata
+/// print(metadata.date, metadata.author, metadata.processID)
 /// ```
-public struct SaveOrigin: Sendable, Hashable, Codable {
+public struct SaveMetadata: Sendable, Hashable, Codable {
     /// The context's `transactionAuthor`; empty if it had none.
     public var author: String
     /// The context's name.
@@ -21,7 +21,7 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
     /// The id of the saving process; 0 if unknown.
     public var processID: Int32
 
-    /// Creates an origin. To get the current time and process, call ``now(author:contextName:)``.
+    /// Creates the metadata of a save. To get the current time and process, call ``now(author:contextName:)``.
     public init(author: String = "", contextName: String = "", time: Int64 = 0, processID: Int32 = 0) {
         self.author = author
         self.contextName = contextName
@@ -29,9 +29,9 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
         self.processID = processID
     }
 
-    /// Returns an origin with the current time and this process. About 0.2 µs.
-    public static func now(author: String = "", contextName: String = "") -> SaveOrigin {
-        SaveOrigin(author: author, contextName: contextName, time: Self.time(of: Date()), processID: thisProcess)
+    /// Returns metadata with the current time and this process. About 0.2 µs.
+    public static func now(author: String = "", contextName: String = "") -> SaveMetadata {
+        SaveMetadata(author: author, contextName: contextName, time: Self.time(of: Date()), processID: thisProcess)
     }
 
     /// The time of the save as a date.
@@ -46,7 +46,7 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
     public static let thisProcess: Int32 = ProcessInfo.processInfo.processIdentifier
 }
 
-extension SaveOrigin: CustomStringConvertible {
+extension SaveMetadata: CustomStringConvertible {
     /// The author, the context, the time in ISO 8601, and the process.
     public var description: String {
         let author = author.isEmpty ? "no author" : author

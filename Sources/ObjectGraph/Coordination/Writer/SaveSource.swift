@@ -1,0 +1,14 @@
+/// The source of a change of a store's state. A context is not notified of its own saves.
+enum SaveSource: Hashable, Sendable {
+    /// A context, by its number.
+    case context(UInt64)
+    /// A batch change, of which all contexts are notified.
+    case batch
+    /// The writing of deferred saves to the disk, which changes no object.
+    case flush
+    /// Another process or connection; also a change whose source is not known.
+    case externalProcess
+
+    /// Whether contexts that do not merge saves are notified too.
+    var concernsEveryContext: Bool { self == .batch || self == .flush }
+}
