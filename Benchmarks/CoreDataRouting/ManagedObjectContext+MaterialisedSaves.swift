@@ -2,7 +2,7 @@ import ObjectGraph
 import StoreInterface
 import StoreModel
 
-/// Saves into a parent as Core Data makes them: the parent makes an object of everything that passes, on its own executor.
+/// A child's save as Core Data makes it: the parent creates an object for each change, on its own executor.
 extension ManagedObjectContext {
     /// Makes a child's changes unsaved changes of this context.
     func takeMaterialised(_ push: ChildChanges) throws -> ParentState {
@@ -12,8 +12,8 @@ extension ManagedObjectContext {
 
     /// Saves children's changes, and this context's own, through to the store. A save of this context is running.
     ///
-    /// A root blocks its executor until the store has them; any other context leaves its executor free meanwhile, as when each level
-    /// is saved in a `perform` of its own.
+    /// A root blocks its executor until the store has them. Any other context leaves its executor free meanwhile, as in a program that
+    /// saves each context in a separate call of `perform`.
     func saveMaterialised(
         _ pushes: [ChildChanges], durability: Durability, _ completion: @escaping (Result<ParentState, any Error>) -> Void
     ) {

@@ -15,8 +15,8 @@ import Testing
     import Darwin
 #endif
 
-/// A full disk stops a copy of a store, or a deletion of its history. A process of its own, whose files may grow only up to a limit, stands
-/// for the full disk.
+/// Copies of stores, and deletions of their history, on a full disk. A limit on the size of files takes the place of the full disk. It
+/// holds for a whole process, so each test starts a process.
 @Suite struct FullDiskCopyTests {
     enum Copy: String, CaseIterable { case backup, replacement, stream, compactCopy }
 

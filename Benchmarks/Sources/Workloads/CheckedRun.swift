@@ -20,12 +20,15 @@ extension RunFolder {
     }
 
     /// Imports a data set, and finds every value and relationship in the reopened container. Returns the measurements of
-    /// `work`.
+    /// `work`, which gets the container and the counts of the requests in it.
     func run<Measured>(
-        _ setting: BenchmarkConfiguration, importing dataset: Dataset, model: DatasetModel, hops: RequestHops = RequestHops(),
-        _ work: (PersistentContainer) async throws -> (Measured, [[ObjectID]])
+        _ setting: BenchmarkConfiguration, importing dataset: Dataset, model: DatasetModel,
+        _ work: (PersistentContainer, RequestHops) async throws -> (Measured, [[ObjectID]])
     ) async throws -> Measured {
-        try await run(setting, model: model.model, hops: hops, work) { container, result in
+        let hops = RequestHops()
+        return try await run(setting, model: model.model, hops: hops) {
+            try await work($0, hops)
+        } check: { container, result in
             try await Verification(dataset: dataset, model: model, ids: result.1).run(container)
         }.0
     }

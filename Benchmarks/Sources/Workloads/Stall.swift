@@ -36,9 +36,8 @@ public struct Stall: Workload {
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        let hops = RequestHops()
-        return try await folder.run(setting, importing: dataset, model: model, hops: hops) {
-            try await measure($0, in: folder, hops: hops)
+        return try await folder.run(setting, importing: dataset, model: model) {
+            try await measure($0, in: folder, hops: $1)
         }
     }
 

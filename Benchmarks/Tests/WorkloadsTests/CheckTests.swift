@@ -30,7 +30,7 @@ import Testing
         let data = MusicLibrary.make(rows: 300)
         let model = try DatasetModel(data)
         func run(expecting expected: Dataset) async throws {
-            try await RunFolder().run(.siblings(.lmdb), importing: expected, model: model) { container in
+            try await RunFolder().run(.siblings(.lmdb), importing: expected, model: model) { container, _ in
                 let importer = Importer(data: PreparedDataset(data), model: model, savePoints: .every(100), durability: .durable)
                 return ((), try await importer.run(container.importContext(name: "import")).ids)
             }

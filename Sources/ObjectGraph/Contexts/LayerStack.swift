@@ -77,7 +77,7 @@ struct LayerStack {
     var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
 
     /// Returns whether there are unsaved changes (S007). Changes that cancel each other are none.
-    // Mutating like ``pendingKind(_:_:inFlight:)``, because a call of a function that is not copies the whole stack.
+    // Marked as mutating, like ``pendingKind(_:_:inFlight:)``: a call of a function that is not would copy the whole stack.
     mutating func hasChanges() -> Bool { sealed.isEmpty ? !top.isEmpty : Self.haveChanges(sealed + [top], schema) }
 
     private static func haveChanges(_ layers: [Layer], _ schema: StoreSchema) -> Bool {

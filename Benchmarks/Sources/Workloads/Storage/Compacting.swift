@@ -73,7 +73,7 @@ public struct Compacting: Sendable {
         let other = try RunFolder()
         let model = try DatasetModel(dataset)
         let copy = URL(filePath: other.path("store.strata"))
-        return try await folder.run(.siblings(.lmdb), importing: dataset, model: model) { container in
+        return try await folder.run(.siblings(.lmdb), importing: dataset, model: model) { container, _ in
             let importer = Importer(data: PreparedDataset(dataset), model: model, savePoints: .every(500), durability: .deferred)
             let ids = try await importer.run(container.importContext(name: "import")).ids
             try await container.flush()

@@ -24,7 +24,7 @@ extension Storage {
     private func importCost(_ store: StoreKind) async throws -> Double {
         let folder = try RunFolder()
         let model = try DatasetModel(imported)
-        return try await folder.run(.siblings(store), importing: imported, model: model) { container in
+        return try await folder.run(.siblings(store), importing: imported, model: model) { container, _ in
             let context = await container.importContext(name: "import")
             let importer = Importer(
                 data: importedData, model: model, savePoints: .every(saveEvery), durability: durability.durability)

@@ -1,6 +1,6 @@
 internal import Platform
 
-/// Runs jobs in a confined context. Such a root context has no thread or queue of its own: any thread may use it, one thread at a time.
+/// Runs the jobs of a confined context: a root context that any thread may use, one thread at a time.
 ///
 /// Jobs of other threads wait until the context is used for a request, a save or a refresh. No such job repeats while an earlier one
 /// waits, so their number is bounded by the observers of the context. Saves of other contexts send no jobs: the context looks for them

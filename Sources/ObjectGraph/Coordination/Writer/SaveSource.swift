@@ -1,4 +1,4 @@
-/// The source of a change of a store's state. A context is not notified of its own saves.
+/// The context or other part that has changed a store's state. The writer does not notify a context of its own saves.
 enum SaveSource: Hashable, Sendable {
     /// A context, by its number.
     case context(UInt64)

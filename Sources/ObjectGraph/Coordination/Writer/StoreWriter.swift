@@ -55,7 +55,7 @@ final class StoreWriter: Sendable {
         /// The save; nil for a flush.
         var request: SaveRequest?
         var source: SaveSource
-        /// Whether the job fails if deferred saves could not be written: a flush that somebody awaits.
+        /// Whether the job fails if a deferred save could not be written. True for a flush that a caller waits for.
         var reportsFailures = false
         var completion: @Sendable (Result<SaveOutcome, any Error>) -> Void
     }
