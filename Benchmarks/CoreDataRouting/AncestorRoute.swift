@@ -40,7 +40,7 @@ final class AncestorRoute: RequestRoute {
             hops: hops)
     }
 
-    func row(_ entity: Int, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]? {
+    func row(_ entity: EntityIndex, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]? {
         if let snapshot { return try snapshot.row(entity, key) }
         if let known = rows.row(entity, key) { return known }
         let found = try ManagedObjectContext.composed(
@@ -89,33 +89,33 @@ extension ManagedObjectContext {
     /// All values of an object as the context shows it; nil if there is no such object. For a child's request.
     ///
     /// A closed context answers from its unsaved changes alone, because its children read properties until they are closed too.
-    func wholeRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
+    func wholeRow(_ entity: EntityIndex, _ key: ObjectKey) throws -> [Value]? {
         try Self.composed(entity, key: key, of: unsavedLayers, model: storedModel) {
             try route?.row(entity, key, in: self)
         }
     }
 
     /// An object's values in the store's snapshot.
-    fileprivate func storedRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
+    fileprivate func storedRow(_ entity: EntityIndex, _ key: ObjectKey) throws -> [Value]? {
         let slot = PageAddress.slot(of: key)
         guard let page = try storedPage(entity, PageAddress.page(of: key)),
             try page.contains(slot)
         else {
             return nil
         }
-        return try storedModel.entities[entity].columns.indices.map { try page.value(slot, $0) }
+        return try storedModel.entities[entity].columnIndices.map { try page.value(slot, $0) }
     }
 
     /// Returns an object's values with the changes of layers, newest first, over the row below. Reads that row only if needed.
     fileprivate static func composed(
-        _ entity: Int, key: ObjectKey, of layers: some Sequence<Layer>, model: Model, below: () throws -> [Value]?
+        _ entity: EntityIndex, key: ObjectKey, of layers: some Sequence<Layer>, model: Model, below: () throws -> [Value]?
     ) rethrows -> [Value]? {
-        var newer: [Int: Value] = [:]
+        var newer: [ColumnIndex: Value] = [:]
         for layer in layers {
             guard let row = layer.row(entity, key) else { continue }
             if row.kind == .delete { return nil }
             row.set.forEach { if newer[$0] == nil { newer[$0] = row[$0] } }
-            if row.kind == .insert { return model.entities[entity].columns.indices.map { newer[$0] ?? .null } }
+            if row.kind == .insert { return model.entities[entity].columnIndices.map { newer[$0] ?? .null } }
         }
         guard var values = try below() else { return nil }
         for (column, value) in newer { values[column] = value }

@@ -37,7 +37,7 @@ final class AncestorSnapshot: StoreSnapshot {
     // MARK: Objects
 
     /// All values of an object: one hop, unless the row is kept.
-    func row(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
+    func row(_ entity: EntityIndex, _ key: ObjectKey) throws -> [Value]? {
         if let known = rows.row(entity, key) { return known }
         let revision = rows.revision
         let (hops, level) = (hops, level)
@@ -49,15 +49,15 @@ final class AncestorSnapshot: StoreSnapshot {
         return row
     }
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         AncestorPage(entity: entity, number: number, reader: self)
     }
 
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try row(entity, key) != nil }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { try row(entity, key) != nil }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { try row(entity, key)?[column] }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? { try row(entity, key)?[column] }
 
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? {
         try ask(.other) { try $0.presentView.version(entity, key).map { $0.generation ?? 0 } }
     }
 
@@ -79,11 +79,11 @@ final class AncestorSnapshot: StoreSnapshot {
         try ask(.fetch) { try $0.presentView.groups(aggregation) }
     }
 
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         try keys(StoreQuery(entity: entity, predicate: .compare(column, .equal, to: value)))
     }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] {
         Set(try keys(StoreQuery(entity: entity)).map(PageAddress.page)).sorted()
     }
 
@@ -94,11 +94,11 @@ final class AncestorSnapshot: StoreSnapshot {
 
 /// A page read through a parent.
 private final class AncestorPage: StorePage {
-    private let entity: Int
+    private let entity: EntityIndex
     private let number: PageNumber
     private let reader: AncestorSnapshot
 
-    init(entity: Int, number: PageNumber, reader: AncestorSnapshot) {
+    init(entity: EntityIndex, number: PageNumber, reader: AncestorSnapshot) {
         self.entity = entity
         self.number = number
         self.reader = reader
@@ -117,9 +117,9 @@ private final class AncestorPage: StorePage {
         try reader.version(entity, PageAddress.key(page: number, slot: slot)) ?? 0
     }
 
-    func value(_ slot: Int, _ column: Int) throws -> Value { try row(slot)?[column] ?? .null }
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value { try row(slot)?[column] ?? .null }
 
-    func presentValue(_ slot: Int, _ column: Int) throws -> Value? { try row(slot)?[column] }
+    func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value? { try row(slot)?[column] }
 
     private func row(_ slot: Int) throws -> [Value]? {
         try reader.row(entity, PageAddress.key(page: number, slot: slot))

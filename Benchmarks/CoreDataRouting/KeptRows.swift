@@ -27,9 +27,9 @@ final class KeptRows: Sendable {
     /// Grows with each removal and replacement. An answer to a request from before must not be kept.
     var revision: UInt64 { state.withLock { $0.revision } }
 
-    func row(_ entity: Int, _ key: ObjectKey) -> [Value]? { state.withLock { $0.rows[entity][key] } }
+    func row(_ entity: EntityIndex, _ key: ObjectKey) -> [Value]? { state.withLock { $0.rows[entity][key] } }
 
-    func keep(_ row: [Value], entity: Int, key: ObjectKey, at revision: UInt64) {
+    func keep(_ row: [Value], entity: EntityIndex, key: ObjectKey, at revision: UInt64) {
         state.withLock { if $0.revision == revision { $0.put(row, entity: entity, key: key) } }
     }
 
@@ -71,7 +71,7 @@ final class KeptRows: Sendable {
 }
 
 extension KeptRows.State {
-    fileprivate mutating func put(_ row: [Value], entity: Int, key: ObjectKey) {
+    fileprivate mutating func put(_ row: [Value], entity: EntityIndex, key: ObjectKey) {
         if count >= KeptRows.capacity {
             for entity in rows.indices { rows[entity] = [:] }
             count = 0
@@ -79,11 +79,11 @@ extension KeptRows.State {
         if rows[entity].updateValue(row, forKey: key) == nil { count += 1 }
     }
 
-    fileprivate mutating func removeRow(_ entity: Int, _ key: ObjectKey) {
+    fileprivate mutating func removeRow(_ entity: EntityIndex, _ key: ObjectKey) {
         if rows[entity].removeValue(forKey: key) != nil { count -= 1 }
     }
 
-    fileprivate mutating func removeRows(_ entity: Int, page: PageNumber, slots: UInt64) {
+    fileprivate mutating func removeRows(_ entity: EntityIndex, page: PageNumber, slots: UInt64) {
         guard !rows[entity].isEmpty else { return }
         for slot in SlotIterator(slots) { removeRow(entity, PageAddress.key(page: page, slot: slot)) }
     }
@@ -95,7 +95,7 @@ extension KeptRows.State {
 
     fileprivate mutating func adopt(_ layer: Layer, keepingInserted: Bool) {
         for relation in Array(related.keys) { adopt(layer, in: relation) }
-        for entity in 0..<layer.entityCount {
+        for entity in layer.entityIndices {
             for (number, page) in layer.entity(entity)?.pages ?? [:] {
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot] else { continue }
@@ -105,9 +105,9 @@ extension KeptRows.State {
         }
     }
 
-    private mutating func adopt(_ row: Row, entity: Int, key: ObjectKey, keepingInserted: Bool) {
+    private mutating func adopt(_ row: Row, entity: EntityIndex, key: ObjectKey, keepingInserted: Bool) {
         switch row.kind {
-        case .insert where keepingInserted: put((0..<row.columnCount).map { row[$0] }, entity: entity, key: key)
+        case .insert where keepingInserted: put(row.columnIndices.map { row[$0] }, entity: entity, key: key)
         case .update:
             guard var values = rows[entity][key] else { return }
             row.set.forEach { values[$0] = row[$0] }
@@ -160,7 +160,7 @@ extension KeptRows.State {
     fileprivate mutating func removeDifference(of layers: [Layer], and accepted: ChangeSet) {
         var slots: [[PageNumber: UInt64]] = Array(repeating: [:], count: rows.count)
         for layer in layers {
-            for entity in 0..<layer.entityCount {
+            for entity in layer.entityIndices {
                 for (number, page) in layer.entity(entity)?.pages ?? [:] { slots[entity][number, default: 0] |= page.touched }
             }
         }
@@ -170,7 +170,7 @@ extension KeptRows.State {
             }
         }
         var differs = false
-        for entity in slots.indices {
+        for entity in slots.indices(as: EntityIndex.self) {
             for (number, mask) in slots[entity] where mask != 0 {
                 differs = true
                 removeRows(entity, page: number, slots: mask)
@@ -182,9 +182,9 @@ extension KeptRows.State {
 
 extension Relation {
     /// Whether changed objects of an entity may change what the relationship holds.
-    fileprivate func mayChange(with entity: Int) -> Bool { self.entity == entity }
+    fileprivate func mayChange(with entity: EntityIndex) -> Bool { self.entity == entity }
 
-    fileprivate func isOf(link: Int) -> Bool {
+    fileprivate func isOf(link: LinkIndex) -> Bool {
         if case .link(link, _, _) = self { true } else { false }
     }
 }

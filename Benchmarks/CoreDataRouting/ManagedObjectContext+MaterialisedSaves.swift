@@ -56,7 +56,7 @@ extension ManagedObjectContext {
     }
 
     private func materialise(_ layer: Layer) {
-        for entity in 0..<layer.entityCount {
+        for entity in layer.entityIndices {
             guard let changes = layer.entity(entity) else { continue }
             for number in changes.sortedPageNumbers {
                 guard let page = changes.page(number) else { continue }
@@ -65,7 +65,7 @@ extension ManagedObjectContext {
                 }
             }
         }
-        for (link, changes) in layer.links.enumerated() {
+        for (link, changes) in layer.links.enumerated(as: LinkIndex.self) {
             for (source, pairs) in changes.forward {
                 for (destination, linked) in pairs {
                     putLink(link, from: source, to: destination, linked: linked)
@@ -74,7 +74,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func materialise(_ row: Row, entity: Int, key: ObjectKey) {
+    private func materialise(_ row: Row, entity: EntityIndex, key: ObjectKey) {
         let object = instance(entity, key)
         switch row.kind {
         case .insert: put(row.copy(layer: topLayer.id), of: object)

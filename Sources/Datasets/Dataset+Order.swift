@@ -13,8 +13,8 @@ extension TableReference {
 
 /// The order of a many-to-many relationship as a store keeps it: one object of a hidden entity per pair.
 public struct LinkOrder: Sendable {
-    /// The number of the hidden entity in the schema of the model.
-    public let entity: Int
+    /// The hidden entity, in the schema of the model.
+    public let entity: EntityIndex
     private let pairs: [Link.Pair]
     private let ranks: [Int32]
     private let isInverse: Bool
@@ -41,7 +41,7 @@ public struct LinkOrder: Sendable {
 }
 
 extension Dataset {
-    /// Returns the orders of the many-to-many relationships, by the numbers of their hidden entities.
+    /// Returns the orders of the many-to-many relationships, in the order of their hidden entities.
     /// - Parameter model: The model of the data, from ``model()``.
     public func linkOrders(in model: Model) -> [LinkOrder] {
         links.flatMap { link in [false, true].compactMap { LinkOrder(link, isInverse: $0, in: model) } }

@@ -146,7 +146,7 @@ public final class LMDBStore: ObjectStore {
         unfinished = PendingIndexBuilds(opened.unfinished)
         counters = Counters(mayHaveUnreferenced: Atomic(opened.hasUnreferenced))
         let tables = opened.tables
-        entities = opened.layouts.indices.map {
+        entities = opened.layouts.indices(as: EntityIndex.self).map {
             EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])
         }
         signal = SaveSignal(besideFile: opened.url.path)

@@ -15,11 +15,11 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
 
     var generation: Generation { state.generation }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         state.records[entity][key]?.values[column]
     }
 
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { state.records[entity][key]?.version }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? { state.records[entity][key]?.version }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         switch relation {
@@ -32,12 +32,12 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
         }
     }
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         guard let presence = state.presence[entity][number] else { return nil }
         return MemoryPage(entity: entity, number: number, presence: presence, snapshot: self)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] { state.presence[entity].keys.sorted() }
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { state.presence[entity].keys.sorted() }
 
     func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         var keys = try matching(query)
@@ -74,12 +74,12 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
         return min(max(0, all - query.offset), query.limit ?? .max)
     }
 
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         if let index = state.indexes[entity][column] { return index[value]?.sorted() ?? [] }
         return state.records[entity].filter { $0.value.values[column] == value }.keys.sorted()
     }
 
-    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey] {
         if let index = state.compoundIndexes[entity].first(where: { $0.columns == columns }) {
             return index.keys[values]?.sorted() ?? []
         }
@@ -92,7 +92,7 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
         return "scan of \(state.records[query.entity].count) objects in memory"
     }
 
-    fileprivate func record(_ entity: Int, _ key: ObjectKey) throws -> MemoryRecord {
+    fileprivate func record(_ entity: EntityIndex, _ key: ObjectKey) throws -> MemoryRecord {
         guard let record = state.records[entity][key] else {
             throw StoreError(.internalInconsistency, "\(schema.entities[entity].name) \(key) is not in its page")
         }
@@ -102,12 +102,12 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
 
 /// The objects of one page in one snapshot.
 private final class MemoryPage: StorePage {
-    private let entity: Int
+    private let entity: EntityIndex
     private let number: PageNumber
     let presence: UInt64
     private let snapshot: MemorySnapshot
 
-    init(entity: Int, number: PageNumber, presence: UInt64, snapshot: MemorySnapshot) {
+    init(entity: EntityIndex, number: PageNumber, presence: UInt64, snapshot: MemorySnapshot) {
         self.entity = entity
         self.number = number
         self.presence = presence
@@ -116,7 +116,7 @@ private final class MemoryPage: StorePage {
 
     func version(_ slot: Int) throws -> Generation { try record(slot).version }
 
-    func value(_ slot: Int, _ column: Int) throws -> Value { try record(slot).values[column] }
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value { try record(slot).values[column] }
 
     private func record(_ slot: Int) throws -> MemoryRecord {
         try snapshot.record(entity, PageAddress.key(page: number, slot: slot))

@@ -6,13 +6,13 @@ extension MemoryState {
     /// Returns the faults of versions, indexes, links and the history, one sentence each. O(objects).
     func problems(_ schema: StoreSchema) -> [String] {
         var problems: [String] = []
-        for entity in schema.entities.indices { problems += objectProblems(entity, schema.entities[entity]) }
-        for link in schema.links.indices { problems += linkProblems(link, schema) }
+        for entity in schema.entityIndices { problems += objectProblems(entity, schema.entities[entity]) }
+        for link in schema.linkIndices { problems += linkProblems(link, schema) }
         let rows = history.lazy.map { (number: $0.generation, written: $0.generation) }
         return problems + HistoryOrder.problems(rows, newest: generation)
     }
 
-    private func objectProblems(_ entity: Int, _ schema: EntitySchema) -> [String] {
+    private func objectProblems(_ entity: EntityIndex, _ schema: EntitySchema) -> [String] {
         var problems: [String] = []
         for (key, record) in records[entity] {
             if record.version > generation { problems.append("\(schema.name) \(key): was written by a later save") }
@@ -40,7 +40,8 @@ extension MemoryState {
 
     /// Returns the faults of one index. Skips values with a NaN: it equals nothing, so no index finds it.
     private func indexProblems(
-        _ entity: Int, schema: EntitySchema, columns: [Int], entries: some Sequence<([Value], TreeSet<ObjectKey>)>,
+        _ entity: EntityIndex, schema: EntitySchema, columns: [ColumnIndex],
+        entries: some Sequence<([Value], TreeSet<ObjectKey>)>,
         find: ([Value]) -> TreeSet<ObjectKey>?
     ) -> [String] {
         let name = columns.map { schema.columns[$0].name }.joined(separator: "+")
@@ -60,7 +61,7 @@ extension MemoryState {
 
     private static func isFindable(_ values: [Value]) -> Bool { values.allSatisfy { $0 == $0 } }
 
-    private func linkProblems(_ number: Int, _ schema: StoreSchema) -> [String] {
+    private func linkProblems(_ number: LinkIndex, _ schema: StoreSchema) -> [String] {
         let link = schema.links[number]
         var problems: [String] = []
         func check(_ near: TreeDictionary<ObjectKey, TreeSet<ObjectKey>>, isForward: Bool) {

@@ -37,10 +37,10 @@ struct MemoryLink {
 
 /// An index of objects by their values in several columns.
 struct MemoryCompoundIndex {
-    let columns: [Int]
+    let columns: [ColumnIndex]
     private(set) var keys: TreeDictionary<[Value], TreeSet<ObjectKey>> = [:]
 
-    init(columns: [Int]) { self.columns = columns }
+    init(columns: [ColumnIndex]) { self.columns = columns }
 
     mutating func move(_ key: ObjectKey, from old: [Value]?, to new: [Value]?) {
         let before = old.map { old in columns.map { old[$0] } }
@@ -62,7 +62,7 @@ struct MemoryState {
     /// The occupied slots of each page, per entity.
     var presence: [TreeDictionary<PageNumber, UInt64>]
     /// The keys by value, per entity and column, for reference columns and indexed columns.
-    var indexes: [[Int: TreeDictionary<Value, TreeSet<ObjectKey>>]]
+    var indexes: [[ColumnIndex: TreeDictionary<Value, TreeSet<ObjectKey>>]]
     /// The indexes over several columns, per entity, in the schema's order.
     var compoundIndexes: [[MemoryCompoundIndex]]
     var links: [MemoryLink]
@@ -79,8 +79,8 @@ struct MemoryState {
         records = schema.entities.map { _ in [:] }
         presence = schema.entities.map { _ in [:] }
         indexes = schema.entities.map { entity in
-            var indexes: [Int: TreeDictionary<Value, TreeSet<ObjectKey>>] = [:]
-            for (column, definition) in entity.columns.enumerated()
+            var indexes: [ColumnIndex: TreeDictionary<Value, TreeSet<ObjectKey>>] = [:]
+            for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self)
             where definition.type == .reference || definition.index != .none { indexes[column] = [:] }
             return indexes
         }
@@ -90,13 +90,13 @@ struct MemoryState {
         freeKeys = schema.entities.map { _ in FreeKeys() }
     }
 
-    mutating func put(_ record: MemoryRecord, entity: Int, key: ObjectKey) {
+    mutating func put(_ record: MemoryRecord, entity: EntityIndex, key: ObjectKey) {
         reindex(entity, key, old: records[entity][key]?.values, new: record.values)
         records[entity][key] = record
         presence[entity][key.page, default: 0] |= 1 << UInt64(key.slot)
     }
 
-    mutating func remove(_ entity: Int, _ key: ObjectKey) {
+    mutating func remove(_ entity: EntityIndex, _ key: ObjectKey) {
         guard let old = records[entity].removeValue(forKey: key) else { return }
         reindex(entity, key, old: old.values, new: nil)
         let page = key.page
@@ -104,7 +104,7 @@ struct MemoryState {
         presence[entity][page] = left == 0 ? nil : left
     }
 
-    private mutating func reindex(_ entity: Int, _ key: ObjectKey, old: [Value]?, new: [Value]?) {
+    private mutating func reindex(_ entity: EntityIndex, _ key: ObjectKey, old: [Value]?, new: [Value]?) {
         for position in compoundIndexes[entity].indices { compoundIndexes[entity][position].move(key, from: old, to: new) }
         for column in indexes[entity].keys {
             let before = old?[column]
@@ -116,7 +116,7 @@ struct MemoryState {
     }
 
     private mutating func change(
-        _ entity: Int, column: Int, value: Value, _ body: (inout TreeSet<ObjectKey>) -> Void
+        _ entity: EntityIndex, column: ColumnIndex, value: Value, _ body: (inout TreeSet<ObjectKey>) -> Void
     ) {
         var keys = indexes[entity][column]?[value] ?? []
         body(&keys)

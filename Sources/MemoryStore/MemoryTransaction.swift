@@ -14,7 +14,7 @@ final class MemoryTransaction: StoreTransaction {
     var generation: Generation { state.generation }
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
-        for entity in 0..<layer.entityCount {
+        for entity in layer.entityIndices {
             guard let rows = layer.entity(entity) else { continue }
             for number in rows.sortedPageNumbers {
                 guard let page = rows.page(number) else { continue }
@@ -24,7 +24,7 @@ final class MemoryTransaction: StoreTransaction {
                 }
             }
         }
-        for (link, pairs) in layer.links.enumerated() {
+        for (link, pairs) in layer.links.enumerated(as: LinkIndex.self) {
             for (source, destinations) in pairs.forward {
                 for (destination, linked) in destinations { setLink(link, from: source, to: destination, linked: linked) }
             }
@@ -36,10 +36,10 @@ final class MemoryTransaction: StoreTransaction {
         if state.history.count > MemoryState.historyLimit { state.history.removeFirst() }
     }
 
-    private func apply(_ row: Row, entity: Int, key: ObjectKey, numbers: CommitNumbers) throws {
+    private func apply(_ row: Row, entity: EntityIndex, key: ObjectKey, numbers: CommitNumbers) throws {
         if row.kind == .delete {
             state.remove(entity, key)
-            for (number, link) in schema.links.enumerated() {
+            for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
                 if link.source == entity { state.links[number].removeSource(key) }
                 if link.destination == entity { state.links[number].removeDestination(key) }
             }
@@ -49,7 +49,7 @@ final class MemoryTransaction: StoreTransaction {
         let old = row.kind == .update ? state.records[entity][key] : nil
         guard old != nil || row.set.count == columns.count else { return }
         var values = old?.values ?? Array(repeating: .null, count: columns.count)
-        for column in columns.indices where row.isSet(column) {
+        for column in columns.indices(as: ColumnIndex.self) where row.isSet(column) {
             let value = row[column]
             guard columns[column].accepts(value) else {
                 throw StoreError(
@@ -63,25 +63,25 @@ final class MemoryTransaction: StoreTransaction {
     }
 
     /// Sets a pair, unless one of its ends does not exist.
-    private func setLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
+    private func setLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         let ends = schema.links[link]
         if linked, state.records[ends.source][source] == nil || state.records[ends.destination][destination] == nil { return }
         state.links[link].set(source, destination, linked: linked)
     }
 
-    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+    func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey> {
         let first = state.nextKeys[entity]
         let end = first.advanced(by: max(pages, 1) * PageAddress.slots)
         state.nextKeys[entity] = end
         return first..<end
     }
 
-    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+    func allocateFreeKeys(_ entity: EntityIndex) throws -> [Range<ObjectKey>] {
         if state.freeKeys[entity].ranges.isEmpty { state.freeKeys[entity] = FreeKeys([try allocateKeys(entity, pages: 1)]) }
         return state.freeKeys[entity].take()
     }
 
-    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: EntityIndex) throws {
         var next = PageAddress.page(of: state.nextKeys[entity])
         state.freeKeys[entity].giveBack(keys, next: &next)
         state.nextKeys[entity] = PageAddress.key(page: next, slot: 0)

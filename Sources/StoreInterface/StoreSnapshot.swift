@@ -9,7 +9,7 @@ import StoreModel
 /// should fetch a whole page in ``page(_:_:)``, because contexts keep up to ``pagesWorthKeeping`` pages and ask them for every
 /// other value.
 ///
-/// Arguments are valid entity and column numbers of `ObjectReader.schema`. Keys may be any number. A read that fails throws
+/// Entities and columns in arguments exist in `ObjectReader.schema`. Keys may be any number. A read that fails throws
 /// `StoreError`: `.damaged` if stored bytes cannot be decoded, `.inputOutput` if the medium fails, `.closed` after
 /// ``ObjectStore/shutDown()``. It must not return a value that was not saved.
 public protocol StoreSnapshot: AnyObject, ObjectReader {
@@ -21,20 +21,20 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     /// Returns the save that last wrote the object, or nil if the object does not exist.
     ///
     /// Conflicts between contexts are found by comparing versions, so every save of an object must change its version.
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation?
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation?
     /// Returns the 64 objects from key `number * 64` on. If none of them exists, returns nil or a page without objects.
     ///
     /// The result stays valid as long as it is referenced, and keeps what it reads from.
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)?
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)?
     /// Returns a page as ``page(_:_:)`` does, but never values that differ from those that were saved, as far as the store can tell: by
     /// checksums, for instance. For salvaging what is whole in a damaged store. The default calls ``page(_:_:)``.
     /// - Throws: `StoreError` `.damaged`, here or when a value is read.
-    func checkedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)?
+    func checkedPage(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)?
     /// The number of pages that a reader should keep: many if a page is a view into the map, few if it has copies of its
     /// values. The default is 64.
     var pagesWorthKeeping: Int { get }
     /// Returns the numbers of the pages that have an object of the entity, ascending.
-    func pageNumbers(_ entity: Int) throws -> [PageNumber]
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber]
     /// Returns the keys that a query selects, in the order of its sort. Objects that are equal in it, and objects of a query
     /// without a sort, are in the order of their keys. Offset and limit apply to the sorted list.
     ///
@@ -49,9 +49,9 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     /// Returns the keys of the objects with this value in a column, ascending. Scans the entity if the column has no index.
     ///
     /// Finds values of the column's own storage class only: the integer 5 is not found in a column of doubles.
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey]
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey]
     /// Returns the keys of the objects that have all of the values, column by column, ascending. The default asks ``keys(_:)``.
-    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey]
+    func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey]
     /// Returns the objects whose bytes in a column of data are in a range, in the order of the bytes, each with its bytes. Objects with
     /// equal bytes are in the order of their keys, whatever the direction.
     ///
@@ -59,7 +59,7 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     func orderedData(_ query: OrderedDataQuery) throws -> OrderedData
     /// Returns the bytes of a string or of data, to be read part by part. Returns nil for null, for other types and for a
     /// missing object. The result keeps the snapshot alive. The default reads the value at once.
-    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)?
+    func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)?
     /// Returns a description of how the query would be answered: by which index, or by a scan. For people; not empty.
     func explain(_ query: StoreQuery) throws -> String
 }
@@ -78,7 +78,7 @@ public protocol StorePage: AnyObject, Sendable {
     /// Returns the save that last wrote an object. Precondition: the slot is present.
     func version(_ slot: Int) throws -> Generation
     /// Returns the value of a column. Precondition: the slot is present.
-    func value(_ slot: Int, _ column: Int) throws -> Value
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value
     /// Returns the value of a column, or nil if the slot is empty. The default makes two calls.
-    func presentValue(_ slot: Int, _ column: Int) throws -> Value?
+    func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value?
 }

@@ -35,15 +35,15 @@ public protocol StoreTransaction {
     /// after the store was closed.
     ///
     /// Keys begin at 64. An aborted transaction leases nothing. Durable with the transaction.
-    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
+    func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey>
     /// Leases unused keys in pages shared with other objects: returned keys, or some keys of a new page if none were
     /// returned. No other caller gets these keys.
     ///
     /// For a process that opens the store. Use the last range first. Durable with the transaction. The default returns nothing:
     /// the caller then allocates whole pages. Implement it if a sparse page costs as much as a full one.
-    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>]
+    func allocateFreeKeys(_ entity: EntityIndex) throws -> [Range<ObjectKey>]
     /// Ends the lease of keys that no object has had. The caller must not use them afterwards. The default forgets them.
-    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: EntityIndex) throws
     /// Deletes the oldest saves of the history that match a cut, at most `limit`; none if `limit` is negative. Objects stay.
     /// Returns the number of deleted saves.
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int
@@ -60,7 +60,7 @@ extension StoreTransaction {
 /// Defaults for stores in which the number of objects per page does not matter.
 extension StoreTransaction {
     /// Returns no keys, so that the caller allocates whole pages.
-    public func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] { [] }
+    public func allocateFreeKeys(_ entity: EntityIndex) throws -> [Range<ObjectKey>] { [] }
     /// Does nothing: the keys are never used again.
-    public func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {}
+    public func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: EntityIndex) throws {}
 }

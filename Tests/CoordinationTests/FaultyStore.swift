@@ -195,7 +195,9 @@ private final class FaultyTransaction: StoreTransaction {
         try transaction.apply(layer, changes: changes, numbers: numbers)
     }
 
-    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> { try transaction.allocateKeys(entity, pages: pages) }
+    func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey> {
+        try transaction.allocateKeys(entity, pages: pages)
+    }
 
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int { try transaction.deleteHistory(cut, limit: limit) }
 }

@@ -25,7 +25,7 @@ import Testing
     private func expectSamples(_ snapshot: any StoreSnapshot, _ keys: [ObjectKey]) throws {
         var wrong = 0
         for (number, key) in keys.enumerated() {
-            for (column, value) in Samples.trackValues(number, key: key).enumerated()
+            for (column, value) in Samples.trackValues(number, key: key).enumerated(as: ColumnIndex.self)
             where try snapshot.value(Samples.track, key: key, column: column) != value {
                 wrong += 1
             }

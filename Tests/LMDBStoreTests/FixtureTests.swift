@@ -93,7 +93,7 @@ import Testing
         while try store?.continueMigration() != nil {}
         try store?.save(author: "third") { layer, _ in
             let row = Row.make(kind: .update, layer: layer.id, columnCount: second.entities[0].columns.count)
-            row[second.entities[0].columns.count - 1] = .int(6)
+            row[ColumnIndex(rawValue: second.entities[0].columns.count - 1)] = .int(6)
             layer.put(row, entity: 0, key: key(30))
             layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 0), entity: 0, key: key(35))
         }
@@ -129,7 +129,7 @@ import Testing
                 default: Self.value(column.type, number)
                 }
             }
-            for (column, value) in values.enumerated() {
+            for (column, value) in values.enumerated(as: ColumnIndex.self) {
                 let found = try snapshot.value(0, key: Self.key(number), column: column)
                 #expect(found == value, "\(Self.second.entities[0].columns[column].name) of \(number)")
             }

@@ -17,7 +17,7 @@ private struct Reference {
         var destination: ObjectKey
     }
 
-    mutating func delete(_ entity: Int, _ key: ObjectKey) {
+    mutating func delete(_ entity: EntityIndex, _ key: ObjectKey) {
         objects[entity][key] = nil
         versions[entity][key] = nil
         if entity == Samples.track { links = links.filter { $0.source != key && $0.destination != key } }
@@ -84,7 +84,7 @@ private struct Reference {
                         next.delete(entity, key)
                     } else {
                         let values = value(entity, next, &random)
-                        for column in values.indices where random.chance(40) {
+                        for column in values.indices(as: ColumnIndex.self) where random.chance(40) {
                             row[column] = values[column]
                             next.objects[entity][key]![column] = values[column]
                         }
@@ -113,7 +113,7 @@ private struct Reference {
         }
     }
 
-    private func value(_ entity: Int, _ reference: Reference, _ random: inout SeededGenerator) -> [Value] {
+    private func value(_ entity: EntityIndex, _ reference: Reference, _ random: inout SeededGenerator) -> [Value] {
         let number = Int.random(in: 0..<200, using: &random)
         if entity == Samples.artist {
             // Names longer than an index key, so that keys are cut and collide.
@@ -126,10 +126,12 @@ private struct Reference {
 
     private func check(_ store: LMDBStore, _ reference: Reference) throws {
         let snapshot = try store.snapshot()
-        for (entity, objects) in reference.objects.enumerated() {
+        for (entity, objects) in reference.objects.enumerated(as: EntityIndex.self) {
             #expect(try snapshot.keys(StoreQuery(entity: entity)) == objects.keys.sorted())
             for (key, values) in objects {
-                for column in values.indices { #expect(try snapshot.value(entity, key: key, column: column) == values[column]) }
+                for (column, value) in values.enumerated(as: ColumnIndex.self) {
+                    #expect(try snapshot.value(entity, key: key, column: column) == value)
+                }
                 #expect(try snapshot.version(entity, key) == reference.versions[entity][key])
             }
         }

@@ -25,8 +25,8 @@ final class Scratch: Sendable {
 }
 
 enum Samples {
-    static let artist = 0
-    static let track = 1
+    static let artist: EntityIndex = 0
+    static let track: EntityIndex = 1
 
     /// Two entities, one of each kind of index, a reference and a link from tracks to tracks.
     static let schema = StoreSchema(
@@ -52,7 +52,7 @@ enum Samples {
 
     static func row(_ values: [Value], in layer: Layer) -> Row {
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: values.count)
-        for (column, value) in values.enumerated() { row[column] = value }
+        for (column, value) in values.enumerated(as: ColumnIndex.self) { row[column] = value }
         return row
     }
 

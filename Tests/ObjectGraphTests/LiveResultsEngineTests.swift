@@ -46,7 +46,7 @@ struct LiveResultsEngineTests {
     /// Checks that every changed object is listed, that deletions and insertions are exact, and that updates are not moves.
     private func expectMinimal(
         _ difference: ResultDifference, from old: [ObjectKey], to new: [ObjectKey], before: PlainState, after: PlainState,
-        entity: Int
+        entity: EntityIndex
     ) throws {
         #expect(difference.deletions.map { old[$0] } == old.filter { !new.contains($0) })
         #expect(difference.insertions.map { new[$0] } == new.filter { !old.contains($0) })

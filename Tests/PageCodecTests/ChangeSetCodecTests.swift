@@ -108,7 +108,7 @@ extension SeededGenerator {
                     groups: chance(70)
                         ? [] : (0...below(3)).map { _ in .init(slots: mask(), columns: ColumnSet(low: mask(), high: mask())) })
             }
-            set.entities.append(.init(entity: entity * 2, pages: pages))
+            set.entities.append(.init(entity: EntityIndex(rawValue: entity * 2), pages: pages))
         }
         for key in 0..<below(3) {
             let values: [Value] = [
@@ -117,10 +117,10 @@ extension SeededGenerator {
             ]
             set.tombstones.append(
                 .init(
-                    entity: below(4), key: ObjectKey(rawValue: UInt64(key)),
-                    values: (0..<below(4)).map { .init(column: $0, value: values[below(values.count)]) }))
+                    entity: EntityIndex(rawValue: below(4)), key: ObjectKey(rawValue: UInt64(key)),
+                    values: (0..<below(4)).map { .init(column: ColumnIndex(rawValue: $0), value: values[below(values.count)]) }))
         }
-        for link in 0..<below(3) {
+        for link in 0..<LinkIndex(rawValue: below(3)) {
             set.links.append(
                 .init(
                     link: link, sources: (0..<below(6)).map { _ in ObjectKey(rawValue: next() >> UInt64(below(64))) }.sorted(),

@@ -58,8 +58,8 @@ import Testing
 
 extension SeededGenerator {
     mutating func predicate(_ schema: EntitySchema, depth: Int) -> StorePredicate {
-        let column = below(schema.columns.count)
-        let other = below(schema.columns.count)
+        let column = ColumnIndex(rawValue: below(schema.columns.count))
+        let other = ColumnIndex(rawValue: below(schema.columns.count))
         let comparisons: [StorePredicate.Comparison] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
         let comparison = comparisons[below(6)]
         // Mostly a value of the column, sometimes null or a value of another storage class.
@@ -73,7 +73,7 @@ extension SeededGenerator {
             let values = Set((0..<below(12)).map { _ in value(schema.columns[chance(85) ? column : other]) })
             return .isIn(column, values)
         case 5:
-            let texts = schema.columns.indices.filter { schema.columns[$0].type == .string }
+            let texts = schema.columnIndices.filter { schema.columns[$0].type == .string }
             let kinds: [StorePredicate.StringMatch] = [.equals, .contains, .hasPrefix, .hasSuffix]
             return .string(
                 texts.randomElement(using: &self) ?? column, kinds[below(4)], pattern: text(),

@@ -18,7 +18,7 @@ private final class Chunks: LargeValueSource {
 
     deinit { for room in lent { room.deallocate() } }
 
-    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+    func largeChunk(_ entity: EntityIndex, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
         guard let bytes = chunks[key] else { return nil }
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         room.copyBytes(from: bytes)
@@ -54,7 +54,7 @@ private final class Chunks: LargeValueSource {
         let layer = Layer(schema: StoreSchema(entities: [Self.entity]))
         for (slot, values) in rows {
             let row = Row.make(kind: .insert, layer: layer.id, columnCount: values.count)
-            for (column, value) in values.enumerated() { row[column] = value }
+            for (column, value) in values.enumerated(as: ColumnIndex.self) { row[column] = value }
             row.version = .committed(5)
             layer.put(row, entity: 0, key: PageAddress.key(page: 0, slot: slot))
         }
@@ -127,7 +127,9 @@ private final class Chunks: LargeValueSource {
                     let whole = try ObjectPage(whole, layout: layout, check: .full)
                     let split = try ObjectPage(split, layout: layout, check: .full, large: LargeValues(source, entity: 0))
                     for slot in rows.keys {
-                        for column in 0..<2 { #expect(try whole.value(slot, column) == split.value(slot, column)) }
+                        for column in 0..<2 as Range<ColumnIndex> {
+                            #expect(try whole.value(slot, column) == split.value(slot, column))
+                        }
                     }
                     for text in texts {
                         for predicate in Self.predicates(text) {

@@ -56,7 +56,7 @@ import Testing
         let isSound = repaired.withUnsafeBytes { (try? ObjectPage($0, layout: layout, check: .full)) != nil }
         for slot in SlotIterator(page.presence) {
             _ = try? page.version(slot)
-            for column in layout.entity.columns.indices {
+            for column in layout.entity.columnIndices {
                 let value = try? page.value(slot, column)
                 #expect(value != nil || !isSound, "the full check promises that reads do not throw")
             }

@@ -150,7 +150,7 @@ func page(_ entity: EntitySchema, _ rows: [Int: [Value]], versions: [Int: Genera
     let layer = Layer(schema: StoreSchema(entities: [entity]))
     for (slot, values) in rows {
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: values.count)
-        for (column, value) in values.enumerated() { row[column] = value }
+        for (column, value) in values.enumerated(as: ColumnIndex.self) { row[column] = value }
         row.version = .committed(versions[slot] ?? 0)
         layer.put(row, entity: 0, key: PageAddress.key(page: 0, slot: slot))
     }

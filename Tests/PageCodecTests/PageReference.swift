@@ -10,11 +10,11 @@ struct PageReference: ObjectReader {
 
     init(_ entity: EntitySchema) { schema = StoreSchema(entities: [entity]) }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         objects[key.slot]?.values[column]
     }
 
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { objects[key.slot] != nil }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { objects[key.slot] != nil }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
 
@@ -28,7 +28,8 @@ struct PageReference: ObjectReader {
             let row = Row.make(kind: kind, layer: layer.id, columnCount: columns.count)
             row.version = .committed(generation.advanced(by: random.below(3)))
             let share = random.chance(20) ? 100 : 30
-            for (number, column) in columns.enumerated() where kind == .insert || kind == .update && random.chance(share) {
+            for (number, column) in columns.enumerated(as: ColumnIndex.self)
+            where kind == .insert || kind == .update && random.chance(share) {
                 row[number] = random.value(column)
             }
             layer.put(row, entity: 0, key: PageAddress.key(page: 5, slot: slot))
@@ -38,10 +39,11 @@ struct PageReference: ObjectReader {
     }
 
     private mutating func apply(_ row: Row, _ slot: Int) {
-        let count = schema.entities[0].columns.count
+        let entity = schema.entities[0]
+        let count = entity.columns.count
         switch row.kind {
         case .delete: objects[slot] = nil
-        case .insert: objects[slot] = ((0..<count).map { row[$0] }, row.version.generation ?? 0)
+        case .insert: objects[slot] = (entity.columnIndices.map { row[$0] }, row.version.generation ?? 0)
         case .update:
             guard objects[slot] != nil || row.set.count == count else { return }
             var values = objects[slot]?.values ?? Array(repeating: .null, count: count)
@@ -58,7 +60,7 @@ struct PageReference: ObjectReader {
             guard let object = objects[slot] else { continue }
             let version = try page.version(slot)
             guard version == object.version else { return "slot \(slot): version \(version), not \(object.version)" }
-            for column in object.values.indices {
+            for column in object.values.indices(as: ColumnIndex.self) {
                 let value = try page.value(slot, column)
                 guard value.isSame(as: object.values[column]) else {
                     return "slot \(slot), column \(column): \(value), not \(object.values[column])"

@@ -60,7 +60,7 @@ extension SeededGenerator {
     /// them.
     mutating func evolution(of old: EntitySchema) -> (EntitySchema, [ColumnSource]) {
         var columns: [(ColumnSchema, ColumnSource)] = []
-        for (number, column) in old.columns.enumerated() where chance(85) {
+        for (number, column) in old.columns.enumerated(as: ColumnIndex.self) where chance(85) {
             var column = column
             let wider = ColumnType.allCases.filter { column.type.widens(to: $0) }
             if chance(40), let type = wider.randomElement(using: &self) { column.type = type }

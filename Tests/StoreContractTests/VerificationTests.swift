@@ -9,8 +9,8 @@ import Testing
 
 /// Wrong states, written without the checks of saves, and the findings of `verify`.
 @Suite struct VerificationTests {
-    private static let person = 0
-    private static let passport = 1
+    private static let person: EntityIndex = 0
+    private static let passport: EntityIndex = 1
 
     /// People and passports are one-to-one, and people have many friends.
     private static let schema: StoreSchema = {
@@ -66,7 +66,7 @@ import Testing
         return try store.verify().map(\.description).sorted()
     }
 
-    private static func update(_ layer: Layer, person key: ObjectKey, _ values: [Int: Value]) {
+    private static func update(_ layer: Layer, person key: ObjectKey, _ values: [ColumnIndex: Value]) {
         layer.update(person, key: key, of: 4, values: values)
     }
 

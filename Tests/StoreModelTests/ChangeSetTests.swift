@@ -6,7 +6,7 @@ import Testing
 @Suite struct ChangeSetTests {
     private static func random(_ generation: Generation, _ random: inout SeededGenerator) -> ChangeSet {
         var set = ChangeSet(generation: generation)
-        for entity in [0, 2] where Bool.random(using: &random) {
+        for entity in [0, 2] as [EntityIndex] where Bool.random(using: &random) {
             let numbers = Set((0..<Int.random(in: 1...6, using: &random)).map { _ in UInt64.random(in: 1...12, using: &random) })
             let pages = numbers.sorted().map { number in
                 let (a, b) = (random.next(), random.next())
@@ -16,7 +16,7 @@ import Testing
             }
             set.entities.append(.init(entity: entity, pages: pages))
         }
-        for link in [1, 3] where Bool.random(using: &random) {
+        for link in [1, 3] as [LinkIndex] where Bool.random(using: &random) {
             let keys = { (random: inout SeededGenerator) in
                 Set((0..<5).map { _ in ObjectKey.random(in: 64..<80, using: &random) }).sorted()
             }
@@ -33,7 +33,7 @@ import Testing
             let sets = (1...Int.random(in: 2...6, using: &random)).map { Self.random(Generation(rawValue: UInt64($0)), &random) }
             let union = ChangeSet.union(sets)
             #expect(union.generation == sets.last?.generation)
-            for entity in [0, 2] {
+            for entity in [0, 2] as [EntityIndex] {
                 var kinds: [ObjectKey: RowKind] = [:]
                 for set in sets {
                     guard let change = set.change(of: entity) else { continue }
@@ -50,7 +50,7 @@ import Testing
                 let numbers = found?.pages.map(\.number) ?? []
                 #expect(numbers == Set(numbers).sorted())
             }
-            for link in [1, 3] {
+            for link in [1, 3] as [LinkIndex] {
                 let changes = sets.flatMap(\.links).filter { $0.link == link }
                 let found = union.links.first { $0.link == link }
                 #expect(found?.sources ?? [] == Set(changes.flatMap(\.sources)).sorted())

@@ -71,7 +71,7 @@ import Testing
             } else if Int.random(in: 0..<3, using: &random) == 0 {
                 LayerTests.put(layer, .delete, 0, key, [:])
             } else {
-                LayerTests.put(layer, .update, 0, key, [Int.random(in: 0..<3, using: &random): value])
+                LayerTests.put(layer, .update, 0, key, [ColumnIndex(rawValue: Int.random(in: 0..<3, using: &random)): value])
             }
         }
         for _ in 0..<4 {

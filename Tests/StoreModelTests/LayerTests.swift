@@ -10,7 +10,7 @@ import Testing
             EntitySchema(name: "B", columns: [ColumnSchema(name: "c", type: .int64, isOptional: true)]),
         ], links: [LinkSchema(name: "l", source: 0, destination: 1)])
 
-    static func put(_ layer: Layer, _ kind: RowKind, _ entity: Int, _ key: ObjectKey, _ values: [Int: Int64]) {
+    static func put(_ layer: Layer, _ kind: RowKind, _ entity: EntityIndex, _ key: ObjectKey, _ values: [ColumnIndex: Int64]) {
         let count = kind == .delete ? 0 : schema.entities[entity].columns.count
         let row = Row.make(kind: kind, layer: layer.id, columnCount: count)
         for (column, value) in values { row[column] = .int(value) }

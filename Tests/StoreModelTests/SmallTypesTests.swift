@@ -6,19 +6,19 @@ import Testing
 @Suite struct SmallTypesTests {
     @Test func aColumnSetIsASetOfTheNumbersBelow128() {
         var set = ColumnSet()
-        var reference: Set<Int> = []
-        for column in [0, 1, 63, 64, 65, 127, 63, 5] {
+        var reference: Set<ColumnIndex> = []
+        for column in [0, 1, 63, 64, 65, 127, 63, 5] as [ColumnIndex] {
             set.insert(column)
             reference.insert(column)
         }
         set.remove(64)
         set.remove(7)
         reference.remove(64)
-        var seen: [Int] = []
+        var seen: [ColumnIndex] = []
         set.forEach { seen.append($0) }
         #expect(seen == reference.sorted())
         #expect(set.count == reference.count)
-        #expect((0..<128).allSatisfy { set.contains($0) == reference.contains($0) })
+        #expect((0..<128 as Range<ColumnIndex>).allSatisfy { set.contains($0) == reference.contains($0) })
         var union = ColumnSet(first: 3)
         union.formUnion(set)
         #expect(union.count == reference.union([0, 1, 2]).count)
@@ -27,7 +27,7 @@ import Testing
     @Test(arguments: [0, 1, 63, 64, 65, 127, 128]) func theFirstColumnsAreAsManyAsAsked(_ count: Int) {
         let set = ColumnSet(first: count)
         #expect(set.count == count)
-        #expect((0..<128).allSatisfy { set.contains($0) == ($0 < count) })
+        #expect((0..<128 as Range<ColumnIndex>).allSatisfy { set.contains($0) == ($0.rawValue < count) })
     }
 
     @Test func slotsAreWalkedInOrder() {

@@ -76,7 +76,7 @@ public enum Music {
         return StoreQuery(entity: entity.number, predicate: predicate, sort: sort)
     }
 
-    public static func column(_ entity: String, _ property: String) -> Int {
+    public static func column(_ entity: String, _ property: String) -> ColumnIndex {
         guard let column = model.entity(named: entity)?.column(named: property) else {
             preconditionFailure("no property \(entity).\(property)")
         }

@@ -16,7 +16,7 @@ let schema = StoreSchema(entities: [entity])
 let layout = try PageLayout(entity, schemaNumber: 1)
 let pages = 500
 
-func value(_ key: UInt64, _ column: Int) -> Value {
+func value(_ key: UInt64, _ column: ColumnIndex) -> Value {
     switch column {
     case 0: .string("Title of song \(key)")
     case 1: .string("USRC1\(1_000_000 + key)")
@@ -28,7 +28,7 @@ func value(_ key: UInt64, _ column: Int) -> Value {
     }
 }
 
-func makeLayer(_ columns: [Int], _ kind: RowKind, every: Int) -> Layer {
+func makeLayer(_ columns: [ColumnIndex], _ kind: RowKind, every: Int) -> Layer {
     let layer = Layer(schema: schema)
     for key in stride(from: UInt64(64), to: UInt64(64 * (pages + 1)), by: every) {
         let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
@@ -73,7 +73,7 @@ print("page of 64 objects: \(encoded[0].count) bytes")
 try measure("encode fresh", per: pages * 64, unit: "an object") {
     try inserts.reduce(0) { $0 &+ (try PageMerge(old: nil, changes: $1, layout: layout).byteCount) }
 }
-for (name, column) in [("number", 2), ("Bool", 5), ("string", 0)] {
+for (name, column) in [("number", 2), ("Bool", 5), ("string", 0)] as [(String, ColumnIndex)] {
     let updates = layerPages(makeLayer([column], .update, every: 64))
     try measure("update one \(name)", per: pages, unit: "a page") {
         var sum = 0
@@ -90,7 +90,7 @@ try measure("open, checksum", per: pages, unit: "a page") {
     try withPages(encoded, check: .checksum) { $0.presence.nonzeroBitCount }
 }
 try measure("open, full", per: pages, unit: "a page") { try withPages(encoded, check: .full) { $0.presence.nonzeroBitCount } }
-for (name, column) in [("string", 0), ("number", 2), ("date", 4), ("Bool", 5), ("reference", 6)] {
+for (name, column) in [("string", 0), ("number", 2), ("date", 4), ("Bool", 5), ("reference", 6)] as [(String, ColumnIndex)] {
     try measure("value, \(name)", per: pages * 64, unit: "a value") {
         try withPages(encoded, check: .header) { page in
             var sum = 0

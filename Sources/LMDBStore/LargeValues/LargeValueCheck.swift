@@ -5,12 +5,12 @@ import StoreModel
 /// A check of one entity's large values against the pages that refer to them.
 struct LargeValueCheck {
     private let snapshot: LMDBSnapshot
-    private let entity: Int
+    private let entity: EntityIndex
     private var numbers: Set<UInt64> = []
     private var chunks = 0
     private(set) var problems: [String] = []
 
-    init(_ snapshot: LMDBSnapshot, _ entity: Int) {
+    init(_ snapshot: LMDBSnapshot, _ entity: EntityIndex) {
         self.snapshot = snapshot
         self.entity = entity
     }
@@ -62,7 +62,7 @@ struct LargeValueCheck {
         let values = try snapshot.store.mappingErrors {
             try transaction.withCursor(tables.meta) { try UnreferencedValue.all(at: $0) }
         }
-        for value in values where value.entity == number {
+        for value in values where value.entityNumber == number {
             if numbers.contains(value.number) {
                 problems.append("\(name): large value \(value.number) is in use, but also marked as unreferenced")
             }

@@ -12,7 +12,7 @@ extension LMDBTransaction: PageReading {
         try transaction.get(database, key)
     }
 
-    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+    func largeChunk(_ entity: EntityIndex, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
         store.counters.chunkReads.add(1, ordering: .relaxed)
         do { return try transaction.get(store.entities[entity].large, key) } catch { throw PageError(unreadable: key, error) }
     }
@@ -74,7 +74,7 @@ extension LMDBTransaction {
     /// LMDB keeps the chunks in memory until the transaction is committed. If they become too many, further values are not
     /// written, and the returned record is invalid. The transaction then ends with ``OversizedValues``.
     /// - Throws: `StoreError` `.valueTooLarge`, `.full`.
-    func writeLarge(_ value: Value, entity: Int, column: Int) throws -> LargeValueRecord {
+    func writeLarge(_ value: Value, entity: EntityIndex, column: ColumnIndex) throws -> LargeValueRecord {
         try value.withLargeBytes { bytes in
             guard bytes.count <= LargeValueRecord.maximumByteCount else {
                 let schema = store.schema.entities[entity]
@@ -106,7 +106,7 @@ extension LMDBTransaction {
 
     /// Writes a value's chunks up to `end`, from its progress on. A new value gets its number.
     func writeChunks(
-        of bytes: UnsafeRawBufferPointer, upTo end: Int, _ entity: Int, _ progress: inout LargeValueProgress
+        of bytes: UnsafeRawBufferPointer, upTo end: Int, _ entity: EntityIndex, _ progress: inout LargeValueProgress
     ) throws {
         let cost = PageCost(pageSize: store.pageSize)
         let packer = try large.packer ?? LargeChunkPacker.take()
@@ -130,7 +130,7 @@ extension LMDBTransaction {
     }
 
     /// Deletes a value. Precondition: no page of this transaction has the record any more.
-    func deleteLarge(_ record: LargeValueRecord, _ entity: Int) throws {
+    func deleteLarge(_ record: LargeValueRecord, _ entity: EntityIndex) throws {
         let table = store.tables.large[entity]
         for index in 0..<record.chunkCount { try transaction.delete(table, LargeChunk.key(record.number, index)) }
     }

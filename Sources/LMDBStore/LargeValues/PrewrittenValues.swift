@@ -5,7 +5,7 @@ import StoreModel
 
 /// A value that was too much for its transaction.
 struct LateValue: Sendable {
-    var entity: Int
+    var entity: EntityIndex
     var value: Value
 }
 
@@ -25,11 +25,11 @@ final class PrewrittenValues {
     /// The memory of a value, which identifies it without reading it: while its bytes are referenced, the memory has no other
     /// content.
     struct ByteRange: Hashable {
-        var entity: Int
+        var entity: EntityIndex
         var address: UInt
         var byteCount: Int
 
-        init(_ entity: Int, _ bytes: UnsafeRawBufferPointer) {
+        init(_ entity: EntityIndex, _ bytes: UnsafeRawBufferPointer) {
             self.entity = entity
             address = UInt(bitPattern: bytes.baseAddress)
             byteCount = bytes.count
@@ -129,12 +129,12 @@ extension LMDBTransaction {
     }
 
     private func write(
-        _ bytes: UnsafeRawBufferPointer, upTo end: Int, entity: Int, step: inout PrewrittenValues.Step,
+        _ bytes: UnsafeRawBufferPointer, upTo end: Int, entity: EntityIndex, step: inout PrewrittenValues.Step,
         mark: UnreferencedValue.Mark
     ) throws {
         let isNew = step.progress.number == 0
         try writeChunks(of: bytes, upTo: end, entity, &step.progress)
-        let row = UnreferencedValue(entity: store.tables.entityNumbers[entity], number: step.progress.number)
+        let row = UnreferencedValue(entityNumber: store.tables.entityNumbers[entity], number: step.progress.number)
         if isNew {
             try MetaTable.put(mark, key: row.key, meta: store.tables.meta, in: transaction)
             step.begun.append(row)
@@ -147,11 +147,11 @@ extension LMDBTransaction {
     }
 
     /// Claims a prewritten value for this transaction. Returns nil if the value was not written before.
-    func claim(_ bytes: UnsafeRawBufferPointer, _ entity: Int) throws -> LargeValueRecord? {
+    func claim(_ bytes: UnsafeRawBufferPointer, _ entity: EntityIndex) throws -> LargeValueRecord? {
         guard let ahead else { return nil }
         let range = PrewrittenValues.ByteRange(entity, bytes)
         guard let record = ahead.record(range, large.claims[range, default: 0]) else { return nil }
-        let row = UnreferencedValue(entity: store.tables.entityNumbers[entity], number: record.number)
+        let row = UnreferencedValue(entityNumber: store.tables.entityNumbers[entity], number: record.number)
         guard try isUnreferenced(row, of: ahead.mark) else { return nil }
         try MetaTable.remove(row.key, store.tables.meta, in: transaction)
         large.claims[range, default: 0] += 1

@@ -7,11 +7,11 @@ import StoreModel
 /// its first chunk until the save removes the row.
 struct UnreferencedValue: Sendable, Hashable {
     /// The entity's number in the file.
-    var entity: Int
+    var entityNumber: Int
     var number: UInt64
 
-    init(entity: Int, number: UInt64) {
-        self.entity = entity
+    init(entityNumber: Int, number: UInt64) {
+        self.entityNumber = entityNumber
         self.number = number
     }
 
@@ -19,12 +19,12 @@ struct UnreferencedValue: Sendable, Hashable {
     /// - Parameter name: The part of the name after ``MetaTable/Key/unreferenced``.
     init?(name: String) {
         let parts = name.split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 2, let entity = Int(parts[0]), let number = UInt64(parts[1]) else { return nil }
-        self.init(entity: entity, number: number)
+        guard parts.count == 2, let entityNumber = Int(parts[0]), let number = UInt64(parts[1]) else { return nil }
+        self.init(entityNumber: entityNumber, number: number)
     }
 
     /// The name of the row.
-    var key: String { "\(MetaTable.Key.unreferenced)\(entity) \(number)" }
+    var key: String { "\(MetaTable.Key.unreferenced)\(entityNumber) \(number)" }
 
     /// The write that wrote a value ahead: a random number per write.
     typealias Mark = UInt64
@@ -96,7 +96,7 @@ extension LMDBTransaction {
     /// - Returns: Whether all chunks are deleted.
     private func deleteChunks(of value: UnreferencedValue, _ left: inout Int) throws -> Bool {
         // If a later schema does not have the entity, its values are deleted with its table.
-        guard let entity = store.tables.entityNumbers.firstIndex(of: value.entity) else { return true }
+        guard let entity = store.tables.entity(number: value.entityNumber) else { return true }
         return try transaction.withCursor(store.tables.large[entity]) { cursor in
             let first = LargeChunk.key(value.number, 0)
             while let found = try cursor.seek(first), LargeChunk.number(ofKey: found.number) == value.number {

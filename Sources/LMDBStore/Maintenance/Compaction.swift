@@ -45,8 +45,8 @@ struct Compaction {
     /// Runs the compaction. Blocks: 0.1 to 1 ms per packed page.
     mutating func run() throws -> CompactionProgress {
         let start = try store.newestSnapshot()
-        progress.pages = try store.schema.entities.indices.reduce(0) { $0 + (try start.pageCount($1)) }
-        for entity in store.schema.entities.indices {
+        progress.pages = try store.schema.entityIndices.reduce(0) { $0 + (try start.pageCount($1)) }
+        for entity in store.schema.entityIndices {
             try cancellation.check()
             try pack(entity)
         }
@@ -55,7 +55,7 @@ struct Compaction {
         return progress
     }
 
-    private mutating func pack(_ entity: Int) throws {
+    private mutating func pack(_ entity: EntityIndex) throws {
         let training = CompactionDictionary(store: store, entity: entity, options: options, cancellation: cancellation)
         guard let packer = try training.packer() else {
             progress.pagesSeen += try store.newestSnapshot().pageCount(entity)
@@ -77,7 +77,7 @@ struct Compaction {
     /// Prepares packed pages. Each call reads the newest state, so that no snapshot is kept for long.
     /// - Returns: The packed pages, and the page to continue with; nil at the end.
     private mutating func prepare(
-        _ entity: Int, from first: PageNumber, _ packer: PagePacker
+        _ entity: EntityIndex, from first: PageNumber, _ packer: PagePacker
     ) throws -> (pages: [PreparedPage], next: PageNumber?) {
         let snapshot = try store.newestSnapshot()
         let cost = PageCost(pageSize: store.pageSize)
@@ -114,7 +114,7 @@ struct Compaction {
 
     // MARK: Inside the transaction
 
-    private mutating func write(_ prepared: [PreparedPage], _ entity: Int) throws {
+    private mutating func write(_ prepared: [PreparedPage], _ entity: EntityIndex) throws {
         let clock = ContinuousClock()
         var begun: ContinuousClock.Instant?
         let table = store.tables.pages[entity]

@@ -13,7 +13,7 @@ struct CompactionDictionary {
     private static let maximumByteCount = 64 << 10
 
     let store: LMDBStore
-    let entity: Int
+    let entity: EntityIndex
     let options: CompactionOptions
     let cancellation: Cancellation
 

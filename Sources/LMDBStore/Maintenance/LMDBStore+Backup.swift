@@ -83,7 +83,7 @@ extension LMDBStore {
         let state = try newestSnapshot()
         let total = try mappingErrors { try tables.pages.reduce(0) { try $0 + state.transaction.statistics($1).entries } }
         var checked = 0
-        for entity in schema.entities.indices {
+        for entity in schema.entityIndices {
             var large = LargeValueCheck(state, entity)
             try state.forEachPage(entity) { number, bytes in
                 checked += 1

@@ -77,13 +77,15 @@ private struct SalvageCopy {
     mutating func run() throws -> LMDBStore.Salvage {
         let stored = try copyMeta()
         let (schema, names) = (stored.schema, StoredTables(stored))
-        for (entity, name) in names.pages.enumerated() { try copyPages(of: schema.entities[entity].name, name) }
-        for (entity, name) in names.large.enumerated() {
+        for (entity, name) in names.pages.enumerated(as: EntityIndex.self) {
+            try copyPages(of: schema.entities[entity].name, name)
+        }
+        for (entity, name) in names.large.enumerated(as: EntityIndex.self) {
             try copyPart(name, "the large values of \(schema.entities[entity].name)")
         }
         try copyPart("dictionaries", "the dictionaries of packed pages")
         try copyPart("tails", "the second parts of packed pages")
-        for (link, name) in names.links.enumerated() { try copyLinks(schema.links[link].name, name) }
+        for (link, name) in names.links.enumerated(as: LinkIndex.self) { try copyLinks(schema.links[link].name, name) }
         for index in names.indexes.joined() {
             let entity = schema.entities[index.entity]
             let columns = index.columns.map { entity.columns[$0].name }.joined(separator: ", ")

@@ -17,7 +17,7 @@ extension LMDBStore {
                 }
                 sizes.append(size)
             }
-            for (number, entity) in schema.entities.enumerated() {
+            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
                 try add(entity.name, content: .objects, databases: tables.pages[number])
                 try add(entity.name, content: .largeValues, databases: tables.large[number])
                 for index in tables.indexes[number] {
@@ -25,7 +25,7 @@ extension LMDBStore {
                     try add("\(entity.name)(\(columns))", content: .index, databases: index.database)
                 }
             }
-            for (number, link) in schema.links.enumerated() {
+            for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
                 try add(link.name, content: .link, databases: tables.links[number].forward, tables.links[number].backward)
             }
             try add("history", content: .history, databases: tables.history)

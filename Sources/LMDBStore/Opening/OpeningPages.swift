@@ -14,7 +14,7 @@ struct OpeningPages {
 
     /// Calls `body` with each page of an entity, in the order of their numbers.
     func forEachPage(
-        of entity: Int, in transaction: WriteTransaction, _ body: (_ number: PageNumber, ObjectPage) throws -> Void
+        of entity: EntityIndex, in transaction: WriteTransaction, _ body: (_ number: PageNumber, ObjectPage) throws -> Void
     ) throws {
         let values = OpeningValues(transaction, tables)
         try transaction.withCursor(tables.pages[entity]) { cursor in
@@ -38,7 +38,7 @@ struct OpeningPages {
     }
 
     private func unpacked(
-        _ entry: Cursor.Entry, entity: Int, in transaction: WriteTransaction
+        _ entry: Cursor.Entry, entity: EntityIndex, in transaction: WriteTransaction
     ) throws -> UnpackedPage {
         try PageOverflow(tables).withWhole(entry.value, entity: entity, number: entry.pageNumber, in: transaction) { bytes in
             let packed = try PackedPage(bytes, place: layouts[entity].place(entry.pageNumber))
@@ -58,7 +58,7 @@ private final class OpeningValues: LargeValueSource {
         self.tables = tables
     }
 
-    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+    func largeChunk(_ entity: EntityIndex, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
         do { return try transaction.get(tables.large[entity], key) } catch { throw PageError(unreadable: key, error) }
     }
 }

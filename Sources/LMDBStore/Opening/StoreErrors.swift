@@ -21,7 +21,7 @@ extension StoreError {
     }
 
     /// The error for a page that cannot be read.
-    static func damagedPage(_ store: LMDBStore, entity: Int, number: PageNumber, error: PageError) -> StoreError {
+    static func damagedPage(_ store: LMDBStore, entity: EntityIndex, number: PageNumber, error: PageError) -> StoreError {
         StoreError(
             .damaged,
             "\(store.url.path): page \(number) of \(store.schema.entities[entity].name): \(error). Restore a backup, or copy what is whole with `strata repair`",

@@ -4,7 +4,7 @@ import StoreModel
 /// The bounds that the parts of an `and` set for each column, in the forms that an index can use.
 struct ColumnBounds {
     struct Equality {
-        var column: Int
+        var column: ColumnIndex
         var value: Value
         var part: Int
     }
@@ -26,7 +26,7 @@ struct ColumnBounds {
     }
 
     struct Range {
-        var column: Int
+        var column: ColumnIndex
         var members: Members?
         var prefix: Prefix?
         var limits: [Limit] = []
@@ -37,8 +37,8 @@ struct ColumnBounds {
     private var ranges: [Range] = []
 
     /// Returns the first equality of a column.
-    func equality(of column: Int) -> Equality? { equalities.first { $0.column == column } }
-    func range(of column: Int) -> Range? { ranges.first { $0.column == column } }
+    func equality(of column: ColumnIndex) -> Equality? { equalities.first { $0.column == column } }
+    func range(of column: ColumnIndex) -> Range? { ranges.first { $0.column == column } }
 
     init(_ parts: [StorePredicate]) {
         for (position, part) in parts.enumerated() {
@@ -61,7 +61,7 @@ struct ColumnBounds {
         }
     }
 
-    private mutating func place(of column: Int) -> Int {
+    private mutating func place(of column: ColumnIndex) -> Int {
         if let known = ranges.firstIndex(where: { $0.column == column }) { return known }
         ranges.append(Range(column: column))
         return ranges.count - 1

@@ -12,14 +12,14 @@ extension LMDBSnapshot {
     }
 
     /// Calls `body` with the objects that satisfy a condition, page by page, ascending. Skips pages without such objects.
-    func forEachMatch(_ entity: Int, where predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
+    func forEachMatch(_ entity: EntityIndex, where predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
         try forEachMatch(entity, where: predicate, among: candidates(entity, predicate), body)
     }
 
     /// Calls `body` with the objects that satisfy a condition, page by page, ascending.
     /// - Parameter candidates: The objects to check; nil for all objects.
     func forEachMatch(
-        _ entity: Int, where predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
+        _ entity: EntityIndex, where predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
     ) throws {
         let condition = CompiledPredicate(predicate)
         let isKnown = candidates?.isExact ?? false
@@ -49,7 +49,7 @@ extension LMDBSnapshot {
     }
 
     /// Returns the objects of a superset that satisfy the whole condition. Checks one object at a time.
-    private func exact(_ mask: UInt64, number: PageNumber, entity: Int, predicate: StorePredicate) throws -> UInt64 {
+    private func exact(_ mask: UInt64, number: PageNumber, entity: EntityIndex, predicate: StorePredicate) throws -> UInt64 {
         var result: UInt64 = 0
         for slot in SlotIterator(mask) {
             let key = PageAddress.key(page: number, slot: slot)
@@ -74,7 +74,7 @@ extension LMDBSnapshot {
     }
 
     /// Returns the objects from indexes or from the condition itself, or nil if a scan is cheaper.
-    func candidates(_ entity: Int, _ predicate: StorePredicate) throws -> Candidates? {
+    func candidates(_ entity: EntityIndex, _ predicate: StorePredicate) throws -> Candidates? {
         guard let source = try QueryPlanner(predicate, entity: entity, snapshot: self).best() else { return nil }
         if case .index(let access) = source.plan, let found = access.found {
             return Candidates(keys: found, isExact: source.isExact, plan: source.plan)
@@ -89,7 +89,7 @@ extension LMDBSnapshot {
     /// Returns the number of candidates with which a scan costs as much. An index entry and its sorting cost a quarter of
     /// scanning a page. Reading a page outside a scan's order costs as much again. Conditions on other objects are expensive,
     /// so that any index is cheaper.
-    private func candidateLimit(_ entity: Int, _ predicate: StorePredicate, isExact: Bool) throws -> Int {
+    private func candidateLimit(_ entity: EntityIndex, _ predicate: StorePredicate, isExact: Bool) throws -> Int {
         if predicate.traversesRelationships { return Int.max / 4 }
         return max(512, try pageCount(entity) * (isExact ? 4 : 2))
     }
@@ -201,7 +201,7 @@ extension LMDBSnapshot {
 
     /// Returns the objects that exist. A reference may lead to a deleted object; a link's pairs are deleted with their
     /// objects.
-    private func present(_ keys: Set<ObjectKey>, of entity: Int) throws -> [ObjectKey] {
+    private func present(_ keys: Set<ObjectKey>, of entity: EntityIndex) throws -> [ObjectKey] {
         var present: [ObjectKey] = []
         for group in Self.groups(Array(keys)) {
             let mask = try withPage(entity, number: group.number) { $0.presence & group.mask } ?? 0

@@ -5,7 +5,7 @@ import StoreModel
 
 /// Estimates for tables and indexes without scanning them: LMDB's own counts, and a few keys.
 extension LMDBSnapshot {
-    func pageCount(_ entity: Int) throws -> Int {
+    func pageCount(_ entity: EntityIndex) throws -> Int {
         try store.mappingErrors { try transaction.statistics(store.tables.pages[entity]).entries }
     }
 

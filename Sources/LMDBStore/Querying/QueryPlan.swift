@@ -8,7 +8,7 @@ indirect enum QueryPlan {
     case keys(Set<ObjectKey>)
     case index(IndexAccess)
     /// Objects that refer to objects satisfying a condition of their own entity, found by the index of a reference column.
-    case referrers(Tables.Index, entity: Int, StorePredicate)
+    case referrers(Tables.Index, entity: EntityIndex, StorePredicate)
     /// Objects with a related object that satisfies a condition of its own entity.
     case related(Relation, StorePredicate)
     case all([QueryPlan])
@@ -73,7 +73,7 @@ struct ConjunctSet {
 }
 
 extension QueryPlan {
-    func words(_ entity: Int, _ schema: StoreSchema) -> String {
+    func words(_ entity: EntityIndex, _ schema: StoreSchema) -> String {
         switch self {
         case .scan: return "scan"
         case .keys(let keys): return "\(keys.count) keys"
@@ -89,7 +89,7 @@ extension QueryPlan {
 
 extension Tables.Index {
     /// Returns the names of the index's columns.
-    func words(_ entity: Int, _ schema: StoreSchema) -> String {
+    func words(_ entity: EntityIndex, _ schema: StoreSchema) -> String {
         columns.map { schema.entities[entity].columns[$0].name }.joined(separator: " + ")
     }
 }

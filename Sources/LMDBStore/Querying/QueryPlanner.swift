@@ -4,13 +4,13 @@ import StoreModel
 
 /// A planner that looks for the sources of candidates in a condition and estimates each of them.
 struct QueryPlanner {
-    let entity: Int
+    let entity: EntityIndex
     let snapshot: LMDBSnapshot
     /// The parts of the top-level `and`, flattened.
     let parts: [StorePredicate]
     private let bounds: ColumnBounds
 
-    init(_ predicate: StorePredicate, entity: Int, snapshot: LMDBSnapshot) {
+    init(_ predicate: StorePredicate, entity: EntityIndex, snapshot: LMDBSnapshot) {
         self.entity = entity
         self.snapshot = snapshot
         parts = Self.flattened(predicate)
@@ -102,7 +102,7 @@ struct QueryPlanner {
 
     /// Returns an estimate of the number of another entity's objects that satisfy a condition; a tenth if no index answers
     /// it.
-    private func estimate(_ condition: StorePredicate, on entity: Int) throws -> Int {
+    private func estimate(_ condition: StorePredicate, on entity: EntityIndex) throws -> Int {
         if let found = try QueryPlanner(condition, entity: entity, snapshot: snapshot).best() { return found.estimate }
         return try snapshot.pageCount(entity) * PageAddress.slots / 10
     }

@@ -27,7 +27,7 @@ struct SortedSelection {
         self.wanted = wanted
     }
 
-    mutating func add(_ key: ObjectKey, _ value: (Int) throws(PageError) -> Value) throws(PageError) {
+    mutating func add(_ key: ObjectKey, _ value: (ColumnIndex) throws(PageError) -> Value) throws(PageError) {
         var entry = Entry(first: folded(try value(sort[0].column), 0), rest: [], key: key)
         if let worst, sort[0].order(entry.first, worst.first) > 0 { return }
         for position in sort.indices.dropFirst() { entry.rest.append(folded(try value(sort[position].column), position)) }

@@ -9,13 +9,13 @@ final class LMDBPage: StorePage, @unchecked Sendable {
     private let page: ObjectPage
     /// The unpacked bytes of a packed page.
     private let unpacked: UnpackedPage?
-    private let entity: Int
+    private let entity: EntityIndex
     private let number: PageNumber
     private let reader: SnapshotReader
     private let checksLargeValues: Bool
 
     init(
-        _ page: ObjectPage, unpacked: UnpackedPage?, entity: Int, number: PageNumber, reader: SnapshotReader,
+        _ page: ObjectPage, unpacked: UnpackedPage?, entity: EntityIndex, number: PageNumber, reader: SnapshotReader,
         checksLargeValues: Bool
     ) {
         self.checksLargeValues = checksLargeValues
@@ -37,7 +37,7 @@ final class LMDBPage: StorePage, @unchecked Sendable {
     }
 
     /// Throws `PageError` if the value is stored outside of the page and does not have the hash in its record.
-    private func checkLargeValue(_ slot: Int, _ column: Int) throws(PageError) {
+    private func checkLargeValue(_ slot: Int, _ column: ColumnIndex) throws(PageError) {
         guard page.hasLargeValues, let record = try page.largeValue(slot, column) else { return }
         var hash = LargeValueHash()
         try LargeValues(reader, entity: entity).eachChunk(of: record) { chunk throws(PageError) in
@@ -49,11 +49,11 @@ final class LMDBPage: StorePage, @unchecked Sendable {
         }
     }
 
-    func presentValue(_ slot: Int, _ column: Int) throws -> Value? {
+    func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value? {
         page.presence >> UInt64(slot) & 1 != 0 ? try value(slot, column) : nil
     }
 
-    func value(_ slot: Int, _ column: Int) throws -> Value {
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value {
         do {
             if checksLargeValues { try checkLargeValue(slot, column) }
             return try page.value(slot, column)

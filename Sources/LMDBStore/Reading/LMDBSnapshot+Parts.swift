@@ -10,7 +10,7 @@ import StoreModel
 
 extension LMDBSnapshot {
     /// Returns the parts of a value. An out-of-line value is read one chunk at a time; any other value is read completely.
-    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+    func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {
         let number = key.page
         let slot = key.slot
         return try withPage(entity, number: number) { page -> (any ValueParts)? in
@@ -26,13 +26,13 @@ extension LMDBSnapshot {
 /// The chunks of a value, one after another. Keeps the snapshot alive.
 struct LargeValueParts: ValueParts {
     private let record: LargeValueRecord
-    private let entity: Int
+    private let entity: EntityIndex
     /// The number of the page that has the record, for messages.
     private let page: PageNumber
     private let snapshot: LMDBSnapshot
     private var index = 0
 
-    init(_ record: LargeValueRecord, entity: Int, page: PageNumber, snapshot: LMDBSnapshot) {
+    init(_ record: LargeValueRecord, entity: EntityIndex, page: PageNumber, snapshot: LMDBSnapshot) {
         self.record = record
         self.entity = entity
         self.page = page

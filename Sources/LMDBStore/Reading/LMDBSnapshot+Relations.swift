@@ -13,7 +13,7 @@ extension LMDBSnapshot {
         }
     }
 
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         guard accepts(value, entity: entity, column: column) else { return [] }
         func query() -> StoreQuery { StoreQuery(entity: entity, predicate: .compare(column, .equal, to: value)) }
         guard let index = self.index(entity, column) else { return try keys(query()) }
@@ -37,11 +37,11 @@ extension LMDBSnapshot {
 
     /// Returns whether a column can have a value. A value of another storage class occurs in no object, though a comparison
     /// may find it equal.
-    private func accepts(_ value: Value, entity: Int, column: Int) -> Bool {
+    private func accepts(_ value: Value, entity: EntityIndex, column: ColumnIndex) -> Bool {
         value.isNull || store.schema.entities[entity].columns[column].type.holds(value)
     }
 
-    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey] {
         if columns.count == 1 { return try lookup(entity, column: columns[0], value: values[0]) }
         guard zip(values, columns).allSatisfy({ accepts($0, entity: entity, column: $1) }) else { return [] }
         let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) }

@@ -39,12 +39,12 @@ final class LMDBSnapshot: StoreSnapshot {
     func isReady(_ index: Tables.Index) -> Bool { unbuilt.isEmpty || !unbuilt.contains(index.database) }
 
     /// Returns the index over one column only, if it is ready.
-    func index(_ entity: Int, _ column: Int) -> Tables.Index? {
+    func index(_ entity: EntityIndex, _ column: ColumnIndex) -> Tables.Index? {
         store.tables.index(entity, column).flatMap { isReady($0) ? $0 : nil }
     }
 
     /// Returns the index over exactly these columns in this order, if it is ready.
-    func index(_ entity: Int, _ columns: [Int]) -> Tables.Index? {
+    func index(_ entity: EntityIndex, _ columns: [ColumnIndex]) -> Tables.Index? {
         store.tables.index(entity, columns).flatMap { isReady($0) ? $0 : nil }
     }
 
@@ -61,12 +61,14 @@ final class LMDBSnapshot: StoreSnapshot {
 
     // MARK: One object
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number, check: .header) }
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number, check: .header) }
 
     /// Returns a page whose checksum and structure are checked now, and whose large values are checked when they are read.
-    func checkedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number, check: .full) }
+    func checkedPage(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
+        try page(entity, number, check: .full)
+    }
 
-    private func page(_ entity: Int, _ number: PageNumber, check: ObjectPage.Check) throws -> LMDBPage? {
+    private func page(_ entity: EntityIndex, _ number: PageNumber, check: ObjectPage.Check) throws -> LMDBPage? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
         let unpacked =
             PackedPage.isPacked(bytes)
@@ -84,13 +86,13 @@ final class LMDBSnapshot: StoreSnapshot {
 
     /// Calls `body` with a page, which is valid only inside `body`. Returns nil if there is no page.
     @inline(__always)
-    func withPage<R>(_ entity: Int, number: PageNumber, _ body: (ObjectPage) throws -> R?) throws -> R? {
+    func withPage<R>(_ entity: EntityIndex, number: PageNumber, _ body: (ObjectPage) throws -> R?) throws -> R? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
         return try store.withPage(bytes, entity: entity, number: number, for: .reading, in: reader, body)
     }
 
     /// Returns the bytes of a page in the map, raw or packed. They are valid while the snapshot is referenced.
-    func pageBytes(_ entity: Int, _ number: PageNumber) throws -> UnsafeRawBufferPointer? {
+    func pageBytes(_ entity: EntityIndex, _ number: PageNumber) throws -> UnsafeRawBufferPointer? {
         do {
             return try transaction.get(store.entities[entity].pages, number.rawValue)
         } catch {
@@ -98,7 +100,7 @@ final class LMDBSnapshot: StoreSnapshot {
         }
     }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         let number = key.page
         let slot = key.slot
         return try withPage(entity, number: number) { page in
@@ -106,7 +108,7 @@ final class LMDBSnapshot: StoreSnapshot {
         }
     }
 
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? {
         let number = key.page
         let slot = key.slot
         return try withPage(entity, number: number) { page in
@@ -114,7 +116,7 @@ final class LMDBSnapshot: StoreSnapshot {
         }
     }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] {
         var numbers: [PageNumber] = []
         try forEachPage(entity) { number, _ in
             numbers.append(number)
@@ -136,9 +138,9 @@ final class LMDBSnapshot: StoreSnapshot {
 
     /// Calls `body` with each page of an entity from a number on, ascending. The lock is acquired once for many pages, and is
     /// never locked while `body` runs.
-    func forEachPage(_ entity: Int, from first: PageNumber = 0, _ body: (PageNumber, UnsafeRawBufferPointer) throws -> Step)
-        throws
-    {
+    func forEachPage(
+        _ entity: EntityIndex, from first: PageNumber = 0, _ body: (PageNumber, UnsafeRawBufferPointer) throws -> Step
+    ) throws {
         let table = store.tables.pages[entity]
         var batch: [FoundPage] = []
         batch.reserveCapacity(256)

@@ -25,7 +25,7 @@ final class SnapshotReader: PageReading, Sendable {
         try transaction.get(database, key)
     }
 
-    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+    func largeChunk(_ entity: EntityIndex, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
         store.counters.chunkReads.add(1, ordering: .relaxed)
         do { return try transaction.get(store.entities[entity].large, key) } catch { throw PageError(unreadable: key, error) }
     }

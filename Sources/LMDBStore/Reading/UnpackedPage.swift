@@ -37,7 +37,7 @@ extension LMDBStore {
     /// Returns an unpacked page, from the cache or by unpacking it. Precondition: the bytes are valid in `reader`.
     /// - Throws: `StoreError` `.damaged`.
     func unpacked(
-        _ bytes: UnsafeRawBufferPointer, entity: Int, number: PageNumber, for use: PageUse, in reader: some ByteReading
+        _ bytes: UnsafeRawBufferPointer, entity: EntityIndex, number: PageNumber, for use: PageUse, in reader: some ByteReading
     ) throws -> UnpackedPage {
         do {
             return try pageOverflow.withWhole(bytes, entity: entity, number: number, in: reader) { bytes in
@@ -60,7 +60,8 @@ extension LMDBStore {
     /// - Throws: `StoreError` `.damaged` for any `PageError`, also one of `body`.
     @inline(__always)
     func withPage<R>(
-        _ bytes: UnsafeRawBufferPointer, entity: Int, number: PageNumber, for use: PageUse, check: ObjectPage.Check = .header,
+        _ bytes: UnsafeRawBufferPointer, entity: EntityIndex, number: PageNumber, for use: PageUse,
+        check: ObjectPage.Check = .header,
         in reader: some PageReading, _ body: (ObjectPage) throws -> R
     ) throws -> R {
         let held = PackedPage.isPacked(bytes) ? try unpacked(bytes, entity: entity, number: number, for: use, in: reader) : nil

@@ -5,12 +5,12 @@ import StoreModel
 
 /// The common identity of equal packed pages: snapshots between which a page did not change share one unpacked page.
 struct PageIdentity: Hashable {
-    private var entity: Int
+    private var entity: EntityIndex
     private var number: PageNumber
     private var checksum: UInt64
     private var byteCount: Int
 
-    init(_ page: PackedPage, entity: Int, number: PageNumber) {
+    init(_ page: PackedPage, entity: EntityIndex, number: PageNumber) {
         self.entity = entity
         self.number = number
         // The checksum of the raw bytes, so a page that was rewritten and packed again with other bytes has another identity.

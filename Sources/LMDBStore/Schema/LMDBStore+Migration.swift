@@ -30,7 +30,7 @@ extension LMDBStore {
 
 extension LMDBTransaction {
     fileprivate func build(
-        _ item: PendingIndexBuilds.Item, entity: Int, position: Int, pages: Int, keys: Int
+        _ item: PendingIndexBuilds.Item, entity: EntityIndex, position: Int, pages: Int, keys: Int
     ) throws -> (MigrationProgress, Bool) {
         try recordingFailure {
             let index = store.tables.indexes[entity][position]
@@ -77,7 +77,7 @@ extension LMDBTransaction {
     }
 
     private func gather(
-        _ found: Cursor.Entry, entity: Int, index: Tables.Index, changes: inout IndexChanges
+        _ found: Cursor.Entry, entity: EntityIndex, index: Tables.Index, changes: inout IndexChanges
     ) throws {
         try store.withPage(found.value, entity: entity, number: found.pageNumber, for: .scanning, check: .checksum, in: self) {
             page in

@@ -12,7 +12,7 @@ final class PendingIndexBuilds: Sendable {
     struct Item: Sendable, Hashable {
         enum Kind: Hashable {
             /// An index of an entity, by its position among the entity's indexes.
-            case build(entity: Int, index: Int)
+            case build(entity: EntityIndex, index: Int)
             case drop
         }
 

@@ -8,15 +8,15 @@ enum SchemaDifference {
         let wanted = wanted.withoutHints
         let found = found.withoutHints
         if wanted == found { return nil }
-        for (number, entity) in wanted.entities.enumerated() {
-            guard number < found.entities.count else { return "entity \(entity.name) is new" }
+        for (number, entity) in wanted.entities.enumerated(as: EntityIndex.self) {
+            guard found.entityIndices.contains(number) else { return "entity \(entity.name) is new" }
             if let difference = difference(entity, found.entities[number]) { return difference }
         }
         if found.entities.count > wanted.entities.count {
             return "entity \(found.entities[wanted.entities.count].name) is missing in the model"
         }
-        for (number, link) in wanted.links.enumerated() {
-            guard number < found.links.count else { return "relationship \(link.name) is new" }
+        for (number, link) in wanted.links.enumerated(as: LinkIndex.self) {
+            guard found.linkIndices.contains(number) else { return "relationship \(link.name) is new" }
             if link != found.links[number] {
                 return "relationship \(link.name) was \(found.links[number].name) or had other ends"
             }
@@ -30,8 +30,8 @@ enum SchemaDifference {
     private static func difference(_ wanted: EntitySchema, _ found: EntitySchema) -> String? {
         if wanted == found { return nil }
         if wanted.name != found.name { return "the file has entity \(found.name) where the model has \(wanted.name)" }
-        for (number, column) in wanted.columns.enumerated() {
-            guard number < found.columns.count else { return "\(wanted.name).\(column.name) is new" }
+        for (number, column) in wanted.columns.enumerated(as: ColumnIndex.self) {
+            guard found.columnIndices.contains(number) else { return "\(wanted.name).\(column.name) is new" }
             let other = found.columns[number]
             if column == other { continue }
             if column.name != other.name { return "the file has \(wanted.name).\(other.name) where the model has \(column.name)" }

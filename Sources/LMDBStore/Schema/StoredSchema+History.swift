@@ -13,8 +13,8 @@ extension [StoredSchema] {
             guard let position = current.position(ofEntity: entity, in: then) else { return nil }
             return (position, current.columns(of: position, from: entity, in: then))
         } link: { link in
-            guard then.links.indices.contains(link),
-                let position = current.links.firstIndex(where: { $0.number == then.links[link].number })
+            guard then.links.indices(as: LinkIndex.self).contains(link),
+                let position = current.link(number: then.links[link].number)
             else { return nil }
             return (position, then.links[link].isReversed != current.links[position].isReversed)
         }
@@ -26,15 +26,13 @@ extension StoredSchema {
         entities.map { $0.columns.map(\.number) } == other.entities.map { $0.columns.map(\.number) }
     }
 
-    fileprivate func position(ofEntity entity: Int, in older: StoredSchema) -> Int? {
-        guard older.entities.indices.contains(entity) else { return nil }
-        return entities.firstIndex { $0.number == older.entities[entity].number }
+    fileprivate func position(ofEntity entity: EntityIndex, in older: StoredSchema) -> EntityIndex? {
+        guard older.entities.indices(as: EntityIndex.self).contains(entity) else { return nil }
+        return self.entity(number: older.entities[entity].number)
     }
 
     /// Returns, per column of the older schema, its position in this schema.
-    fileprivate func columns(of position: Int, from entity: Int, in older: StoredSchema) -> [Int?] {
-        older.entities[entity].columns.map { column in
-            entities[position].columns.firstIndex { $0.number == column.number }
-        }
+    fileprivate func columns(of position: EntityIndex, from entity: EntityIndex, in older: StoredSchema) -> [ColumnIndex?] {
+        older.entities[entity].columns.map { entities[position].column(number: $0.number) }
     }
 }

@@ -25,6 +25,11 @@ struct StoredSchema: Codable, Sendable {
         var columns: [Column]
         /// The number of the next column to be added.
         var nextColumn: Int
+
+        /// Returns the position of the column with a number, or nil if there is none.
+        func column(number: Int) -> ColumnIndex? {
+            columns.indices(as: ColumnIndex.self).first { columns[$0].number == number }
+        }
     }
 
     struct Link: Codable, Sendable {
@@ -60,6 +65,14 @@ struct StoredSchema: Codable, Sendable {
         generation = 0
         exchanges = Self.exchanges(of: schema)
     }
+
+    /// Returns the position of the entity with a number, or nil if there is none.
+    func entity(number: Int) -> EntityIndex? {
+        entities.indices(as: EntityIndex.self).first { entities[$0].number == number }
+    }
+
+    /// Returns the position of the link with a number, or nil if there is none.
+    func link(number: Int) -> LinkIndex? { links.indices(as: LinkIndex.self).first { links[$0].number == number } }
 
     /// Returns the schemas of all versions of a file, of which the last is current.
     static func recorded(_ versions: [StoredSchema]) -> RecordedSchemas {
@@ -114,13 +127,13 @@ struct StoredSchema: Codable, Sendable {
 
     /// Returns the way to read one entity's pages of the version `older`, which has the number `number`. Returns nil if that
     /// version did not have the entity.
-    func sources(of older: StoredSchema, number: Int, entity position: Int) -> PageLayout.Older? {
+    func sources(of older: StoredSchema, number: Int, entity position: EntityIndex) -> PageLayout.Older? {
         let entity = entities[position]
-        guard let place = older.entities.firstIndex(where: { $0.number == entity.number }) else { return nil }
-        let there = older.entities[place].columns
+        guard let place = older.entity(number: entity.number) else { return nil }
+        let there = older.entities[place]
         let sources = zip(entity.columns, schema.entities[position].columns).map { column, definition -> ColumnSource in
             let fill = column.fills.first { $0.schemaNumber > number }.map { definition.type.widened($0.value) }
-            if let found = there.firstIndex(where: { $0.number == column.number }) {
+            if let found = there.column(number: column.number) {
                 return fill.map { .filled(found, $0) } ?? .stored(found)
             }
             return .constant(column.initial.isNull ? fill ?? .null : definition.type.widened(column.initial))
@@ -135,7 +148,7 @@ struct StoredSchema: Codable, Sendable {
     ///   - format: The file's format.
     static func layouts(_ schemas: [StoredSchema], model: StoreSchema, format: UInt64) throws -> [PageLayout] {
         guard let current = schemas.last else { return [] }
-        return try model.entities.indices.map { entity in
+        return try model.entityIndices.map { entity in
             try PageLayout(
                 model.entities[entity], schemaNumber: UInt32(schemas.count),
                 entityNumber: format > 1 ? current.entities[entity].number : nil,

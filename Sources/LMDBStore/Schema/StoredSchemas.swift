@@ -98,10 +98,9 @@ struct StoredSchemas {
         let known = Dictionary(before.indexes.joined().map { ($0.name, $0) }) { first, _ in first }
         for index in after.indexes.joined() {
             let numbers = new.entities[index.entity]
-            guard let source = old.entities.firstIndex(where: { $0.number == numbers.number }) else { continue }
+            guard let source = old.entity(number: numbers.number) else { continue }
             let isRekeyed = index.columns.contains { column in
-                guard let place = old.entities[source].columns.firstIndex(where: { $0.number == numbers.columns[column].number })
-                else { return false }
+                guard let place = old.entities[source].column(number: numbers.columns[column].number) else { return false }
                 return numbers.columns[column].fills.contains { $0.schemaNumber > former }
                     || old.schema.entities[source].columns[place].type != new.schema.entities[index.entity].columns[column].type
             }
@@ -141,7 +140,7 @@ struct StoredSchemas {
     /// Returns the indexes with these names, which are not complete yet.
     static func builds(_ names: [String], _ tables: Tables) -> [PendingIndexBuilds.Item] {
         names.flatMap { name in
-            tables.indexes.enumerated().compactMap { entity, indexes in
+            tables.indexes.enumerated(as: EntityIndex.self).compactMap { entity, indexes in
                 indexes.firstIndex { $0.name == name }.map {
                     .init(name: name, database: indexes[$0].database, kind: .build(entity: entity, index: $0))
                 }

@@ -18,7 +18,7 @@ struct UniqueCheck {
 
     /// Checks an entity's columns.
     /// - Throws: `StoreError` `.schemaMismatch`, which names the value and both objects.
-    func check(_ columns: [Int], of entity: Int, in transaction: WriteTransaction) throws {
+    func check(_ columns: [ColumnIndex], of entity: EntityIndex, in transaction: WriteTransaction) throws {
         var entries: [Entry] = []
         try eachObject(columns, of: entity, in: transaction) { key, values in
             entries.append(Entry(hash: values.hashValue, key: key))
@@ -41,7 +41,8 @@ struct UniqueCheck {
 
     /// Calls `body` with the values of each object. Skips objects with a null among the values, because nulls differ.
     private func eachObject(
-        _ columns: [Int], of entity: Int, in transaction: WriteTransaction, _ body: (ObjectKey, [Value]) throws -> Void
+        _ columns: [ColumnIndex], of entity: EntityIndex, in transaction: WriteTransaction,
+        _ body: (ObjectKey, [Value]) throws -> Void
     ) throws {
         try pages.forEachPage(of: entity, in: transaction) { number, page throws in
             for slot in SlotIterator(page.presence) {
@@ -52,7 +53,7 @@ struct UniqueCheck {
         }
     }
 
-    private func duplicate(_ columns: [Int], entity: Int, values: [Value], keys: [ObjectKey]) -> StoreError {
+    private func duplicate(_ columns: [ColumnIndex], entity: EntityIndex, values: [Value], keys: [ObjectKey]) -> StoreError {
         let schema = pages.schema
         let name = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
         let ids = keys.map { "\(storeName)/\(entity)/\($0)" }.joined(separator: " and ")

@@ -20,14 +20,14 @@ final class Dictionaries: Sendable {
         entityNumbers = tables.entityNumbers
     }
 
-    func key(_ entity: Int, _ number: UInt32) -> UInt64 { UInt64(entityNumbers[entity]) << 32 | UInt64(number) }
+    func key(_ entity: EntityIndex, _ number: UInt32) -> UInt64 { UInt64(entityNumbers[entity]) << 32 | UInt64(number) }
 
     /// Removes the loaded dictionaries, so that they are read from the file and checked again.
     func forget() { known.withLock { $0 = [:] } }
 
     /// Returns a dictionary, or nil for number 0, which means no dictionary.
     /// - Throws: `PageError` if there is no dictionary with that number, or if it is damaged.
-    func dictionary(_ entity: Int, _ number: UInt32, in reader: some ByteReading) throws -> PageDictionary? {
+    func dictionary(_ entity: EntityIndex, _ number: UInt32, in reader: some ByteReading) throws -> PageDictionary? {
         if number == 0 { return nil }
         let key = self.key(entity, number)
         if let dictionary = known.withLock({ $0[key] }) { return dictionary }
@@ -40,7 +40,7 @@ final class Dictionaries: Sendable {
     }
 
     /// Returns the number and the record of an entity's newest dictionary.
-    func newest(_ entity: Int, in transaction: ReadTransaction) throws -> (number: UInt32, record: DictionaryRecord)? {
+    func newest(_ entity: EntityIndex, in transaction: ReadTransaction) throws -> (number: UInt32, record: DictionaryRecord)? {
         try transaction.withCursor(table) { cursor in
             let end = key(entity, .max)
             let beyond = try cursor.seek(end)
@@ -53,7 +53,7 @@ final class Dictionaries: Sendable {
     }
 
     /// Writes a dictionary under the next number of its entity.
-    func add(_ record: [UInt8], _ entity: Int, in transaction: WriteTransaction) throws -> UInt32 {
+    func add(_ record: [UInt8], _ entity: EntityIndex, in transaction: WriteTransaction) throws -> UInt32 {
         var number: UInt32 = 1
         while try transaction.get(table, key(entity, number)) != nil { number += 1 }
         try record.withUnsafeBytes { try transaction.put(table, key: key(entity, number), value: $0) }

@@ -38,7 +38,8 @@ struct LossCount {
     }
 
     private func sum(
-        _ found: StoredSchema, entity: Int, in transaction: WriteTransaction, _ count: (ObjectPage, PageNumber) throws -> Int
+        _ found: StoredSchema, entity: EntityIndex, in transaction: WriteTransaction,
+        _ count: (ObjectPage, PageNumber) throws -> Int
     ) throws -> Int {
         var sum = 0
         try pages(of: entity, found, transaction).forEachPage(of: 0, in: transaction) { number, page in
@@ -48,7 +49,8 @@ struct LossCount {
     }
 
     private func unanswered(
-        _ found: StoredSchema, place: (entity: Int, column: Int), back: (entity: Int, column: Int),
+        _ found: StoredSchema, place: (entity: EntityIndex, column: ColumnIndex),
+        back: (entity: EntityIndex, column: ColumnIndex),
         in transaction: WriteTransaction
     ) throws -> Int {
         var answers: [ObjectKey: ObjectKey] = [:]
@@ -68,7 +70,7 @@ struct LossCount {
     }
 
     /// Returns the pages of one entity only, so that few tables are opened.
-    private func pages(of entity: Int, _ found: StoredSchema, _ transaction: WriteTransaction) throws -> OpeningPages {
+    private func pages(of entity: EntityIndex, _ found: StoredSchema, _ transaction: WriteTransaction) throws -> OpeningPages {
         var alone = found
         var definition = found.schema.entities[entity]
         let layout = try PageLayout(

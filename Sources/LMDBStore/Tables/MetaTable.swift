@@ -40,11 +40,11 @@ enum MetaTable {
         static let unreferenced = "unclaimed "
         /// The prefix before an entity's number. The value is the entity's first page that was never leased.
         static let nextPage = "next page "
-        static func nextPage(_ entity: Int) -> String { nextPage + "\(entity)" }
+        static func nextPage(_ entityNumber: Int) -> String { nextPage + "\(entityNumber)" }
         /// The prefix before an entity's number. The value contains the returned keys below that page, which no object has
         /// had.
         static let freeKeys = "free keys "
-        static func freeKeys(_ entity: Int) -> String { freeKeys + "\(entity)" }
+        static func freeKeys(_ entityNumber: Int) -> String { freeKeys + "\(entityNumber)" }
         /// The first page that a copy leases, for all entities.
         static let firstPage = "first page"
         /// The incarnations that copies of the store have begun; see `StoreLineage`.

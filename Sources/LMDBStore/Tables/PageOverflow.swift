@@ -22,14 +22,14 @@ struct PageOverflow: Sendable {
     /// split.
     static func allows(_ number: PageNumber) -> Bool { number.rawValue < 1 << pageBits }
 
-    private func key(_ entity: Int, _ number: PageNumber) -> UInt64 {
+    private func key(_ entity: EntityIndex, _ number: PageNumber) -> UInt64 {
         UInt64(entityNumbers[entity]) << Self.pageBits | number.rawValue
     }
 
     /// Calls `body` with the whole packed page, of which the page table has `bytes`.
     /// - Throws: `PageError` if the rest is missing or has another length.
     func withWhole<R>(
-        _ bytes: UnsafeRawBufferPointer, entity: Int, number: PageNumber, in reader: some ByteReading,
+        _ bytes: UnsafeRawBufferPointer, entity: EntityIndex, number: PageNumber, in reader: some ByteReading,
         _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
         let missing = PackedPage.missingByteCount(bytes)
@@ -45,11 +45,11 @@ struct PageOverflow: Sendable {
         return try whole.withUnsafeBytes(body)
     }
 
-    func put(_ rest: UnsafeRawBufferPointer, entity: Int, number: PageNumber, in transaction: WriteTransaction) throws {
+    func put(_ rest: UnsafeRawBufferPointer, entity: EntityIndex, number: PageNumber, in transaction: WriteTransaction) throws {
         try transaction.put(table, key: key(entity, number), value: rest)
     }
 
-    func delete(_ entity: Int, _ number: PageNumber, in transaction: WriteTransaction) throws {
+    func delete(_ entity: EntityIndex, _ number: PageNumber, in transaction: WriteTransaction) throws {
         try transaction.delete(table, key(entity, number))
     }
 

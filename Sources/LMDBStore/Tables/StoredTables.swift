@@ -7,8 +7,8 @@ struct StoredTables {
     struct Index {
         var name: String
         /// The position of the entity, and of the columns in the entity.
-        var entity: Int
-        var columns: [Int]
+        var entity: EntityIndex
+        var columns: [ColumnIndex]
         var isReference: Bool
         var isUnique: Bool
 
@@ -22,16 +22,16 @@ struct StoredTables {
     private(set) var links: [(forward: String, backward: String)] = []
 
     init(_ stored: StoredSchema) {
-        for (position, (entity, numbers)) in zip(stored.schema.entities, stored.entities).enumerated() {
+        for (position, (entity, numbers)) in zip(stored.schema.entityIndices, zip(stored.schema.entities, stored.entities)) {
             pages.append("pages.\(numbers.number)")
             large.append("large.\(numbers.number)")
-            func index(_ columns: [Int], isReference: Bool, _ kind: IndexKind) -> Index {
+            func index(_ columns: [ColumnIndex], isReference: Bool, _ kind: IndexKind) -> Index {
                 Index(
                     name: "index.\(numbers.number)." + columns.map { String(numbers.columns[$0].number) }.joined(separator: "+"),
                     entity: position, columns: columns, isReference: isReference, isUnique: kind == .unique)
             }
             var own: [Index] = []
-            for (column, definition) in entity.columns.enumerated() where Tables.isIndexed(definition) {
+            for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self) where Tables.isIndexed(definition) {
                 own.append(index([column], isReference: definition.type == .reference, definition.index))
             }
             own += entity.indexes.map { index($0.columns, isReference: false, $0.kind) }

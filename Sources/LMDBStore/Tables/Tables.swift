@@ -8,7 +8,7 @@ struct Tables: Sendable {
     struct Index: Sendable {
         /// The name of its sub-database: `index.E.C`, or `index.E.C+D` over several columns, in the file's numbers.
         var name: String
-        var columns: [Int]
+        var columns: [ColumnIndex]
         var database: Database
         /// Whether the keys are numbers: those of the destinations of a single reference column. Other indexes have encoded
         /// values as keys.
@@ -16,7 +16,7 @@ struct Tables: Sendable {
         var isUnique: Bool
 
         /// The first column, which is the only column of most indexes.
-        var column: Int { columns[0] }
+        var column: ColumnIndex { columns[0] }
         var isCompound: Bool { columns.count > 1 }
     }
 
@@ -45,10 +45,15 @@ struct Tables: Sendable {
     var links: [Link]
 
     /// Returns the index of one column only.
-    func index(_ entity: Int, _ column: Int) -> Index? { indexes[entity].first { $0.column == column && !$0.isCompound } }
+    func index(_ entity: EntityIndex, _ column: ColumnIndex) -> Index? {
+        indexes[entity].first { $0.column == column && !$0.isCompound }
+    }
 
     /// Returns the index over exactly these columns in this order.
-    func index(_ entity: Int, _ columns: [Int]) -> Index? { indexes[entity].first { $0.columns == columns } }
+    func index(_ entity: EntityIndex, _ columns: [ColumnIndex]) -> Index? { indexes[entity].first { $0.columns == columns } }
+
+    /// Returns the position of the entity with a number in the file, or nil if the schema does not have it.
+    func entity(number: Int) -> EntityIndex? { entityNumbers.firstIndex(of: number).map(EntityIndex.init(rawValue:)) }
 
     static func count(_ schema: StoreSchema) -> Int {
         let indexes = schema.entities.reduce(0) { $0 + $1.columns.count { isIndexed($0) } + $1.indexes.count }

@@ -31,22 +31,22 @@ struct Verifier {
     mutating func run() throws {
         store.dictionaries.forget()
         try checkMeta()
-        let total = try schema.entities.indices.reduce(0) { try $0 + pageCount($1) }
+        let total = try schema.entityIndices.reduce(0) { try $0 + pageCount($1) }
         var before = 0
-        for entity in schema.entities.indices {
+        for entity in schema.entityIndices {
             try checkPages(entity, Pages(progress: cancellation.part(0.25...0.5), before: before, total: total))
             try checkLeases(entity)
             before += presence[entity].count
         }
         before = 0
-        for entity in schema.entities.indices where !isFull {
+        for entity in schema.entityIndices where !isFull {
             try checkObjects(entity, Pages(progress: cancellation.part(0.5...0.75), before: before, total: total))
             before += presence[entity].count
         }
         if !isFull { for problem in try RelationCheck.problems(snapshot, cancellation.part(0.75...0.9)) { note(problem) } }
-        for link in schema.links.indices where !isFull {
+        for link in schema.linkIndices where !isFull {
             try checkLink(link)
-            try cancellation.part(0.9...1).step(link + 1, of: schema.links.count + 1)
+            try cancellation.part(0.9...1).step(link.next.rawValue, of: schema.links.count + 1)
         }
         try checkHistory()
         let overflowCount = try store.mappingErrors { try store.pageOverflow.count(in: snapshot.transaction) }
@@ -64,11 +64,11 @@ struct Verifier {
         func step(_ position: Int) throws { try progress.step(before + position, of: total) }
     }
 
-    private func pageCount(_ entity: Int) throws -> Int {
+    private func pageCount(_ entity: EntityIndex) throws -> Int {
         try store.mappingErrors { try snapshot.transaction.statistics(store.tables.pages[entity]).entries }
     }
 
-    private func contains(_ entity: Int, _ key: ObjectKey) -> Bool {
+    private func contains(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
         let mask = presence[entity][key.page] ?? 0
         return mask >> UInt64(key.slot) & 1 != 0
     }
@@ -86,7 +86,7 @@ struct Verifier {
 
     // MARK: Pages
 
-    private mutating func checkPages(_ entity: Int, _ pages: Pages) throws {
+    private mutating func checkPages(_ entity: EntityIndex, _ pages: Pages) throws {
         let name = schema.entities[entity].name
         var found: [PageNumber: UInt64] = [:]
         var problems: [String] = []
@@ -122,7 +122,7 @@ struct Verifier {
 
     // MARK: Objects against indexes and references
 
-    private mutating func checkObjects(_ entity: Int, _ pages: Pages) throws {
+    private mutating func checkObjects(_ entity: EntityIndex, _ pages: Pages) throws {
         let indexes = store.tables.indexes[entity].filter(snapshot.isReady)
         guard !indexes.isEmpty else { return }
         var counts = [Int](repeating: 0, count: indexes.count)
@@ -153,7 +153,7 @@ struct Verifier {
         }
     }
 
-    private mutating func check(_ value: Value, of key: ObjectKey, in index: Tables.Index, _ entity: Int) throws {
+    private mutating func check(_ value: Value, of key: ObjectKey, in index: Tables.Index, _ entity: EntityIndex) throws {
         let column = schema.entities[entity].columns[index.column]
         let subject = "\(schema.entities[entity].name), object \(key)"
         if let destination = value.referenceKey {
@@ -175,12 +175,12 @@ struct Verifier {
         if !isThere { note("\(subject): is missing in the index on \(column.name)") }
     }
 
-    private func name(of index: Tables.Index, _ entity: Int) -> String {
+    private func name(of index: Tables.Index, _ entity: EntityIndex) -> String {
         index.columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
     }
 
     private mutating func checkCompound(
-        _ page: any StorePage, slot: Int, number: PageNumber, in index: Tables.Index, entity: Int
+        _ page: any StorePage, slot: Int, number: PageNumber, in index: Tables.Index, entity: EntityIndex
     ) throws {
         let key = PageAddress.key(page: number, slot: slot)
         let subject = "\(schema.entities[entity].name), object \(key)"
@@ -202,7 +202,7 @@ struct Verifier {
 
     // MARK: Links and history
 
-    private mutating func checkLink(_ number: Int) throws {
+    private mutating func checkLink(_ number: LinkIndex) throws {
         let link = schema.links[number]
         let tables = store.tables.links[number]
         var problems: [String] = []
@@ -233,7 +233,7 @@ struct Verifier {
     }
 
     /// Checks the leases. Keys of objects must have been leased, and returned keys must never have been used.
-    private mutating func checkLeases(_ entity: Int) throws {
+    private mutating func checkLeases(_ entity: EntityIndex) throws {
         let name = schema.entities[entity].name
         let number = store.tables.entityNumbers[entity]
         let free = try store.mappingErrors {

@@ -8,7 +8,7 @@ struct EntityWriter {
     private let store: LMDBStore
     private let opened: LMDBTransaction
     private let transaction: WriteTransaction
-    private let entity: Int
+    private let entity: EntityIndex
     private let layout: PageLayout
     private let numbers: CommitNumbers
     private let indexes: [Tables.Index]
@@ -18,7 +18,7 @@ struct EntityWriter {
     /// The existing objects that were deleted.
     private(set) var deleted: [ObjectKey] = []
 
-    init(_ transaction: LMDBTransaction, entity: Int, numbers: CommitNumbers) {
+    init(_ transaction: LMDBTransaction, entity: EntityIndex, numbers: CommitNumbers) {
         self.numbers = numbers
         store = transaction.store
         opened = transaction

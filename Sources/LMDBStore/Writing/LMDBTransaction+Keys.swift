@@ -5,7 +5,7 @@ import StoreModel
 
 /// Leases of keys: the rows `next page E` and `free keys E` of `meta`.
 extension LMDBTransaction {
-    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+    func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey> {
         try recordingFailure {
             let limit = PageAddress.unleased.lowerBound
             let next = try nextPage(entity)
@@ -19,7 +19,7 @@ extension LMDBTransaction {
         }
     }
 
-    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+    func allocateFreeKeys(_ entity: EntityIndex) throws -> [Range<ObjectKey>] {
         try recordingFailure {
             var free = try freeKeys(entity)
             if free.ranges.isEmpty { free = FreeKeys([try allocateKeys(entity, pages: 1)]) }
@@ -29,7 +29,7 @@ extension LMDBTransaction {
         }
     }
 
-    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: EntityIndex) throws {
         try recordingFailure {
             var free = try freeKeys(entity)
             var next = try nextPage(entity)
@@ -40,7 +40,7 @@ extension LMDBTransaction {
     }
 
     /// Returns the first page that was never leased.
-    private func nextPage(_ entity: Int) throws -> PageNumber {
+    private func nextPage(_ entity: EntityIndex) throws -> PageNumber {
         let meta = store.tables.meta
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
         // Page 0 would contain key 0, which is not a valid key.
@@ -53,17 +53,17 @@ extension LMDBTransaction {
         return max(PageNumber(rawValue: next), last?.next ?? 1)
     }
 
-    private func putNextPage(_ page: PageNumber, _ entity: Int) throws {
+    private func putNextPage(_ page: PageNumber, _ entity: EntityIndex) throws {
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
         try MetaTable.put(page.rawValue, key: name, meta: store.tables.meta, in: transaction)
     }
 
-    private func freeKeys(_ entity: Int) throws -> FreeKeys {
+    private func freeKeys(_ entity: EntityIndex) throws -> FreeKeys {
         let name = MetaTable.Key.freeKeys(store.tables.entityNumbers[entity])
         return try transaction.metaBytes(name, store.tables.meta).flatMap { FreeKeysCodec.decode($0) } ?? FreeKeys()
     }
 
-    private func put(_ free: FreeKeys, _ entity: Int) throws {
+    private func put(_ free: FreeKeys, _ entity: EntityIndex) throws {
         let name = MetaTable.Key.freeKeys(store.tables.entityNumbers[entity])
         try FreeKeysCodec.encode(free).withUnsafeBytes {
             try MetaTable.put($0, key: name, meta: store.tables.meta, in: transaction)

@@ -7,14 +7,14 @@ extension LMDBTransaction {
     /// missing end is not written. Precondition: the layer's pages are written.
     func applyLinks(_ layer: Layer, _ deleted: [DeletedObjects]) throws {
         var presence = PresenceCache(self)
-        for (number, link) in layer.links.enumerated() where !link.isEmpty {
+        for (number, link) in layer.links.enumerated(as: LinkIndex.self) where !link.isEmpty {
             let tables = store.tables.links[number]
             let ends = store.schema.links[number]
             try apply(link.forward, in: tables.forward, from: ends.source, to: ends.destination, &presence)
             try apply(link.backward, in: tables.backward, from: ends.destination, to: ends.source, &presence)
         }
         for objects in deleted {
-            for (number, link) in store.schema.links.enumerated() {
+            for (number, link) in store.schema.links.enumerated(as: LinkIndex.self) {
                 let tables = store.tables.links[number]
                 if link.source == objects.entity { try unlink(objects.keys, from: tables.forward, mirror: tables.backward) }
                 if link.destination == objects.entity { try unlink(objects.keys, from: tables.backward, mirror: tables.forward) }
@@ -23,7 +23,8 @@ extension LMDBTransaction {
     }
 
     private func apply(
-        _ pairs: [ObjectKey: [ObjectKey: Bool]], in table: Database, from near: Int, to far: Int, _ presence: inout PresenceCache
+        _ pairs: [ObjectKey: [ObjectKey: Bool]], in table: Database, from near: EntityIndex, to far: EntityIndex,
+        _ presence: inout PresenceCache
     ) throws {
         try transaction.withCursor(table) { cursor in
             for key in pairs.keys.sorted() {

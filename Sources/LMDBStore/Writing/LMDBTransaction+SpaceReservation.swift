@@ -45,8 +45,8 @@ extension LMDBTransaction {
     /// entries can be in. Large values check their own room: see `writeLarge` and `PrewrittenValues`.
     private func mostPages(_ layer: Layer) throws -> Int {
         var most = 16
-        for (number, indexes) in store.tables.indexes.enumerated() {
-            guard let changes = layer.entity(number) else { continue }
+        for (entity, indexes) in store.tables.indexes.enumerated(as: EntityIndex.self) {
+            guard let changes = layer.entity(entity) else { continue }
             let rows = changes.pages.values.reduce(0) { $0 + $1.touched.nonzeroBitCount }
             most += 4 * changes.pages.count
             for index in indexes { most += try mostPages(index, rows: rows) }
@@ -92,8 +92,8 @@ extension Cursor.Entry {
 extension Layer {
     /// Whether writing the layer may need more room than it frees.
     var mayGrow: Bool {
-        for number in 0..<entityCount {
-            guard let pages = entity(number)?.pages else { continue }
+        for index in entityIndices {
+            guard let pages = entity(index)?.pages else { continue }
             if pages.values.contains(where: { $0.inserted | $0.updated != 0 }) { return true }
         }
         return links.contains { $0.forward.values.contains { $0.values.contains(true) } }

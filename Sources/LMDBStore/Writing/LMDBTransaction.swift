@@ -41,7 +41,7 @@ final class LMDBTransaction: StoreTransaction {
         try recordingFailure {
             if layer.mayGrow { try checkSpace(for: layer) }
             var deleted: [DeletedObjects] = []
-            for entity in store.schema.entities.indices {
+            for entity in store.schema.entityIndices {
                 guard let rows = layer.entity(entity) else { continue }
                 var writer = EntityWriter(self, entity: entity, numbers: numbers)
                 try writer.apply(rows)
@@ -73,6 +73,6 @@ final class LMDBTransaction: StoreTransaction {
 
 /// The existing objects of one entity that a layer deleted, ascending.
 struct DeletedObjects {
-    var entity: Int
+    var entity: EntityIndex
     var keys: [ObjectKey]
 }

@@ -6,7 +6,7 @@ import StoreModel
 /// A cache of the existing objects, read page by page after the pages of a layer are written. 16 bytes per page.
 struct PresenceCache {
     private struct PageID: Hashable {
-        var entity: Int
+        var entity: EntityIndex
         var number: PageNumber
     }
 
@@ -19,7 +19,7 @@ struct PresenceCache {
         self.transaction = transaction.transaction
     }
 
-    mutating func contains(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+    mutating func contains(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
         try mask(PageID(entity: entity, number: key.page)) >> UInt64(key.slot) & 1 != 0
     }
 

@@ -136,12 +136,12 @@ extension ObjectID: CollectionKey {
     /// `ObjectID`.
     public static var keyTypeName: String { "ObjectID" }
 
-    /// Appends the store, the number of the entity in the model, and the key: the objects of an entity are in the order of their keys.
+    /// Appends the store, the position of the entity in the model, and the key: the objects of an entity are in the order of their keys.
     ///
-    /// Add new entities at the end of the model, because the file keeps these numbers.
+    /// Add new entities at the end of the model, because the file keeps these positions.
     public func appendKey(to bytes: inout [UInt8], isLast: Bool) {
         store.uuid.appendKey(to: &bytes, isLast: false)
-        entity.appendKey(to: &bytes, isLast: false)
+        entity.rawValue.appendKey(to: &bytes, isLast: false)
         key.rawValue.appendKey(to: &bytes, isLast: isLast)
     }
 
@@ -150,7 +150,7 @@ extension ObjectID: CollectionKey {
         guard let store = UUID(readingKey: &bytes, isLast: false), let entity = Int(readingKey: &bytes, isLast: false),
             let key = UInt64(readingKey: &bytes, isLast: isLast)
         else { return nil }
-        self.init(store: StoreIdentity(store), entity: entity, key: ObjectKey(rawValue: key))
+        self.init(store: StoreIdentity(store), entity: EntityIndex(rawValue: entity), key: ObjectKey(rawValue: key))
     }
 }
 

@@ -9,8 +9,8 @@ import StoreModel
 
 /// The columns of the hidden entity of keyed values.
 enum KeyedColumn {
-    static let key = 0
-    static let value = 1
+    static let key: ColumnIndex = 0
+    static let value: ColumnIndex = 1
 
     /// Returns the key of the record with the types of a collection. No collection has an empty name.
     static func typesKey(_ collection: String) -> Data { Data([0] + Array(collection.utf8)) }
@@ -52,7 +52,7 @@ struct KeyedChanges {
 
 extension LayeredView {
     /// Returns the object that holds a key; nil if there is none. One look-up per layer, and one in the index.
-    func keyedObject(_ entity: Int, _ key: Data) throws -> ObjectKey? {
+    func keyedObject(_ entity: EntityIndex, _ key: Data) throws -> ObjectKey? {
         let wanted = Value.data(key)
         for layer in layers {
             for object in layer.candidates(entity: entity, column: KeyedColumn.key, value: wanted)

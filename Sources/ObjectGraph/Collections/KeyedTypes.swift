@@ -21,7 +21,7 @@ extension KeyedColumn {
 
 extension LayeredView {
     /// Returns whether a collection has entries. One search of the index.
-    func hasEntries(_ entity: Int, of collection: String) throws -> Bool {
+    func hasEntries(_ entity: EntityIndex, of collection: String) throws -> Bool {
         let name = Array(collection.utf8)
         var query = OrderedDataQuery(
             entity: entity, column: KeyedColumn.key, lower: name + [0], upper: name + [1], limit: 1
@@ -34,7 +34,7 @@ extension LayeredView {
     /// rows.
     ///
     /// - Parameter others: The view in which the entries were written.
-    func missingTypes(of layer: Layer, _ entity: Int, in others: LayeredView) throws -> [(object: ObjectKey, row: Row)] {
+    func missingTypes(of layer: Layer, _ entity: EntityIndex, in others: LayeredView) throws -> [(object: ObjectKey, row: Row)] {
         var names: Set<String> = []
         layer.forEachRow(of: entity, \.inserted) { _, row in
             if let name = KeyedColumn.collection(ofEntry: row) { names.insert(name) }
@@ -79,7 +79,7 @@ extension SaveCheck {
         }
     }
 
-    private mutating func keepTypes(_ entity: Int) throws {
+    private mutating func keepTypes(_ entity: EntityIndex) throws {
         let (before, after) = (state.view, after)
         var kept: [ObjectKey] = []
         try layer.forEachRow(of: entity, \.deleted) { object, row in

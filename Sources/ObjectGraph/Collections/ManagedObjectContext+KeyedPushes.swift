@@ -56,7 +56,7 @@ extension ManagedObjectContext {
         do { try types.check(theirs, name) } catch { tracker.keyed.refused[KeyedColumn.typesKey(name)] = error }
     }
 
-    private func show(_ row: Row?, entity: Int, key: ObjectKey) {
+    private func show(_ row: Row?, entity: EntityIndex, key: ObjectKey) {
         tracker.log.note(entity, key)
         guard let known = registry.object(entity, key) else { return }
         known.row = row
@@ -112,7 +112,7 @@ extension LayeredView {
 
     /// Returns the changes of a layer whose key belongs to another object in this view: both sides have inserted the key, or it was removed
     /// and inserted again here. One look-up per inserted key, and one per changed object that is not here.
-    func movedKeys(of layer: Layer, _ entity: Int) throws -> [MovedKey] {
+    func movedKeys(of layer: Layer, _ entity: EntityIndex) throws -> [MovedKey] {
         guard let changes = layer.entity(entity) else { return [] }
         var moved: [MovedKey] = []
         for number in changes.sortedPageNumbers {
@@ -129,7 +129,7 @@ extension LayeredView {
         return moved
     }
 
-    fileprivate func movingKeys(of layer: Layer, _ entity: Int) throws -> Layer? {
+    fileprivate func movingKeys(of layer: Layer, _ entity: EntityIndex) throws -> Layer? {
         let moved = try movedKeys(of: layer, entity)
         guard !moved.isEmpty else { return nil }
         let copy = Layer(copying: layer)
@@ -140,7 +140,7 @@ extension LayeredView {
 
 extension Layer {
     /// Returns the collections whose types the layer records for the first time, with the bytes of the records.
-    fileprivate func recordedTypes(_ entity: Int) -> [(name: String, bytes: Data)] {
+    fileprivate func recordedTypes(_ entity: EntityIndex) -> [(name: String, bytes: Data)] {
         var recorded: [(name: String, bytes: Data)] = []
         forEachRow(of: entity, \.inserted) { _, row in
             if let name = KeyedColumn.collection(of: row), case .data(let bytes) = row[KeyedColumn.value] {
@@ -152,7 +152,7 @@ extension Layer {
 
     /// Applies a change to the object that has the key now. Returns the row of that object.
     @discardableResult
-    func move(_ change: LayeredView.MovedKey, _ entity: Int) -> Row {
+    func move(_ change: LayeredView.MovedKey, _ entity: EntityIndex) -> Row {
         let row = change.row.copy(layer: id)
         row.kind = change.row.kind == .delete ? .delete : .update
         remove(entity: entity, key: change.from)

@@ -10,7 +10,7 @@ import StoreModel
 /// Reading and writing keyed values by their bytes. Each is an object of a hidden entity without an instance, so that saves, merges,
 /// conflicts and the history treat it like any object.
 extension ManagedObjectContext {
-    var keyedEntity: Int? { capabilities.keyedValues }
+    var keyedEntity: EntityIndex? { capabilities.keyedValues }
 
     // MARK: Reading
 
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
     func keyedKey(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.key, of: object) }
     func keyedValue(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.value, of: object) }
 
-    private func column(_ column: Int, of object: ObjectKey) throws -> Data {
+    private func column(_ column: ColumnIndex, of object: ObjectKey) throws -> Data {
         guard let entity = keyedEntity else { return Data() }
         let (number, slot) = (object.page, object.slot)
         if layerStack.hasLayers {
@@ -132,7 +132,7 @@ extension ManagedObjectContext {
         tracker.keyed.refused[key] = nil
     }
 
-    func put(_ entity: Int, key: Data, value: Data) throws {
+    func put(_ entity: EntityIndex, key: Data, value: Data) throws {
         if let object = try layerStack.view.keyedObject(entity, key) {
             guard try keyedValue(object) != value else { return }
             return setKeyed(entity, object: object, key: key, value: value, row: makeWritableRow(entity, object))
@@ -146,7 +146,7 @@ extension ManagedObjectContext {
     }
 
     /// Each changed row has the key, so that the change can be applied to another object that has got the same key meanwhile.
-    private func setKeyed(_ entity: Int, object: ObjectKey, key: Data, value: Data, row: Row) {
+    private func setKeyed(_ entity: EntityIndex, object: ObjectKey, key: Data, value: Data, row: Row) {
         if !row.isSet(KeyedColumn.key) {
             row[KeyedColumn.key] = .data(key)
             layerStack.top.didSet(KeyedColumn.key, of: row, entity: entity, key: object)
@@ -162,7 +162,7 @@ extension ManagedObjectContext {
     }
 
     /// Updates the object whose deletion is unsaved, so that deleting a key and setting it again is one change of one object.
-    private func revive(_ entity: Int, key: Data, value: Data) throws -> Bool {
+    private func revive(_ entity: EntityIndex, key: Data, value: Data) throws -> Bool {
         guard layerStack.top.mayDelete else { return false }
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
         guard let object = try below.keyedObject(entity, key), registry.object(entity, object) == nil,

@@ -81,11 +81,11 @@ extension StoredCollection {
         }
     }
 
-    /// Returns the number of the entity whose objects are the records of all collections; nil if the store has none.
+    /// Returns the entity whose objects are the records of all collections; nil if the store has none.
     ///
     /// For programs that read a store without a container. Its columns are the key and the value, which ``Record`` reads. In the order of
     /// the keys, the types of all collections come first.
-    public static func entity(in schema: StoreSchema) -> Int? { schema.keyedValues }
+    public static func entity(in schema: StoreSchema) -> EntityIndex? { schema.keyedValues }
 }
 
 extension ManagedObjectContext {

@@ -92,7 +92,7 @@ struct LayerStack {
     /// Returns the kind of an object's unsaved change. Returns nil for an unchanged object, and for one inserted and deleted.
     ///
     /// - Parameter counted: Whether the changes that a running save has taken count.
-    mutating func pendingKind(_ entity: Int, _ key: ObjectKey, inFlight counted: Bool = true) -> RowKind? {
+    mutating func pendingKind(_ entity: EntityIndex, _ key: ObjectKey, inFlight counted: Bool = true) -> RowKind? {
         var newest: RowKind?
         var isInsertedHere = false
         for layer in view.layers.prefix(sealed.count + 1 - (counted ? 0 : inFlight)) {

@@ -314,8 +314,8 @@ public final class ManagedObjectContext {
     }
 
     /// Calls `body` with the entity, the registry's page and the layer's page for each page of a layer that has registered objects.
-    func forEachRegisteredPage(in layer: Layer, _ body: (Int, ObjectRegistry.Page, LayerPage) -> Void) {
-        for entity in 0..<layer.entityCount {
+    func forEachRegisteredPage(in layer: Layer, _ body: (EntityIndex, ObjectRegistry.Page, LayerPage) -> Void) {
+        for entity in layer.entityIndices {
             guard let changes = layer.entity(entity) else { continue }
             for (number, page) in changes.pages {
                 if let registered = registry.page(entity, number) { body(entity, registered, page) }

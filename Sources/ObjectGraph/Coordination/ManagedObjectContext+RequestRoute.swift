@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     package var deferredLayers: [Layer] { layerStack.baseState.state.deferred }
 
     /// Returns a page of the snapshot, which the context keeps; nil if it has no objects.
-    package func storedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    package func storedPage(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         try layerStack.pages.page(entity, number, in: layerStack.view.base)
     }
 }
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the instance of an object, registered and without a look at the store.
-    package func instance(_ entity: Int, _ key: ObjectKey) -> ManagedObject { object(entity, key) }
+    package func instance(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject { object(entity, key) }
 
     /// Makes a row of ``topLayer`` the newest row of an object.
     package func put(_ row: Row, of object: ManagedObject) {
@@ -71,10 +71,12 @@ extension ManagedObjectContext {
     }
 
     /// Sets a value of an object, without its hooks and rules.
-    package func put(_ value: Value, column: Int, of object: ManagedObject) { write(object, column: column, value: value) }
+    package func put(_ value: Value, column: ColumnIndex, of object: ManagedObject) {
+        write(object, column: column, value: value)
+    }
 
     /// Adds or removes a pair of objects.
-    package func putLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
+    package func putLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         layerStack.top.setLink(link, from: source, to: destination, linked: linked)
         tracker.log.noteLink(link, from: source, to: destination)
     }

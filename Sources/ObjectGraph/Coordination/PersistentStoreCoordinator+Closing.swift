@@ -147,18 +147,18 @@ final class ClosedSnapshot: StoreSnapshot {
     }
 
     // Reading a property cannot throw, so it reads like a property of a deleted object.
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { nil }
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { nil }
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { false }
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { nil }
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? { nil }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? { nil }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { false }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? { nil }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] { throw error }
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { throw error }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { throw error }
     func count(_ query: StoreQuery) throws -> Int { throw error }
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { throw error }
     func explain(_ query: StoreQuery) throws -> String { throw error }
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] { throw error }
-    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] { throw error }
-    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? { throw error }
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] { throw error }
+    func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey] { throw error }
+    func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? { throw error }
 }

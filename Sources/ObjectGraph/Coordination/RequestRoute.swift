@@ -14,7 +14,7 @@ package protocol RequestRoute: AnyObject, Sendable {
     /// Returns the route of a child that is made now.
     func routeForChild(of context: ManagedObjectContext) -> any RequestRoute
     /// Returns all values of an object below the context's own changes; nil if there is no such object. On the context's executor.
-    func row(_ entity: Int, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]?
+    func row(_ entity: EntityIndex, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]?
     /// Drops the kept rows and relationships of these changes, or all of them if the changes are not known.
     func forget(_ changes: [ChangeSet]?)
     /// Called when a save has taken layers, oldest first, before the context removes them.

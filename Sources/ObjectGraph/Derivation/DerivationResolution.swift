@@ -34,7 +34,7 @@ struct DerivationResolution {
     }
 
     private func check(
-        _ attribute: AttributeDescription, column: ColumnSchema, number: Int, entity: Entity
+        _ attribute: AttributeDescription, column: ColumnSchema, number: ColumnIndex, entity: Entity
     ) throws(ModelError) {
         let isUnique = column.index == .unique || entity.indexes.contains { $0.kind == .unique && $0.columns.contains(number) }
         if isUnique {
@@ -89,7 +89,7 @@ struct DerivationResolution {
                 entity, attribute: attribute, remedy: "name a path through relationships to one object, such as artist.name")
         }
         var reached = entity
-        var path: [Int] = []
+        var path: [ColumnIndex] = []
         for name in names.dropLast() {
             guard let relationship = reached.relationship(named: name), case .toOne(let column) = relationship.kind else {
                 throw wrong(

@@ -5,14 +5,14 @@ import StoreModel
 final class DerivedColumns: Sendable {
     /// One derived column.
     struct Column: Sendable {
-        var entity: Int
-        var column: Int
+        var entity: EntityIndex
+        var column: ColumnIndex
         var derivation: ColumnDerivation
         var type: ColumnType
         /// The value if there is nothing to derive one from.
         var missing: Value
         /// The entities of the objects along the path, beginning with ``entity``; the last one has the value.
-        var pathEntities: [Int]
+        var pathEntities: [EntityIndex]
         /// The entity and column of the property in messages.
         var name: String
 
@@ -32,8 +32,8 @@ final class DerivedColumns: Sendable {
     init?(_ schema: StoreSchema, pending: Bool = false) {
         var columns: [Column] = []
         var sets = schema.entities.map { _ in ColumnSet() }
-        for (entity, definition) in schema.entities.enumerated() {
-            for (number, column) in definition.columns.enumerated() {
+        for (entity, definition) in schema.entities.enumerated(as: EntityIndex.self) {
+            for (number, column) in definition.columns.enumerated(as: ColumnIndex.self) {
                 guard let derivation = column.derivation, derivation.isPending == pending else { continue }
                 sets[entity].insert(number)
                 var entities = [entity]

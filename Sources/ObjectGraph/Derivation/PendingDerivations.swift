@@ -51,7 +51,7 @@ struct PendingDerivations {
             let opened = try store.open(marked)
             end.watch(opened)
             guard let derived = DerivedColumns(opened.schema, pending: true) else { return }
-            for entity in derived.sets.indices where !derived.sets[entity].isEmpty {
+            for entity in derived.sets.indices(as: EntityIndex.self) where !derived.sets[entity].isEmpty {
                 var numbers = try opened.snapshot().pageNumbers(entity)[...]
                 while !numbers.isEmpty {
                     try write(numbers.prefix(Self.pagesAtOnce), of: entity, derived, to: opened)
@@ -63,7 +63,7 @@ struct PendingDerivations {
     }
 
     private func write(
-        _ numbers: ArraySlice<PageNumber>, of entity: Int, _ derived: DerivedColumns, to store: any ObjectStore
+        _ numbers: ArraySlice<PageNumber>, of entity: EntityIndex, _ derived: DerivedColumns, to store: any ObjectStore
     ) throws {
         let snapshot = try store.snapshot()
         let layer = Layer(schema: store.schema)

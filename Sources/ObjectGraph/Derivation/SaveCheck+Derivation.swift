@@ -7,13 +7,13 @@ import StoreModel
 /// save. It is never compared between contexts, so that it makes no conflict.
 extension SaveCheck {
     /// Whether another save has changed an object since the context read it, beyond its derived values.
-    func hasChanged(_ entity: Int, key: ObjectKey, base: LayeredView, theirs: RowVersion?) throws -> Bool {
+    func hasChanged(_ entity: EntityIndex, key: ObjectKey, base: LayeredView, theirs: RowVersion?) throws -> Bool {
         let before = try base.version(entity, key)
         if numbers.areSame(before, theirs) { return false }
         guard let derived = writer.derived?.sets[entity], !derived.isEmpty, before != nil, theirs != nil else { return true }
         // The other save may have changed derived values only.
         let current = state.view
-        for column in writer.store.schema.entities[entity].columns.indices where !derived.contains(column) {
+        for column in writer.store.schema.entities[entity].columnIndices where !derived.contains(column) {
             let (before, after) = try (
                 base.value(entity, key: key, column: column), current.value(entity, key: key, column: column)
             )
@@ -27,7 +27,7 @@ extension SaveCheck {
     mutating func forgetDerivedValues() {
         guard let derived = writer.derived else { return }
         var affected: [ObjectAddress] = []
-        for (entity, columns) in derived.sets.enumerated() where !columns.isEmpty {
+        for (entity, columns) in derived.sets.enumerated(as: EntityIndex.self) where !columns.isEmpty {
             layer.forEachRow(of: entity, \.updated) { key, row in
                 let set = row.set
                 if !set.intersection(columns).isEmpty, set.count < row.columnCount {
@@ -78,7 +78,7 @@ extension SaveCheck {
     }
 
     /// Whether the object exists after the save.
-    private func mayWrite(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+    private func mayWrite(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
         guard let row = layer.row(entity, key) else { return try state.view.exists(entity, key) }
         switch row.kind {
         case .insert: return true
@@ -178,7 +178,7 @@ private struct DerivedChanges {
 
     // MARK: Aggregates
 
-    private mutating func collectReferrers(_ entity: Int, _ reference: Int) throws {
+    private mutating func collectReferrers(_ entity: EntityIndex, _ reference: ColumnIndex) throws {
         let column = derived.derivation.column
         let isSummed = isSummed
         var changes: [(owner: ObjectKey, difference: Int64)] = []
@@ -212,7 +212,7 @@ private struct DerivedChanges {
         }
     }
 
-    private mutating func collectPartners(_ link: Int, direction: LinkDirection, far: Int) throws {
+    private mutating func collectPartners(_ link: LinkIndex, direction: LinkDirection, far: EntityIndex) throws {
         let pairs = layer.links[link]
         recomputed.formUnion((direction == .forward ? pairs.forward : pairs.backward).keys)
         let back = Relation.link(link, direction == .forward ? .backward : .forward, destination: derived.entity)

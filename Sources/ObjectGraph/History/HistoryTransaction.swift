@@ -82,14 +82,14 @@ public struct HistoryTransaction: Sendable, Identifiable {
             objectID: id, entityName: entity.name, kind: .insert, updatedProperties: [], tombstone: [:])
         if page.deleted & bit != 0 {
             change.kind = .delete
-            for preserved in tombstone?.values ?? [] where entity.columns.indices.contains(preserved.column) {
+            for preserved in tombstone?.values ?? [] where entity.columnIndices.contains(preserved.column) {
                 change.tombstone[entity.columns[preserved.column].name] = preserved.value
             }
         } else if page.updated & bit != 0 {
             change.kind = .update
             change.updatedProperties = related
             page.columns(of: slot).forEach { column in
-                if entity.columns.indices.contains(column) { change.updatedProperties.insert(entity.columns[column].name) }
+                if entity.columnIndices.contains(column) { change.updatedProperties.insert(entity.columns[column].name) }
             }
         }
         return change

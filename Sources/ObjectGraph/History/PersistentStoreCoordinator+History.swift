@@ -108,12 +108,12 @@ extension PersistentStoreCoordinator {
 
 extension ChangeSet {
     /// Returns the changes of the wanted entities only; nil if there are none.
-    fileprivate func restricted(to wanted: Set<Int>, _ model: Model) -> ChangeSet? {
+    fileprivate func restricted(to wanted: Set<EntityIndex>, _ model: Model) -> ChangeSet? {
         var part = self
         part.entities = entities.filter { wanted.contains($0.entity) }
         part.tombstones = tombstones.filter { wanted.contains($0.entity) }
         part.links = links.compactMap { change in
-            guard model.storeSchema.links.indices.contains(change.link) else { return nil }
+            guard model.storeSchema.linkIndices.contains(change.link) else { return nil }
             let ends = model.storeSchema.links[change.link]
             var change = change
             if !wanted.contains(ends.source) { change.sources = [] }

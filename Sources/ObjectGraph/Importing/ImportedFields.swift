@@ -13,7 +13,7 @@ import StoreModel
 struct ImportedFields {
     /// A property of the entity, as values set it.
     enum Target {
-        case attribute(Int)
+        case attribute(ColumnIndex)
         case related(Relationship, by: UniqueColumn)
     }
 
@@ -160,13 +160,13 @@ struct ImportedFields {
 /// A column without two equal values.
 struct UniqueColumn: Sendable {
     let entity: Entity
-    let column: Int
+    let column: ColumnIndex
     var definition: ColumnSchema { entity.columns[column] }
 }
 
 extension Entity {
     /// Whether no two objects have the same value in a column.
-    func isUnique(_ column: Int) -> Bool {
+    func isUnique(_ column: ColumnIndex) -> Bool {
         attributes.contains { $0.column == column && $0.index == .unique }
             || indexes.contains { $0.kind == .unique && $0.columns == [column] }
     }

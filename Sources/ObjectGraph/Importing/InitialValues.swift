@@ -22,10 +22,13 @@ struct InitialValues: Sendable {
     func makeModel() -> any PersistentModel { type.init(managedObject: ManagedObject(detached: detached)) }
 
     /// Creates a model with its initial values, in which others replace those of some columns of the entity.
-    func makeModel(setting values: [(column: Int, value: Value)]) -> any PersistentModel {
+    func makeModel(setting values: [(column: ColumnIndex, value: Value)]) -> any PersistentModel {
         let model = makeModel()
         for (column, value) in values {
-            let own = entity.inheritance.map { $0.properties.firstIndex(of: column) } ?? column
+            let own =
+                entity.inheritance.map { place in
+                    place.properties.indices().first { place.properties[$0] == column }
+                } ?? column
             if let own { model.managedObject.row?[own] = value }
         }
         return model
@@ -40,15 +43,15 @@ struct InitialValues: Sendable {
     }
 
     /// The columns of the entity that have initial values. The same for all models of a class.
-    var columns: Set<Int> {
-        var columns: Set<Int> = []
+    var columns: Set<ColumnIndex> {
+        var columns: Set<ColumnIndex> = []
         let model = makeModel()
         forEachValue(of: model) { column, _ in columns.insert(column) }
         return columns
     }
 
     /// References to other new objects are not values.
-    private func forEachValue(of model: any PersistentModel, _ body: (Int, Value) -> Void) {
+    private func forEachValue(of model: any PersistentModel, _ body: (ColumnIndex, Value) -> Void) {
         let object = model.managedObject
         guard let row = object.row else { return }
         row.set.forEach { own in
@@ -76,7 +79,7 @@ extension ManagedObjectContext {
     /// - Parameter relationships: The names of relationships that the caller sets. Their initial objects are not inserted.
     /// - Returns: The object, and the initial objects of its relationships, which were inserted with it.
     func insertNew(
-        _ entity: Entity, _ initial: InitialValues?, setting values: [(column: Int, value: Value)],
+        _ entity: Entity, _ initial: InitialValues?, setting values: [(column: ColumnIndex, value: Value)],
         relating relationships: [String] = []
     ) -> (object: ManagedObject, related: [ManagedObject]) {
         guard let initial else {

@@ -145,7 +145,7 @@ extension ManagedObjectContext {
 
 extension [ImportedFields.Field] {
     /// Returns the value of a column; nil if the fields have none.
-    func value(of column: Int) -> Value? {
+    func value(of column: ColumnIndex) -> Value? {
         for field in self {
             if case .attribute(column) = field.target { return field.values.first }
         }
@@ -153,7 +153,7 @@ extension [ImportedFields.Field] {
     }
 
     /// The columns of attributes, with their values.
-    var attributes: [(column: Int, value: Value)] {
+    var attributes: [(column: ColumnIndex, value: Value)] {
         compactMap { field in
             guard case .attribute(let column) = field.target, let value = field.values.first else { return nil }
             return (column, value)

@@ -178,7 +178,7 @@ private struct ImportedRows {
     private var fields: ImportedFields
     private var positions: [String: Int] = [:]
     /// The columns of attributes, by position in rows.
-    private var columns: [Int: Int] = [:]
+    private var columns: [Int: ColumnIndex] = [:]
     private let initialValues: InitialValues?
 
     init(_ entity: Entity, in model: Model) {

@@ -19,7 +19,7 @@ struct AffectedObjects {
     }
 
     /// Returns the objects with a row in any change set, ascending.
-    private func changedKeys(_ entity: Int) -> [ObjectKey] {
+    private func changedKeys(_ entity: EntityIndex) -> [ObjectKey] {
         var pages: [PageNumber: UInt64] = [:]
         for set in changes {
             for page in set.change(of: entity)?.pages ?? [] {
@@ -35,7 +35,7 @@ struct AffectedObjects {
 
     /// Returns the objects whose to-many relationship gained or lost a member. These are both ends of changed links, and the former
     /// and present destinations of changed references.
-    private func inverseEnds(of entity: Int) throws -> Set<ObjectKey> {
+    private func inverseEnds(of entity: EntityIndex) throws -> Set<ObjectKey> {
         var keys: Set<ObjectKey> = []
         for set in changes {
             for link in set.links {
@@ -43,8 +43,9 @@ struct AffectedObjects {
                 if old.schema.links[link.link].destination == entity { keys.formUnion(link.destinations) }
             }
         }
-        for (other, schema) in old.schema.entities.enumerated() {
-            for (column, columnSchema) in schema.columns.enumerated() where columnSchema.destination == entity {
+        for (other, schema) in old.schema.entities.enumerated(as: EntityIndex.self) {
+            for (column, columnSchema) in schema.columns.enumerated(as: ColumnIndex.self) where columnSchema.destination == entity
+            {
                 try addTargets(of: changedReferences(other, column), other, column, to: &keys)
                 guard let position = schema.position(in: column) else { continue }
                 // Moving a member changes the list that contains it.
@@ -58,7 +59,7 @@ struct AffectedObjects {
 
     /// Returns the objects of an entity whose reference may have changed. These are inserted and deleted objects, and updated
     /// objects in pages with an update of that column.
-    private func changedReferences(_ entity: Int, _ column: Int) -> [ObjectKey] {
+    private func changedReferences(_ entity: EntityIndex, _ column: ColumnIndex) -> [ObjectKey] {
         var keys: [ObjectKey] = []
         for set in changes {
             for page in set.change(of: entity)?.pages ?? [] {
@@ -72,7 +73,7 @@ struct AffectedObjects {
     }
 
     private func addTargets(
-        of keys: some Sequence<ObjectKey>, _ entity: Int, _ column: Int, to targets: inout Set<ObjectKey>
+        of keys: some Sequence<ObjectKey>, _ entity: EntityIndex, _ column: ColumnIndex, to targets: inout Set<ObjectKey>
     ) throws {
         for key in keys {
             let before = try old.value(entity, key: key, column: column)?.referenceKey
@@ -86,7 +87,7 @@ struct AffectedObjects {
     // MARK: Conditions that follow relationships
 
     /// Returns the objects of `entity` for which a condition may have changed because of related objects.
-    private func through(_ predicate: StorePredicate, entity: Int) throws -> Set<ObjectKey> {
+    private func through(_ predicate: StorePredicate, entity: EntityIndex) throws -> Set<ObjectKey> {
         switch predicate.form {
         case .constant, .compare, .compareColumns, .isIn, .string, .keys, .tooDeep:
             return []
@@ -109,14 +110,14 @@ struct AffectedObjects {
     }
 
     /// Returns the destination objects for which a part may have changed, for any reason.
-    private func looked(at part: StorePredicate, entity: Int) throws -> Set<ObjectKey> {
+    private func looked(at part: StorePredicate, entity: EntityIndex) throws -> Set<ObjectKey> {
         try through(part, entity: entity).union(changedKeys(entity))
     }
 
     /// Returns the objects that refer to changed destinations, and those whose membership changed. For the root,
     /// ``inverseEnds(of:)`` finds the membership changes; for inner steps, this method does.
     private func lookers(
-        through relation: Relation, at part: StorePredicate, from entity: Int
+        through relation: Relation, at part: StorePredicate, from entity: EntityIndex
     ) throws -> Set<ObjectKey> {
         var keys = try inverseEnds(of: entity)
         for key in try looked(at: part, entity: relation.entity) {

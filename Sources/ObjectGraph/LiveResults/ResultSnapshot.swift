@@ -12,7 +12,7 @@ import StoreModel
 public struct ResultSnapshot: Sendable {
     let list: ResultList
     let window: Range<Int>
-    let entity: Int
+    let entity: EntityIndex
     let store: StoreIdentity
     /// The sections of the objects, in order; empty if the result was made without sections.
     public let sections: [ResultSection]

@@ -11,10 +11,9 @@ import StoreModel
 public final class Entity: Sendable {
     /// The name of the entity.
     public let name: String
-    /// The entity's number in the store's schema.
-    public let number: Int
-    /// The attributes and to-one relationships in declaration order, then the positions in ordered relationships. A column's number is
-    /// its index.
+    /// The entity's position in the store's schema, and in ``Model/entities``.
+    public let number: EntityIndex
+    /// The attributes and to-one relationships in declaration order, then the positions in ordered relationships. See ``columnIndices``.
     public let columns: [ColumnSchema]
     /// The values of a new object, by column.
     public let defaults: [Value]
@@ -36,12 +35,12 @@ public final class Entity: Sendable {
     let orderedReferences: [OrderedReference]
     /// Whether the last column is that of types, because the entity stands for a hierarchy.
     let hasTypes: Bool
-    private let columnsByName: [String: Int]
+    private let columnsByName: [String: ColumnIndex]
     /// The names of ``columns``.
     private let names: [String]
 
     init(
-        name: String, number: Int, columns: [ColumnSchema], defaults: [Value], attributes: [Attribute],
+        name: String, number: EntityIndex, columns: [ColumnSchema], defaults: [Value], attributes: [Attribute],
         relationships: [Relationship], indexes: [IndexSchema], rules: EntityRules? = nil, isAbstract: Bool = false,
         hasTypes: Bool = false, inheritance: Inheritance? = nil
     ) {
@@ -62,7 +61,7 @@ public final class Entity: Sendable {
         }
         names = columns.map(\.name)
         columnsByName = Dictionary(
-            columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+            columns.enumerated(as: ColumnIndex.self).map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Returns a copy with other columns, derived or not, with other relationships, or with other rules.
@@ -83,20 +82,25 @@ public final class Entity: Sendable {
         inheritance?.properties.count ?? columns.count - orderedReferences.count - (hasTypes ? 1 : 0)
     }
 
-    /// The numbers of the columns of attributes and to-one relationships in declaration order, inherited ones first.
+    /// The positions of all columns.
+    package var columnIndices: Range<ColumnIndex> { columns.indices() }
+
+    /// The columns of attributes and to-one relationships in declaration order, inherited ones first.
     ///
     /// The other columns are for positions in ordered relationships, for the types of objects in a hierarchy, and for properties of other
     /// entities of it.
-    public var declaredColumns: [Int] { inheritance?.properties ?? Array(0..<declaredColumnCount) }
+    public var declaredColumns: [ColumnIndex] {
+        inheritance?.properties ?? Array(columnIndices.prefix(declaredColumnCount))
+    }
 
     /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }
     /// Returns the relationship with this name, or nil.
     public func relationship(named name: String) -> Relationship? { relationships.first { $0.name == name } }
     /// Returns the column of an attribute or a to-one relationship, or nil.
-    public func column(named name: String) -> Int? {
+    public func column(named name: String) -> ColumnIndex? {
         // Comparing a few names is faster than hashing one.
-        let column = names.count <= 16 ? names.firstIndex(of: name) : columnsByName[name]
+        let column = names.count <= 16 ? names.indices().first { names[$0] == name } : columnsByName[name]
         guard let inheritance, let column, !inheritance.columns.contains(column) else { return column }
         return nil
     }
@@ -110,8 +114,8 @@ public final class Entity: Sendable {
 public struct Attribute: Sendable, Hashable {
     /// The name of the attribute.
     public let name: String
-    /// The number of the attribute's column.
-    public let column: Int
+    /// The attribute's column.
+    public let column: ColumnIndex
     /// The type of the stored values.
     public let type: ColumnType
     /// A Boolean value that indicates whether the value can be null.
@@ -138,8 +142,8 @@ public struct Relationship: Sendable, Hashable {
     public let name: String
     /// The relationship's number among the entity's relationships.
     public let number: Int
-    /// The number of the destination entity.
-    public let destination: Int
+    /// The destination entity.
+    public let destination: EntityIndex
     /// The delete rule of the relationship.
     public let deleteRule: DeleteRule
     /// The number of the inverse relationship in the destination entity; nil if there is none.
@@ -147,9 +151,9 @@ public struct Relationship: Sendable, Hashable {
     /// The cardinality of the relationship and its storage.
     public let kind: Kind
     /// The column of the positions, in the entity of the members; nil unless this relationship or its inverse is ordered.
-    let position: Int?
-    /// The number of the hidden entity with the positions of pairs; nil unless this is an ordered relationship over a link.
-    package internal(set) var order: Int?
+    let position: ColumnIndex?
+    /// The hidden entity with the positions of pairs; nil unless this is an ordered relationship over a link.
+    package internal(set) var order: EntityIndex?
     /// The rules that the relationship must follow when it is saved.
     public internal(set) var rules: [PropertyRule] = []
     /// The number of the destination in its hierarchy; 0 for the head of one, and for an entity without inheritance.
@@ -163,7 +167,7 @@ public struct Relationship: Sendable, Hashable {
     /// The cardinality of a relationship and its storage.
     public enum Kind: Sendable, Hashable {
         /// To-one, stored in a column.
-        case toOne(column: Int)
+        case toOne(column: ColumnIndex)
         /// To-many, found through the inverse's column or through a link.
         case toMany(Relation)
     }

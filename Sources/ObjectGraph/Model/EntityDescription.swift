@@ -231,7 +231,8 @@ public struct EntityDescription: Sendable, Hashable {
     }
 
     /// Returns the position of a property among those with a column.
-    func column(named name: String) -> Int? {
-        properties.filter(\.hasColumn).firstIndex { $0.name == name }
+    func column(named name: String) -> ColumnIndex? {
+        let columns = properties.filter(\.hasColumn)
+        return columns.indices().first { columns[$0].name == name }
     }
 }

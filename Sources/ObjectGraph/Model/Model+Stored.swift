@@ -61,8 +61,8 @@ extension EntityDescription {
     /// - Precondition: The numbers in the schema are those of its entities and columns, as in the schema of a ``Model``.
     public static func all(in schema: StoreSchema) -> [EntityDescription] {
         var inheriting: [EntityDescription] = []
-        let heads = schema.entities.enumerated().map { number, entity in
-            let stored = entity.columns.indices.filter { $0 != entity.typeColumn }
+        let heads = schema.entities.enumerated(as: EntityIndex.self).map { number, entity in
+            let stored = entity.columnIndices.filter { $0 != entity.typeColumn }
             var properties = stored.map { PropertyDescription(entity.columns[$0], in: schema) }
             let prefix = entity.name + "."
             for link in schema.links where link.source == number {

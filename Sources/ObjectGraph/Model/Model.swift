@@ -73,15 +73,16 @@ public struct Model: Sendable {
     }
 
     /// The hidden entities with the orders of a link, one per ordered end.
-    func orders(of link: Int) -> [OrderEntity] { orders.filter { $0.link == link } }
+    func orders(of link: LinkIndex) -> [OrderEntity] { orders.filter { $0.link == link } }
 
     /// The model with the hidden entity of keyed values, as contexts see it. The numbers of the other entities stay.
     var withKeyedValues: Model {
         guard storeSchema.keyedValues == nil else { return self }
         let schema = EntitySchema.keyedValues
         let entity = Entity(
-            name: schema.name, number: entities.count, columns: schema.columns, defaults: schema.columns.map(\.initialValue),
-            attributes: schema.columns.enumerated().map { column, definition in
+            name: schema.name, number: EntityIndex(rawValue: entities.count), columns: schema.columns,
+            defaults: schema.columns.map(\.initialValue),
+            attributes: schema.columns.enumerated(as: ColumnIndex.self).map { column, definition in
                 Attribute(
                     name: definition.name, column: column, type: definition.type, isOptional: definition.isOptional,
                     index: definition.index, preservesValueOnDeletion: false)

@@ -4,16 +4,16 @@ import StoreModel
 /// Resolves descriptions to entities with numbers and checks that they are consistent.
 struct ModelResolution {
     private let descriptions: [EntityDescription]
-    private let numbers: [String: Int]
+    private let numbers: [String: EntityIndex]
     private(set) var links: [LinkSchema] = []
     /// The hidden entities of ordered many-to-many relationships. Their numbers follow those of the model.
     private(set) var orders: [OrderEntity] = []
     /// The link and direction of each many-to-many relationship, by "Entity.relationship".
-    private var linkOfRelationship: [String: (number: Int, direction: LinkDirection)] = [:]
+    private var linkOfRelationship: [String: (number: LinkIndex, direction: LinkDirection)] = [:]
 
     init(_ descriptions: [EntityDescription]) throws(ModelError) {
-        var numbers: [String: Int] = [:]
-        for (number, entity) in descriptions.enumerated() { numbers[entity.name] = number }
+        var numbers: [String: EntityIndex] = [:]
+        for (number, entity) in descriptions.enumerated(as: EntityIndex.self) { numbers[entity.name] = number }
         self.descriptions = descriptions
         self.numbers = numbers
         for entity in descriptions { try Self.checkNames(entity) }
@@ -63,7 +63,7 @@ struct ModelResolution {
 
     mutating func entities() throws(ModelError) -> [Entity] {
         var entities: [Entity] = []
-        for (number, description) in descriptions.enumerated() {
+        for (number, description) in descriptions.enumerated(as: EntityIndex.self) {
             entities.append(try entity(description, number))
         }
         try checkInverses(entities)
@@ -86,7 +86,7 @@ struct ModelResolution {
         }
     }
 
-    private mutating func entity(_ description: EntityDescription, _ number: Int) throws(ModelError) -> Entity {
+    private mutating func entity(_ description: EntityDescription, _ number: EntityIndex) throws(ModelError) -> Entity {
         var columns: [ColumnSchema] = []
         var defaults: [Value] = []
         var attributes: [Attribute] = []
@@ -97,7 +97,7 @@ struct ModelResolution {
                 defaults.append(try Self.defaultValue(attribute, description.name))
                 attributes.append(
                     Attribute(
-                        name: attribute.name, column: columns.count, type: attribute.type,
+                        name: attribute.name, column: columns.indices().upperBound, type: attribute.type,
                         isOptional: attribute.isOptional, index: attribute.index,
                         preservesValueOnDeletion: attribute.preservesValueOnDeletion, rules: attribute.rules))
                 columns.append(
@@ -106,7 +106,8 @@ struct ModelResolution {
                         index: attribute.index, defaultValue: attribute.defaultValue, renamedFrom: attribute.renamedFrom))
             case .relationship(let relationship):
                 let resolved = try resolve(
-                    relationship, entity: description, number: number, column: columns.count, position: relationships.count)
+                    relationship, entity: description, number: number, column: columns.indices().upperBound,
+                    position: relationships.count)
                 relationships.append(resolved)
                 guard relationship.cardinality == .toOne else { continue }
                 columns.append(
@@ -151,7 +152,7 @@ struct ModelResolution {
     ) throws(ModelError) -> [IndexSchema] {
         var indexes: [IndexSchema] = []
         for index in description.indexes where index.kind != .none {
-            var numbers: [Int] = []
+            var numbers: [ColumnIndex] = []
             for name in index.properties {
                 guard let column = description.column(named: name) else {
                     throw ModelError(
@@ -177,7 +178,8 @@ struct ModelResolution {
     // MARK: Relationships
 
     private mutating func resolve(
-        _ relationship: RelationshipDescription, entity: EntityDescription, number: Int, column: Int, position: Int
+        _ relationship: RelationshipDescription, entity: EntityDescription, number: EntityIndex, column: ColumnIndex,
+        position: Int
     ) throws(ModelError) -> Relationship {
         guard let destination = numbers[relationship.destination] else {
             throw ModelError(
@@ -228,7 +230,7 @@ struct ModelResolution {
     /// Returns the column of the positions of an ordered relationship or its inverse.
     private func positionColumn(
         of relationship: RelationshipDescription, _ entity: EntityDescription, _ kind: Relationship.Kind
-    ) throws(ModelError) -> Int? {
+    ) throws(ModelError) -> ColumnIndex? {
         let isOrdered = relationship.isOrdered
         switch kind {
         case .toOne:
@@ -248,8 +250,8 @@ struct ModelResolution {
 
     /// Returns the number of the hidden entity with the order of a relationship over a link; nil if it has no order.
     private mutating func order(
-        of relationship: RelationshipDescription, entity: EntityDescription, number: Int, kind: Relationship.Kind
-    ) throws(ModelError) -> Int? {
+        of relationship: RelationshipDescription, entity: EntityDescription, number: EntityIndex, kind: Relationship.Kind
+    ) throws(ModelError) -> EntityIndex? {
         guard relationship.isOrdered, case .toMany(.link(let link, let direction, let destination)) = kind else { return nil }
         let names = Self.names(entity, relationship)
         let schema = EntitySchema.order(
@@ -259,13 +261,15 @@ struct ModelResolution {
                 .reservedName, entity: schema.name, remedy: "the order of \(names[0]) uses this name; choose another")
         }
         orders.append(
-            OrderEntity(number: descriptions.count + orders.count, schema: schema, link: link, direction: direction))
+            OrderEntity(
+                number: EntityIndex(rawValue: descriptions.count + orders.count), schema: schema, link: link, direction: direction
+            ))
         return orders.last?.number
     }
 
-    private func positionColumn(beside reference: String, of entity: EntityDescription) throws(ModelError) -> Int? {
+    private func positionColumn(beside reference: String, of entity: EntityDescription) throws(ModelError) -> ColumnIndex? {
         guard let index = try orderedReferences(of: entity).firstIndex(where: { $0.name == reference }) else { return nil }
-        return entity.properties.filter(\.hasColumn).count + index
+        return ColumnIndex(rawValue: entity.properties.filter(\.hasColumn).count + index)
     }
 
     /// Returns the position of the inverse relationship, which either side may name.
@@ -293,12 +297,12 @@ struct ModelResolution {
 
     /// Returns the link of a many-to-many relationship, shared by both ends, or of a to-many relationship without an inverse.
     private mutating func link(
-        _ relationship: RelationshipDescription, entity: EntityDescription, number: Int, destination: Int,
+        _ relationship: RelationshipDescription, entity: EntityDescription, number: EntityIndex, destination: EntityIndex,
         back: RelationshipDescription?
-    ) -> (number: Int, direction: LinkDirection) {
+    ) -> (number: LinkIndex, direction: LinkDirection) {
         let name = "\(entity.name).\(relationship.name)"
         if let known = linkOfRelationship[name] { return known }
-        let made = (number: links.count, direction: LinkDirection.forward)
+        let made = (number: links.indices(as: LinkIndex.self).upperBound, direction: LinkDirection.forward)
         var link = LinkSchema(name: name, source: number, destination: destination)
         link.formerNames = Self.names(entity, relationship).filter { $0 != name }
         link.reversedNames = back.map { Self.names(descriptions[destination], $0) } ?? []

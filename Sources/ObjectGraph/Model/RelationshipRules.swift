@@ -8,8 +8,8 @@ import StoreModel
 final class RelationshipRules: Sendable {
     /// A to-one column that refers to an entity.
     struct Incoming: Sendable {
-        var entity: Int
-        var column: Int
+        var entity: EntityIndex
+        var column: ColumnIndex
         /// The effect on the referring object if its destination is deleted.
         var rule: DeleteRule
         /// The relationship to which the rule belongs, for errors.
@@ -19,17 +19,17 @@ final class RelationshipRules: Sendable {
     /// A relationship whose rule applies to the deleted object's own references: in a column, or in pairs of a link.
     struct Outgoing: Sendable {
         var kind: Relationship.Kind
-        var destination: Int
+        var destination: EntityIndex
         var rule: DeleteRule
         var name: String
     }
 
     /// One end of a one-to-one relationship.
     struct Pair: Sendable {
-        var column: Int
+        var column: ColumnIndex
         /// The entity and the column of the other end.
-        var destination: Int
-        var back: Int
+        var destination: EntityIndex
+        var back: ColumnIndex
     }
 
     /// The names of a link's relationships by end, for errors, and whether pairs of deleted objects are kept.
@@ -42,10 +42,10 @@ final class RelationshipRules: Sendable {
     /// A to-many relationship without an inverse, as its destination finds the objects that contain it.
     struct Container: Sendable {
         /// The entity of the objects with the relationship, and its number there.
-        var entity: Int
+        var entity: EntityIndex
         var relationship: Int
         /// The link of the pairs.
-        var link: Int
+        var link: LinkIndex
         /// Leads from a destination to these objects.
         var relation: Relation { .link(link, .backward, destination: entity) }
     }
@@ -67,8 +67,8 @@ final class RelationshipRules: Sendable {
     let ordered: [[OrderedReference]]
     /// The hidden entities with the orders of each link, by link.
     let orders: [[OrderEntity]]
-    /// The numbers of these entities.
-    private let orderEntities: Range<Int>
+    /// The positions of these entities.
+    private let orderEntities: Range<EntityIndex>
     let hasPairs: Bool
     let canDeny: Bool
     /// Whether the model has any relationships.
@@ -87,9 +87,9 @@ final class RelationshipRules: Sendable {
         pairs = draft.pairs
         links = draft.links
         ordered = model.entities.map(\.orderedReferences)
-        orders = model.storeSchema.links.indices.map { model.orders(of: $0) }
+        orders = model.storeSchema.linkIndices.map { model.orders(of: $0) }
         let numbers = orders.joined().map(\.number)
-        orderEntities = (numbers.min() ?? 0)..<((numbers.max() ?? -1) + 1)
+        orderEntities = (numbers.min() ?? 0)..<(numbers.max()?.next ?? 0)
         hasPairs = pairs.contains { !$0.isEmpty }
         isUsed = model.entities.contains { !$0.relationships.isEmpty }
         canDeny = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
@@ -98,7 +98,7 @@ final class RelationshipRules: Sendable {
     var hasOrders: Bool { !orderEntities.isEmpty }
 
     /// Returns whether an entity is hidden and has positions in a many-to-many relationship.
-    func isOrder(_ entity: Int) -> Bool { orderEntities.contains(entity) }
+    func isOrder(_ entity: EntityIndex) -> Bool { orderEntities.contains(entity) }
 
     /// The rules while they are being collected.
     private struct Draft {
@@ -142,11 +142,11 @@ final class RelationshipRules: Sendable {
         }
 
         /// A position goes with either end of its pair. The writer drops positions without a pair, so their references need no check.
-        private mutating func addOrder(_ destination: Int, column: Int, entity: Entity) {
+        private mutating func addOrder(_ destination: EntityIndex, column: ColumnIndex, entity: Entity) {
             incoming[destination].append(Incoming(entity: entity.number, column: column, rule: .cascade, name: entity.name))
         }
 
-        private mutating func addToOne(_ relationship: Relationship, column: Int, of entity: Entity, in model: Model) {
+        private mutating func addToOne(_ relationship: Relationship, column: ColumnIndex, of entity: Entity, in model: Model) {
             if OrderEntity.contains(entity) { return addOrder(relationship.destination, column: column, entity: entity) }
             let far = model.entities[relationship.destination]
             let back = relationship.inverse.map { far.relationships[$0] }
@@ -170,21 +170,21 @@ final class RelationshipRules: Sendable {
 /// A consequence of the delete rules for the deletion of one object.
 enum DeletionConsequence {
     /// Deletes an object. `column` is its reference to the deleted object; nil if the deleted object refers to it.
-    case delete(entity: Int, key: ObjectKey, column: Int?)
+    case delete(entity: EntityIndex, key: ObjectKey, column: ColumnIndex?)
     /// Sets a reference to the deleted object to nil.
-    case clear(entity: Int, key: ObjectKey, column: Int)
+    case clear(entity: EntityIndex, key: ObjectKey, column: ColumnIndex)
     /// Forbids the deletion while these objects exist.
-    case deny(relationship: String, entity: Int, blocking: [ObjectKey])
+    case deny(relationship: String, entity: EntityIndex, blocking: [ObjectKey])
 }
 
 extension RelationshipRules {
     /// Whether a deny rule may protect objects of an entity from deletion.
-    func canDeny(_ entity: Int) -> Bool {
+    func canDeny(_ entity: EntityIndex) -> Bool {
         incoming[entity].contains { $0.rule == .deny } || outgoing[entity].contains { $0.rule == .deny }
     }
 
     /// Returns whether deleting an object of the entity can change or protect other objects.
-    func hasConsequences(_ entity: Int) -> Bool {
+    func hasConsequences(_ entity: EntityIndex) -> Bool {
         !outgoing[entity].isEmpty || incoming[entity].contains { $0.rule != .noAction }
     }
 
@@ -194,7 +194,7 @@ extension RelationshipRules {
     ///
     /// - Parameter own: Returns the last value of a to-one column of the deleted object.
     func consequences(
-        of entity: Int, _ key: ObjectKey, in reader: some ObjectReader, own: (Int) throws -> ObjectKey?
+        of entity: EntityIndex, _ key: ObjectKey, in reader: some ObjectReader, own: (ColumnIndex) throws -> ObjectKey?
     ) throws -> [DeletionConsequence] {
         var consequences: [DeletionConsequence] = []
         for referrer in incoming[entity] where referrer.rule != .noAction {

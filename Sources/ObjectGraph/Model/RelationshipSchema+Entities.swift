@@ -8,7 +8,7 @@ extension RelationshipSchema {
         for entity in entities.dropLast() { first.append(first[first.count - 1] + entity.relationships.count) }
         return zip(entities, descriptions).flatMap { entity, description in
             zip(entity.relationships, description.relationships).map { relationship, described in
-                var column: Int?
+                var column: ColumnIndex?
                 if case .toOne(let own) = relationship.kind { column = own }
                 return RelationshipSchema(
                     entity: entity.number, name: relationship.name, renamedFrom: described.renamedFrom,

@@ -96,13 +96,13 @@ extension ModelChanges.Change {
 extension StoreSchema {
     /// Returns the objects of an entity, the values of a column or the pairs of a link by their name.
     fileprivate func subject(named name: String) -> SchemaLoss.Subject? {
-        if let entity = entities.firstIndex(where: { $0.name == name }) { return .objects(entity: entity) }
-        for (number, entity) in entities.enumerated() {
-            if let column = entity.columns.firstIndex(where: { "\(entity.name).\($0.name)" == name }) {
+        if let entity = entityIndices.first(where: { entities[$0].name == name }) { return .objects(entity: entity) }
+        for (number, entity) in entities.enumerated(as: EntityIndex.self) {
+            if let column = entity.columnIndices.first(where: { "\(entity.name).\(entity.columns[$0].name)" == name }) {
                 return .values(entity: number, column: column)
             }
         }
-        return links.firstIndex { $0.name == name }.map { .pairs(link: $0) }
+        return linkIndices.first { links[$0].name == name }.map { .pairs(link: $0) }
     }
 }
 
@@ -147,10 +147,10 @@ struct SchemaComparison {
     func changes() -> [Change] {
         var changes: [Change] = []
         let sources = evolution?.entities.map(\.source) ?? new.entities.map(source)
-        for (number, entity) in old.entities.enumerated() where !sources.contains(number) {
+        for (number, entity) in old.entities.enumerated(as: EntityIndex.self) where !sources.contains(number) {
             changes.append(Change(kind: .removed, name: entity.name, before: Self.summary(entity)))
         }
-        for (number, source) in sources.enumerated() {
+        for (number, source) in sources.enumerated(as: EntityIndex.self) {
             let entity = new.entities[number]
             guard let source else {
                 changes.append(Change(kind: .added, name: entity.name, after: Self.summary(entity)))
@@ -166,21 +166,19 @@ struct SchemaComparison {
         return changes + links()
     }
 
-    private func source(of entity: EntitySchema) -> Int? {
-        old.entities.firstIndex { $0.name == entity.name }
-            ?? entity.renamedFrom.flatMap { former in old.entities.firstIndex { $0.name == former } }
+    private func source(of entity: EntitySchema) -> EntityIndex? {
+        func index(of name: String) -> EntityIndex? { old.entityIndices.first { old.entities[$0].name == name } }
+        return index(of: entity.name) ?? entity.renamedFrom.flatMap(index)
     }
 
-    private func columns(of number: Int, from before: EntitySchema) -> [Change] {
+    private func columns(of number: EntityIndex, from before: EntitySchema) -> [Change] {
         let entity = new.entities[number]
+        func index(of name: String) -> ColumnIndex? { before.columnIndices.first { before.columns[$0].name == name } }
         let sources =
             evolution?.entities[number].columns.map(\.source)
-            ?? entity.columns.map { column in
-                before.columns.firstIndex { $0.name == column.name }
-                    ?? column.renamedFrom.flatMap { former in before.columns.firstIndex { $0.name == former } }
-            }
+            ?? entity.columns.map { column in index(of: column.name) ?? column.renamedFrom.flatMap(index) }
         var changes: [Change] = []
-        for (number, column) in before.columns.enumerated() where !sources.contains(number) {
+        for (number, column) in before.columns.enumerated(as: ColumnIndex.self) where !sources.contains(number) {
             let name = "\(before.name).\(column.name)"
             let becomesMany = new.relationships.contains { relationship in
                 new.entities[relationship.entity].name == entity.name && relationship.column == nil
@@ -211,10 +209,11 @@ struct SchemaComparison {
         let sources =
             evolution?.links.map { $0?.source }
             ?? new.links.map { link in
-                old.links.firstIndex { ([link.name] + link.formerNames + link.reversedNames).contains($0.name) }
+                let names = [link.name] + link.formerNames + link.reversedNames
+                return old.linkIndices.first { names.contains(old.links[$0].name) }
             }
-        var changes = old.links.enumerated().filter { !sources.contains($0.offset) }.map {
-            Change(kind: .removed, name: $0.element.name, before: old.text($0.element))
+        var changes = old.links.enumerated(as: LinkIndex.self).filter { !sources.contains($0.0) }.map {
+            Change(kind: .removed, name: $1.name, before: old.text($1))
         }
         for (link, source) in zip(new.links, sources) {
             if let source {

@@ -26,7 +26,7 @@ public struct DetachedEntity: Sendable {
     /// The numbers of the first properties that a class adds to the inherited ones.
     struct InheritedClass: Sendable {
         let type: ObjectIdentifier
-        var column: Int
+        var column: ColumnIndex
         var relationship: Int
     }
 
@@ -39,7 +39,7 @@ public struct DetachedEntity: Sendable {
         for model in type.hierarchy {
             classes.append(
                 InheritedClass(
-                    type: ObjectIdentifier(model), column: whole.properties.count(where: \.hasColumn),
+                    type: ObjectIdentifier(model), column: ColumnIndex(rawValue: whole.properties.count(where: \.hasColumn)),
                     relationship: whole.relationships.count))
             whole.properties += model.entityDescription.properties
         }
@@ -91,7 +91,7 @@ public struct DetachedEntity: Sendable {
     /// The declared default of each column, or null.
     var defaults: [Value] { content.defaults }
     /// Returns the value of a column without a value or a default.
-    func emptyValue(_ column: Int) -> Value { columns[column].isOptional ? .null : .zero(of: columns[column].type) }
+    func emptyValue(_ column: ColumnIndex) -> Value { columns[column].isOptional ? .null : .zero(of: columns[column].type) }
     /// The rules of the properties; nil if they have none.
     var rules: EntityRules? { content.rules }
 }

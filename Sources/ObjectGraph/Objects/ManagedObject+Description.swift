@@ -56,7 +56,7 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
         guard let detachedState, let row else { return Content(entity: "Object", state: "not inserted") }
         let entity = detachedState.entity
         var content = Content(entity: entity.name, state: "not inserted")
-        for (column, property) in entity.columns.enumerated() {
+        for (column, property) in entity.columns.enumerated(as: ColumnIndex.self) {
             if let relationship = property.relationship {
                 let text = detachedState.toOne[relationship]?.object.map { $0.reference } ?? "nil"
                 content.add(property.name, text: text, value: text)
@@ -94,7 +94,7 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
         return content
     }
 
-    private func own(_ column: Int) -> Value? {
+    private func own(_ column: ColumnIndex) -> Value? {
         guard let row, row.isSet(column) else { return nil }
         return row[column]
     }

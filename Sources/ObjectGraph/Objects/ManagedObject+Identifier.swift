@@ -19,7 +19,7 @@ extension ManagedObject {
         if state == .detached, let detachedState {
             return ObjectID(store: .provisional, entity: 0, key: detachedState.takeProvisionalKey())
         }
-        if context == nil { return ObjectID(store: .provisional, entity: entity + 1, key: key) }
+        if context == nil { return ObjectID(store: .provisional, entity: entity.next, key: key) }
         return objectID
     }
 

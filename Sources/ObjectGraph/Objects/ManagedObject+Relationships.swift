@@ -6,6 +6,7 @@ import StoreModel
 extension ManagedObject {
     /// Returns the destination of a to-one relationship, or nil.
     public func toOne<M: PersistentModel>(_ relationship: Int, _ column: Int, as type: M.Type = M.self) -> M? {
+        let column = ColumnIndex(rawValue: column)
         arrive()
         if state == .detached {
             willRead(.column(column))
@@ -21,6 +22,7 @@ extension ManagedObject {
 
     /// Sets the destination of a to-one relationship.
     public func setToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
+        let column = ColumnIndex(rawValue: column)
         if let other, other.managedObject.state == .detached { other.managedObject.claim(other) }
         if state == .detached { return changeDetached(.column(column)) { setToOne(relationship, to: other?.managedObject) } }
         setToOne(relationship, to: other?.managedObject)

@@ -18,7 +18,7 @@ extension ManagedObject {
     ///
     /// The record is gone (S022) and zero is no case of an enum, or the file contains a value that the type cannot decode.
     @usableFromInline
-    func fallback<T: AttributeValue>(_ column: Int, from stored: Value) -> T {
+    func fallback<T: AttributeValue>(_ column: ColumnIndex, from stored: Value) -> T {
         let reason = state == .registered ? UndecodableReason.text(of: stored, T.self) : nil
         if let reason { UndecodableReads.log(self, column: column, reason: reason) }
         if let zero = T(Value.zero(of: T.columnType)) { return zero }
@@ -35,14 +35,14 @@ extension ManagedObject {
     }
 
     /// The object and the property, for messages.
-    fileprivate func location(of column: Int) -> String {
+    fileprivate func location(of column: ColumnIndex) -> String {
         "\(definition.name)(id: \(key)).\(definition.columns[column].name)"
     }
 
     /// Returns the saved value that an assignment replaces. Returns nil for a new object, for a property with an unsaved value, and if
     /// there is no value or an equal one.
     @usableFromInline
-    func valueToReplace(_ column: Int, by value: Value) -> Value? {
+    func valueToReplace(_ column: ColumnIndex, by value: Value) -> Value? {
         guard state == .registered else { return nil }
         if let row, row.kind == .insert || row.isSet(column) { return nil }
         return withContext { context in
@@ -53,7 +53,7 @@ extension ManagedObject {
 
     /// Records that an assignment replaces a value that cannot be decoded.
     @usableFromInline
-    func noteReplacement<T: AttributeValue>(of stored: Value, in column: Int, _ type: T.Type) {
+    func noteReplacement<T: AttributeValue>(of stored: Value, in column: ColumnIndex, _ type: T.Type) {
         guard let reason = UndecodableReason.text(of: stored, type) else { return }
         let context = requiredContext
         let error = UndecodableAttribute(
@@ -89,7 +89,7 @@ extension PersistentModel {
 struct UndecodableReplacements {
     struct Location: Hashable {
         var object: ObjectAddress
-        var column: Int
+        var column: ColumnIndex
     }
 
     private(set) var entries: [Location: (stored: Value, error: UndecodableAttribute)] = [:]
@@ -186,13 +186,13 @@ extension EncodedAttribute: DecodingAttribute {
 private enum UndecodableReads {
     private struct Location: Hashable {
         var store: StoreIdentity
-        var entity: Int
-        var column: Int
+        var entity: EntityIndex
+        var column: ColumnIndex
     }
 
     private static let logged = Mutex<Set<Location>>([])
 
-    static func log(_ object: ManagedObject, column: Int, reason: String) {
+    static func log(_ object: ManagedObject, column: ColumnIndex, reason: String) {
         let location = Location(store: object.objectID.store, entity: object.entity, column: column)
         guard logged.withLock({ $0.insert(location).inserted }) else { return }
         Logger(label: "strata.models").error(

@@ -1,13 +1,15 @@
 import StoreInterface
 import StoreModel
 
-/// Access by number, for the accessors that the `@Model` macro generates. Numbers are positions in declaration order.
+/// Access by number, for the accessors that the `@Model` macro generates. Numbers are positions in declaration order, as plain
+/// integers, because the macro writes them as literals and computes with them.
 ///
 /// The generic parts are inlined, so that the model's module converts values itself and calls no unspecialized code.
 extension ManagedObject {
     /// Returns the value of a column as a Swift type. Decodes only this property (S020).
     @inlinable @inline(__always)
     public func get<T: AttributeValue>(_ column: Int, as type: T.Type = T.self) -> T {
+        let column = ColumnIndex(rawValue: column)
         let value = rawValue(column)
         if let typed = T(value) { return typed }
         return fallback(column, from: value)
@@ -16,6 +18,7 @@ extension ManagedObject {
     /// Sets a column. An equal value is not a change (S032). Destroying a stored value that cannot be decoded fails the save (S179).
     @inlinable @inline(__always)
     public func set<T: AttributeValue>(_ column: Int, to value: T) {
+        let column = ColumnIndex(rawValue: column)
         let stored = value.storeValue
         if !T.acceptsEveryValue, let old = valueToReplace(column, by: stored), T(old) == nil {
             noteReplacement(of: old, in: column, T.self)
@@ -27,11 +30,11 @@ extension ManagedObject {
     /// values when a model is created for an existing object.
     @inlinable @inline(__always)
     public func initialize<T: AttributeValue>(_ column: Int, to value: T) {
-        initializeRawValue(column, to: value.storeValue)
+        initializeRawValue(ColumnIndex(rawValue: column), to: value.storeValue)
     }
 
     @usableFromInline
-    func initializeRawValue(_ column: Int, to value: Value) {
+    func initializeRawValue(_ column: ColumnIndex, to value: Value) {
         guard state == .detached else {
             // The object was inserted while its initializer runs, because it was related to an object of a context.
             if isBeingInitialized { setRawValue(column, to: value) }
@@ -41,7 +44,7 @@ extension ManagedObject {
     }
 
     @usableFromInline
-    func rawValue(_ column: Int) -> Value {
+    func rawValue(_ column: ColumnIndex) -> Value {
         guard state == .registered else { return detachedValue(column) }
         withContext { $0.catchUp() }
         if !readsDirectly { prepareRead(column) }
@@ -50,7 +53,7 @@ extension ManagedObject {
 
     /// Runs the hook of a first read, and records the read for observers.
     @inline(never)
-    private func prepareRead(_ column: Int) {
+    private func prepareRead(_ column: ColumnIndex) {
         if !hasAwoken, withContext({ $0.awakes(self) }) {
             // The hook may release the context.
             let context = requiredContext
@@ -60,7 +63,7 @@ extension ManagedObject {
     }
 
     @usableFromInline
-    func setRawValue(_ column: Int, to value: Value) {
+    func setRawValue(_ column: ColumnIndex, to value: Value) {
         if state == .detached {
             if observation != nil, detachedValue(column) == value { return }
             changeDetached(.column(column)) { row?[column] = value }
@@ -69,14 +72,14 @@ extension ManagedObject {
         withContext { $0.write(self, column: column, value: value) }
     }
 
-    private func detachedValue(_ column: Int) -> Value {
+    private func detachedValue(_ column: ColumnIndex) -> Value {
         guard let row, let detachedState else { return requiredContextValue(column) }
         willRead(.column(column))
         return row.isSet(column) ? row[column] : detachedState.entity.defaults[column]
     }
 
     /// Stops the program, because the object is used after its context was reset or released (S008).
-    private func requiredContextValue(_ column: Int) -> Value {
+    private func requiredContextValue(_ column: ColumnIndex) -> Value {
         _ = requiredContext
         return .null
     }
@@ -107,7 +110,7 @@ extension ManagedObject {
     }
 
     /// Returns null for a reference to a missing object (S053).
-    private func shownValue(_ column: Int) -> Value {
+    private func shownValue(_ column: ColumnIndex) -> Value {
         withContext { $0.admitArrivals() }
         let value = rawValue(column)
         guard case .reference = value, state == .registered else { return value }
@@ -116,7 +119,7 @@ extension ManagedObject {
 
     /// Sets a value so that it reads the same before and after a save: a float column keeps only `Float` precision. A reference is
     /// set through its relationship.
-    private func setStoredValue(_ column: Int, to value: Value) {
+    private func setStoredValue(_ column: ColumnIndex, to value: Value) {
         guard state == .registered else { return setRawValue(column, to: value) }
         let schema = self.definition.columns[column]
         precondition(
@@ -130,7 +133,7 @@ extension ManagedObject {
         setRawValue(column, to: schema.type.stored(value))
     }
 
-    private func column(_ name: String) -> Int {
+    private func column(_ name: String) -> ColumnIndex {
         guard let column = withContext({ $0.definition(of: self).column(named: name) }) else {
             preconditionFailure("\(definition.name) has no attribute or to-one relationship named \(name)")
         }

@@ -78,9 +78,9 @@ public final class ManagedObject {
     }
 
     /// Creates a fault in a context.
-    init(context: ManagedObjectContext, entity: Int, key: ObjectKey) {
+    init(context: ManagedObjectContext, entity: EntityIndex, key: ObjectKey) {
         contextReference = .passUnretained(context)
-        kind.entity = Int32(entity)
+        kind.entity = Int32(entity.rawValue)
         self.key = key
         state = .registered
     }
@@ -95,11 +95,9 @@ public final class ManagedObject {
         }
     }
 
-    var entity: Int { Int(kind.entity) }
-
-    var entityNumber: Int32 {
-        get { kind.entity }
-        set { kind.entity = newValue }
+    var entity: EntityIndex {
+        get { EntityIndex(rawValue: Int(kind.entity)) }
+        set { kind.entity = Int32(newValue.rawValue) }
     }
 
     /// The number of the object's entity in its hierarchy, once it is known.
@@ -148,7 +146,7 @@ public final class ManagedObject {
 
     private func stopWithoutContext() -> Never {
         preconditionFailure(
-            "the object \(entityNumber)/\(key) is used after its context was reset or released. "
+            "the object \(entity)/\(key) is used after its context was reset or released. "
                 + "Keep its objectID and look it up in another context.")
     }
 }

@@ -22,13 +22,13 @@ import StoreModel
 public struct ObjectID: Sendable, Hashable {
     /// The identity of the object's store.
     public let store: StoreIdentity
-    /// The entity's number in the store's schema.
-    public let entity: Int
+    /// The object's entity, by its position in the store's schema.
+    public let entity: EntityIndex
     /// The object's key, unique in its entity.
     public let key: ObjectKey
 
     /// Creates an id from its parts. The object need not exist.
-    public init(store: StoreIdentity, entity: Int, key: ObjectKey) {
+    public init(store: StoreIdentity, entity: EntityIndex, key: ObjectKey) {
         self.store = store
         self.entity = entity
         self.key = key
@@ -57,7 +57,7 @@ extension ObjectID: CustomStringConvertible, LosslessStringConvertible {
         guard parts.count == 3, let uuid = UUID(uuidString: String(parts[0])), let entity = UInt16(parts[1]),
             let key = ObjectKey(parts[2])
         else { return nil }
-        self.init(store: StoreIdentity(uuid), entity: Int(entity), key: key)
+        self.init(store: StoreIdentity(uuid), entity: EntityIndex(rawValue: Int(entity)), key: key)
         // Each id has exactly one text, without signs, leading zeros or lowercase letters.
         guard description.utf8.elementsEqual(self.description.utf8) else { return nil }
     }

@@ -9,7 +9,7 @@ import StoreModel
 final class ObjectRegistry {
     struct PageHeader {
         var present: UInt64 = 0
-        var entity: Int
+        var entity: EntityIndex
         var number: PageNumber
         /// Whether the page is in the list of emptied pages.
         var isListed = false
@@ -17,7 +17,7 @@ final class ObjectRegistry {
 
     /// Up to 64 registered objects, behind the header in one allocation.
     final class Page: ManagedBuffer<PageHeader, Unmanaged<ManagedObject>?> {
-        static func make(_ entity: Int, _ number: PageNumber) -> Page {
+        static func make(_ entity: EntityIndex, _ number: PageNumber) -> Page {
             let buffer = Page.create(minimumCapacity: PageAddress.slots) { _ in PageHeader(entity: entity, number: number) }
             buffer.withUnsafeMutablePointerToElements { $0.initialize(repeating: nil, count: PageAddress.slots) }
             return unsafeDowncast(buffer, to: Page.self)
@@ -74,10 +74,10 @@ final class ObjectRegistry {
     }
 
     @inline(__always)
-    func page(_ entity: Int, _ number: PageNumber) -> Page? { entities[entity]?[number]?.takeUnretainedValue() }
+    func page(_ entity: EntityIndex, _ number: PageNumber) -> Page? { entities[entity]?[number]?.takeUnretainedValue() }
 
     @inline(__always)
-    func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject? {
+    func object(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
         entities[entity]?[key.page]?._withUnsafeGuaranteedRef { $0[key.slot] }
     }
 

@@ -35,13 +35,13 @@ extension ManagedObjectContext {
         return try body()
     }
 
-    func willChange(_ entity: Int, key: ObjectKey, property: ObservedProperty) {
+    func willChange(_ entity: EntityIndex, key: ObjectKey, property: ObservedProperty) {
         observed.willChange(registry.object(entity, key), property)
     }
 
     /// Announces a change of a to-one relationship and of its inverse, for the object, its former and its new partner.
     func willSetToOne(
-        _ object: ManagedObject, relationship: Relationship, column: Int, from old: ObjectKey?, to new: ObjectKey?
+        _ object: ManagedObject, relationship: Relationship, column: ColumnIndex, from old: ObjectKey?, to new: ObjectKey?
     ) {
         observed.willChange(object, .column(column))
         guard let inverse = relationship.inverse.map({ storedModel.entities[relationship.destination].relationships[$0] }) else {
@@ -73,7 +73,7 @@ extension ManagedObjectContext {
         for key in adding + removing { willChange(relationship.destination, key: key, property: inverse.observed) }
     }
 
-    private func readBelowOrOwn(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
+    private func readBelowOrOwn(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) -> Value? {
         if let known = registry.object(entity, key) { return read(known, column) }
         return readBelow(entity, key: key, column: column)
     }
@@ -219,20 +219,20 @@ private struct ViewComparison {
     /// Whether both views can be read. Snapshots that are not fixed show the new values already.
     private var areComparable: Bool { old.base === new.base || old.base.isFixed && new.base.isFixed }
 
-    private func differs(_ entity: Int, key: ObjectKey, column: Int) throws -> Bool {
+    private func differs(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Bool {
         guard areComparable else { return true }
         return try old.shown(old.value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
             != new.shown(new.value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
     }
 
-    private func contains(_ entity: Int, _ key: ObjectKey, in changes: ChangeSet) -> Bool {
+    private func contains(_ entity: EntityIndex, _ key: ObjectKey, in changes: ChangeSet) -> Bool {
         let (number, slot) = (key.page, key.slot)
         return changes.change(of: entity)?.pages.contains { page in
             page.number == number && (page.inserted | page.updated | page.deleted) >> UInt64(slot) & 1 != 0
         } ?? false
     }
 
-    private func mayDiffer(_ relation: Relation, _ order: Int?) -> Bool {
+    private func mayDiffer(_ relation: Relation, _ order: EntityIndex?) -> Bool {
         guard let changes else { return true }
         return order.map { changes.change(of: $0) != nil } ?? false || changes.change(of: relation.entity) != nil
             || !changes.links.isEmpty

@@ -5,7 +5,7 @@ import StoreModel
 /// A property of an object, as observers identify it.
 enum ObservedProperty: Hashable {
     /// An attribute or a to-one relationship, by column.
-    case column(Int)
+    case column(ColumnIndex)
     /// A to-many relationship, by its number among the relationships.
     case toMany(Int)
     /// ``ManagedObject/isDeleted``
@@ -14,7 +14,7 @@ enum ObservedProperty: Hashable {
     /// The key path that represents the property in the registrars of all objects, whatever their entity.
     var keyPath: KeyPath<ManagedObject, Never?> {
         switch self {
-        case .column(let column): Self.keyPaths[1 + column]
+        case .column(let column): Self.keyPaths[1 + column.rawValue]
         case .toMany(let relationship):
             Self.keyPaths[min(1 + EntitySchema.maximumColumns + relationship, Self.keyPaths.count - 1)]
         case .isDeleted: Self.keyPaths[0]

@@ -2,7 +2,7 @@ import StoreInterface
 import StoreModel
 
 /// The many-to-many relationships whose pairs or order a save has changed, by the entity and the key of the object that has the list.
-typealias ChangedLists = [Int: [ObjectKey: Set<String>]]
+typealias ChangedLists = [EntityIndex: [ObjectKey: Set<String>]]
 
 extension Model {
     /// Returns the ordered many-to-many relationships whose positions a save has changed.

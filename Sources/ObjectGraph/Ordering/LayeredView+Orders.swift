@@ -15,7 +15,7 @@ extension LayeredView {
     /// - Parameters:
     ///   - keys: The members, ascending.
     ///   - order: The number of the hidden entity with the positions.
-    func orderedPairs(of owner: ObjectKey, members keys: [ObjectKey], _ order: Int) throws -> OrderedPairs {
+    func orderedPairs(of owner: ObjectKey, members keys: [ObjectKey], _ order: EntityIndex) throws -> OrderedPairs {
         var places: [ObjectKey: ObjectKey] = [:]
         let found = try related(.referrers(entity: order, column: OrderEntity.owner), to: owner)
         let members = try values(of: found, order, OrderEntity.member)
@@ -33,7 +33,7 @@ extension LayeredView {
     /// Reads a column of objects that exist, with one read of the base per page.
     ///
     /// - Parameter keys: The keys, ascending.
-    func values(of keys: [ObjectKey], _ entity: Int, _ column: Int) throws -> [Value] {
+    func values(of keys: [ObjectKey], _ entity: EntityIndex, _ column: ColumnIndex) throws -> [Value] {
         let isTouched = touches(entity: entity)
         var last: (number: PageNumber, page: (any StorePage)?)?
         return try keys.map { key in

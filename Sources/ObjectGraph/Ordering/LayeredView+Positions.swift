@@ -16,7 +16,7 @@ extension LayeredView {
     }
 
     /// Returns the members of the list of a reference's destination, with their positions.
-    func arrangement(of reference: OrderedReference, _ entity: Int, to owner: ObjectKey) throws -> Arrangement {
+    func arrangement(of reference: OrderedReference, _ entity: EntityIndex, to owner: ObjectKey) throws -> Arrangement {
         let keys = try related(.referrers(entity: entity, column: reference.column), to: owner)
         return try arrangement(of: keys, entity, reference.position)
     }
@@ -24,7 +24,7 @@ extension LayeredView {
     /// Reads the positions of objects. O(n log n), with one read of the base per page.
     ///
     /// - Parameter keys: The keys, ascending.
-    func arrangement(of keys: [ObjectKey], _ entity: Int, _ column: Int) throws -> Arrangement {
+    func arrangement(of keys: [ObjectKey], _ entity: EntityIndex, _ column: ColumnIndex) throws -> Arrangement {
         Arrangement(zip(keys, try values(of: keys, entity, column)).map { .init(key: $0, position: Position($1)) })
     }
 }
@@ -32,16 +32,16 @@ extension LayeredView {
 /// A to-one relationship whose inverse is ordered: its column, and the column of the positions.
 struct OrderedReference: Sendable, Hashable {
     /// The reference to the object that has the list.
-    var column: Int
+    var column: ColumnIndex
     /// The position in the list.
-    var position: Int
+    var position: ColumnIndex
 }
 
 /// The ends of ordered relationships, so that appending to a list reads the list only once.
 struct ListEnds {
     private struct List: Hashable {
-        var entity: Int
-        var column: Int
+        var entity: EntityIndex
+        var column: ColumnIndex
         var owner: ObjectKey
     }
 
@@ -60,7 +60,7 @@ struct ListEnds {
     ///
     /// O(members) for the first object of a list, then O(1) until `revision` changes or ``removeAll()`` is called.
     mutating func append(
-        _ key: ObjectKey, of entity: Int, to owner: ObjectKey, _ reference: OrderedReference, in view: LayeredView,
+        _ key: ObjectKey, of entity: EntityIndex, to owner: ObjectKey, _ reference: OrderedReference, in view: LayeredView,
         revision: UInt64 = 0
     ) throws -> Position {
         if revision != self.revision { known = [:] }

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
         insertPosition(of: member, order: order.number, owner: owner, position: position)
     }
 
-    private func insertPosition(of member: ObjectKey, order: Int, owner: ObjectKey, position: Position?) {
+    private func insertPosition(of member: ObjectKey, order: EntityIndex, owner: ObjectKey, position: Position?) {
         let key = nextKey(order)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: storedModel.entities[order].columns.count)
         row[OrderEntity.owner] = .reference(owner)
@@ -36,7 +36,7 @@ extension ManagedObjectContext {
 
     /// Gives the members of an ordered many-to-many relationship the order of a list: see ``arrange(_:_:as:old:)``.
     func arrangePairs(
-        of object: ManagedObject, relationship: Relationship, relation: Relation, order: Int, as wanted: [ObjectKey],
+        of object: ManagedObject, relationship: Relationship, relation: Relation, order: EntityIndex, as wanted: [ObjectKey],
         old: Set<ObjectKey>?
     ) {
         let view = layerStack.view
@@ -69,7 +69,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the owner or the member of a position, which may be deleted.
-    func value(_ column: Int, order: OrderEntity, key: ObjectKey, row: Row) -> ObjectKey? {
+    func value(_ column: ColumnIndex, order: OrderEntity, key: ObjectKey, row: Row) -> ObjectKey? {
         if row.isSet(column) { return row[column].referenceKey }
         return (readBelow(order.number, key: key, column: column) ?? lastValue(order.number, key: key, column: column))?
             .referenceKey

@@ -11,9 +11,9 @@ struct OrderEntity: Sendable {
     static let member = EntitySchema.orderColumns.member
     static let position = EntitySchema.orderColumns.position
 
-    let number: Int
+    let number: EntityIndex
     let schema: EntitySchema
-    let link: Int
+    let link: LinkIndex
     /// The direction of the link as seen from the ordered end.
     let direction: LinkDirection
 
@@ -30,7 +30,7 @@ struct OrderEntity: Sendable {
     var entity: Entity {
         let relationships = [Self.owner, Self.member].map { column in
             Relationship(
-                name: schema.columns[column].name, number: column, destination: schema.columns[column].destination ?? 0,
+                name: schema.columns[column].name, number: column.rawValue, destination: schema.columns[column].destination ?? 0,
                 deleteRule: .nullify, inverse: nil, kind: .toOne(column: column),
                 position: column == Self.owner ? Self.position : nil)
         }
@@ -40,8 +40,8 @@ struct OrderEntity: Sendable {
             relationships: relationships, indexes: [])
     }
 
-    var ownerEntity: Int { schema.columns[Self.owner].destination ?? 0 }
-    var memberEntity: Int { schema.columns[Self.member].destination ?? 0 }
+    var ownerEntity: EntityIndex { schema.columns[Self.owner].destination ?? 0 }
+    var memberEntity: EntityIndex { schema.columns[Self.member].destination ?? 0 }
 
     func pair(owner: ObjectKey, member: ObjectKey) -> ChangeLog.ChangedPair {
         direction == .forward

@@ -11,8 +11,8 @@ struct OrderVerification {
     /// Returns the positions that no version of this format has, and those in many-to-many relationships that have no pair. O(store).
     func findings() throws -> [VerificationFinding] {
         var findings: [VerificationFinding] = []
-        for (number, entity) in snapshot.schema.entities.enumerated() {
-            for column in entity.columns.indices where entity.isPosition(column) {
+        for (number, entity) in snapshot.schema.entities.enumerated(as: EntityIndex.self) {
+            for column in entity.columnIndices where entity.isPosition(column) {
                 try forEachObject(of: number) { key, page, slot in
                     guard case .data(let bytes) = try page.value(slot, column), Position(bytes: bytes).numbers == nil else {
                         return
@@ -44,7 +44,7 @@ struct OrderVerification {
         }
     }
 
-    private func forEachObject(of entity: Int, _ body: (ObjectKey, any StorePage, Int) throws -> Void) throws {
+    private func forEachObject(of entity: EntityIndex, _ body: (ObjectKey, any StorePage, Int) throws -> Void) throws {
         for number in try snapshot.pageNumbers(entity) {
             try willReadPage()
             guard let page = try snapshot.page(entity, number) else { continue }

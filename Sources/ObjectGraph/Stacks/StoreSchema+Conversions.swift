@@ -12,15 +12,15 @@ extension StoreSchema {
         plain.relationships = []
         // The numbers of columns change. The values are computed for the whole schema.
         for entity in plain.entities.indices {
-            for column in plain.entities[entity].columns.indices { plain.entities[entity].columns[column].derivation = nil }
+            for column in plain.entities[entity].columnIndices { plain.entities[entity].columns[column].derivation = nil }
         }
         plain.links = links.filter { link in
             !changed.contains { relationships[$0].fullName(in: self) == link.name }
         }
-        for (number, entity) in entities.enumerated() {
+        for (number, entity) in entities.enumerated(as: EntityIndex.self) {
             guard let before = old.predecessor(of: entity) else { continue }
             let dropped = Set(changed.filter { relationships[$0].entity == number }.compactMap { relationships[$0].column })
-            let kept = entity.columns.indices.filter { position in
+            let kept = entity.columnIndices.filter { position in
                 if dropped.contains(position) { return false }
                 let column = entity.columns[position]
                 guard
@@ -33,15 +33,16 @@ extension StoreSchema {
             guard kept.count < entity.columns.count else { continue }
             plain.entities[number].columns = kept.map { plain.entities[number].columns[$0] }
             plain.entities[number].indexes = entity.indexes.compactMap { index in
-                let columns = index.columns.compactMap { kept.firstIndex(of: $0) }
+                let columns = index.columns.compactMap { column in kept.indices().first { kept[$0] == column } as ColumnIndex? }
                 return columns.count == index.columns.count ? IndexSchema(columns: columns, kind: index.kind) : nil
             }
         }
         return plain
     }
 
-    private func predecessor(of entity: EntitySchema) -> Int? {
-        entities.firstIndex { $0.name == entity.name } ?? entities.firstIndex { $0.name == entity.renamedFrom }
+    private func predecessor(of entity: EntitySchema) -> EntityIndex? {
+        entityIndices.first { entities[$0].name == entity.name }
+            ?? entityIndices.first { entities[$0].name == entity.renamedFrom }
     }
 
     /// Returns the relationships, with their inverses, whose storage or destination differs from an older schema.

@@ -103,12 +103,12 @@ extension Layer {
     /// The bytes of the values in the layer: of strings and data their length, and eight of each other value. O(values).
     fileprivate var valueByteCount: Int {
         var bytes = 0
-        for number in 0..<entityCount {
+        for number in entityIndices {
             guard let entity = entity(number) else { continue }
             for (_, page) in entity.pages {
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot] else { continue }
-                    for column in 0..<row.columnCount where row.isSet(column) { bytes += row[column].byteCount }
+                    for column in row.columnIndices where row.isSet(column) { bytes += row[column].byteCount }
                 }
             }
         }

@@ -11,7 +11,7 @@ import StoreModel
 final class EntityRules: Sendable {
     /// A rule for the value of a column.
     struct ColumnRule: Sendable {
-        var column: Int
+        var column: ColumnIndex
         var property: String
         var type: ColumnType
         var rule: PropertyRule
@@ -34,7 +34,7 @@ final class EntityRules: Sendable {
     /// The entity of a hierarchy that declares a property with a rule.
     struct Owner: Sendable {
         var entity: String
-        var typeColumn: Int
+        var typeColumn: ColumnIndex
         /// The types of the objects that have the property; nil if all have it.
         var types: Set<Value>?
 
@@ -65,12 +65,12 @@ final class EntityRules: Sendable {
     /// - Throws: ``ModelError`` for a rule that does not fit its property.
     convenience init?(_ description: EntityDescription) throws(ModelError) {
         var draft = Draft()
-        var column = 0
+        var column: ColumnIndex = 0
         var relationship = 0
         for property in description.properties {
             try draft.add(property, of: description.name, column: column, relationship: relationship, nil)
             if case .relationship = property { relationship += 1 }
-            if property.hasColumn { column += 1 }
+            if property.hasColumn { column = column.next }
         }
         self.init(draft, entity: description.name)
     }
@@ -90,7 +90,7 @@ final class EntityRules: Sendable {
         fileprivate var counts: [CountRule] = []
 
         mutating func add(
-            _ property: PropertyDescription, of entity: String, column: Int, relationship: Int, _ owner: Owner?
+            _ property: PropertyDescription, of entity: String, column: ColumnIndex, relationship: Int, _ owner: Owner?
         ) throws(ModelError) {
             switch property {
             case .attribute(let attribute):

@@ -59,7 +59,7 @@ extension ManagedObjectContext {
     private func check(_ rules: ValidationRules, _ errors: inout ValidationErrors) throws {
         let changes = layerStack.folded()
         var reader = PagedReader(layerStack.view)
-        for (entity, entityRules) in rules.entities.enumerated() {
+        for (entity, entityRules) in rules.entities.enumerated(as: EntityIndex.self) {
             guard let entityRules, !entityRules.columns.isEmpty else { continue }
             try changes.forEachRow(of: entity, \.inserted) { key, row in
                 try check(entityRules, entity: entity, key: key, row: row, in: &reader, errors: &errors)
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
     }
 
     private func check(
-        _ rules: EntityRules, entity: Int, key: ObjectKey, row: Row?, in reader: inout PagedReader,
+        _ rules: EntityRules, entity: EntityIndex, key: ObjectKey, row: Row?, in reader: inout PagedReader,
         errors: inout ValidationErrors
     ) throws {
         try ValidationRules.check(rules.columns, row: row, other: { try reader.value(entity, key: key, column: $0) }) {
@@ -93,9 +93,9 @@ extension ManagedObjectContext {
     }
 
     /// Returns the unchanged objects of an entity among the ends of changed pairs, which count as updated.
-    private func relinked(_ entity: Int, _ changes: Layer) -> [ObjectKey] {
+    private func relinked(_ entity: EntityIndex, _ changes: Layer) -> [ObjectKey] {
         var ends: Set<ObjectKey> = []
-        for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
+        for (link, pairs) in changes.links.enumerated(as: LinkIndex.self) where !pairs.isEmpty {
             let schema = storedModel.storeSchema.links[link]
             if schema.source == entity { ends.formUnion(pairs.forward.keys) }
             if schema.destination == entity { ends.formUnion(pairs.backward.keys) }
@@ -122,12 +122,12 @@ extension ManagedObjectContext {
     private func checkDenied() throws {
         guard capabilities.rules.canDeny, hasDeletes else { return }
         let changes = layerStack.folded()
-        for entity in 0..<changes.entityCount where capabilities.rules.canDeny(entity) {
+        for entity in changes.entityIndices where capabilities.rules.canDeny(entity) {
             try changes.forEachRow(of: entity, \.deleted) { key, _ in try checkDenied(entity, key) }
         }
     }
 
-    private func checkDenied(_ entity: Int, _ key: ObjectKey) throws {
+    private func checkDenied(_ entity: EntityIndex, _ key: ObjectKey) throws {
         let consequences = try capabilities.rules.consequences(of: entity, key, in: layerStack.view) { column in
             lastValue(entity, key: key, column: column)?.referenceKey
         }

@@ -110,7 +110,7 @@ extension ValidationRules {
         var report = ValidationReport(limit: limit)
         guard let rules else { return report }
         var reader = PagedReader(view)
-        for (entity, entityRules) in rules.entities.enumerated() {
+        for (entity, entityRules) in rules.entities.enumerated(as: EntityIndex.self) {
             guard let entityRules else { continue }
             for number in try view.pageNumbers(entity) {
                 try willCheckPage()
@@ -136,7 +136,7 @@ extension ValidationRules {
 
 extension LayeredView {
     /// Returns the numbers of the pages that may have an object of the entity, ascending.
-    fileprivate func pageNumbers(_ entity: Int) throws -> [PageNumber] {
+    fileprivate func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] {
         let numbers = try base.pageNumbers(entity)
         guard touches(entity: entity) else { return numbers }
         return layers.reduce(into: Set(numbers)) { $0.formUnion(($1.entity(entity)?.pages ?? [:]).keys) }.sorted()

@@ -6,7 +6,7 @@ final class ValidationRules: Sendable {
     /// A relationship to many objects whose number is bounded.
     struct Counted: Sendable {
         /// The entity with the relationship.
-        var owner: Int
+        var owner: EntityIndex
         var rule: EntityRules.CountRule
         var relation: Relation
     }
@@ -23,14 +23,14 @@ final class ValidationRules: Sendable {
     let entities: [EntityRules?]
     let counted: [Counted]
     /// The column that refers to the owner of a counted relationship, by the entity with the column.
-    private let referrers: [[(column: Int, number: Int)]]
+    private let referrers: [[(column: ColumnIndex, number: Int)]]
 
     /// Returns nil if no entity has rules.
     init?(_ model: Model) {
         guard model.entities.contains(where: { $0.rules != nil }) else { return nil }
         entities = model.entities.map(\.rules)
         var counted: [Counted] = []
-        var referrers: [[(column: Int, number: Int)]] = model.entities.map { _ in [] }
+        var referrers: [[(column: ColumnIndex, number: Int)]] = model.entities.map { _ in [] }
         for entity in model.entities {
             for rule in entity.rules?.counts ?? [] {
                 guard case .toMany(let relation) = entity.relationships[rule.relationship].kind else { continue }
@@ -52,7 +52,7 @@ final class ValidationRules: Sendable {
     ///   - other: Returns the value of a column that is not changed; nil not to check it.
     ///   - body: Receives the rule and the value of each checked column.
     static func check(
-        _ rules: [EntityRules.ColumnRule], row: Row?, other: (Int) throws -> Value?,
+        _ rules: [EntityRules.ColumnRule], row: Row?, other: (ColumnIndex) throws -> Value?,
         _ body: (EntityRules.ColumnRule, Value) -> Void
     ) rethrows {
         for rule in rules {
@@ -87,7 +87,7 @@ final class ValidationRules: Sendable {
                 for owner in try before.related(back, to: key) { open.insert(count(number, owner)) }
             }
         }
-        for (entity, columns) in referrers.enumerated() where !columns.isEmpty {
+        for (entity, columns) in referrers.enumerated(as: EntityIndex.self) where !columns.isEmpty {
             try changes.forEachRow(of: entity, \.touched) { key, row in
                 for (column, number) in columns {
                     let isSet = row.kind != .delete && row.isSet(column)
@@ -123,7 +123,7 @@ final class ValidationRules: Sendable {
 
     /// Calls `body` with each violation of an object by the numbers of its related objects.
     func checkCounts(
-        of entity: Int, key: ObjectKey, in view: LayeredView, store: StoreIdentity, _ body: (RuleViolation) -> Void
+        of entity: EntityIndex, key: ObjectKey, in view: LayeredView, store: StoreIdentity, _ body: (RuleViolation) -> Void
     ) throws {
         for (number, counted) in counted.enumerated() where counted.owner == entity {
             let open = OpenCount(owner: ObjectAddress(entity: entity, key: key), number: number)
@@ -135,7 +135,7 @@ final class ValidationRules: Sendable {
 extension Layer {
     /// Calls `body` with the rows of an entity that a mask selects, by key.
     func forEachRow(
-        of entity: Int, _ mask: KeyPath<LayerPage, UInt64>, _ body: (ObjectKey, Row) throws -> Void
+        of entity: EntityIndex, _ mask: KeyPath<LayerPage, UInt64>, _ body: (ObjectKey, Row) throws -> Void
     ) rethrows {
         guard let changes = self.entity(entity) else { return }
         for number in changes.sortedPageNumbers {

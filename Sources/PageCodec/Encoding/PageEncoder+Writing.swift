@@ -100,7 +100,7 @@ extension PageEncoder {
         var source: ObjectPage.Section?
         if let old, kept != 0 {
             // Cells that cannot be copied have been gathered, so they are not among the kept cells.
-            if let place = old.copyableColumn(index, as: column.code) {
+            if let place = old.copyableColumn(ColumnIndex(rawValue: index), as: column.code) {
                 if fresh & presence == 0, presence == old.presence, capacity == old.capacity,
                     !column.isOptional || old.hasNullWord(place)
                 {
@@ -151,9 +151,9 @@ extension PageEncoder {
 
     /// Copies the section of a column without changes.
     private func copyColumn(
-        _ index: Int, from old: ObjectPage, to page: UnsafeMutableRawPointer, entry: Int, start: Int
+        _ index: ColumnIndex, from old: ObjectPage, to page: UnsafeMutableRawPointer, entry: Int, start: Int
     ) -> Int {
-        let oldEntry = PageFormat.headerSize + index * PageFormat.entrySize
+        let oldEntry = PageFormat.headerSize + index.rawValue * PageFormat.entrySize
         let oldStart = Int(old.base.number(UInt32.self, at: oldEntry))
         let count = old.section(index).end - oldStart
         (page + start).copyMemory(from: old.base + oldStart, byteCount: count)

@@ -84,8 +84,8 @@ struct PageEncoder: ~Copyable {
             if let refused = refused ?? nil, let row = rows[slot] { throw misfit(refused, row) }
         }
         guard complete != 0 else { return }
-        for index in columns.indices {
-            let refused = gatherColumn(index, columns[index])
+        for index in layout.indices {
+            let refused = gatherColumn(index.rawValue, columns[index])
             if refused != 0, let row = rows[refused.trailingZeroBitCount] { throw misfit(index, row) }
         }
     }
@@ -94,7 +94,7 @@ struct PageEncoder: ~Copyable {
     /// time.
     /// - Returns: The first column whose value does not fit, or -1 if the row has another number of columns.
     @inline(__always)
-    private mutating func gather(_ row: Row, slot: Int, numbers: CommitNumbers) -> Int? {
+    private mutating func gather(_ row: Row, slot: Int, numbers: CommitNumbers) -> ColumnIndex? {
         let bit: UInt64 = 1 << UInt64(slot)
         let header = row.withUnsafeMutablePointerToHeader { $0.pointee }
         let isComplete = header.kind == .insert || header.set == layout.allColumns
@@ -109,14 +109,15 @@ struct PageEncoder: ~Copyable {
                 offsets[slot] = UInt64(UInt(bitPattern: values))
                 return nil
             }
-            var refused: Int?
+            var refused: ColumnIndex?
             set.forEach { index in
-                guard refused == nil, index < layout.columns.count else { return }
-                states.set(bit, at: 3 * index)
-                if case .null = values[index] {
-                    states.set(bit, at: 3 * index + 1)
+                let place = index.rawValue
+                guard refused == nil, place < layout.columns.count else { return }
+                states.set(bit, at: 3 * place)
+                if case .null = values[place] {
+                    states.set(bit, at: 3 * place + 1)
                     if !layout.columns[index].isOptional { refused = index }
-                } else if !store(values + index, column: layout.columns[index], slot: slot) {
+                } else if !store(values + place, column: layout.columns[index], slot: slot) {
                     refused = index
                 }
             }
@@ -188,8 +189,8 @@ struct PageEncoder: ~Copyable {
     mutating func gatherTranslated(_ old: ObjectPage) throws(PageError) {
         // Defaults stay in the page, whatever their size.
         limit = .max
-        for index in layout.columns.indices where old.copyableColumn(index, as: layout.columns[index].code) == nil {
-            let kept = old.presence & presence & ~(complete | states[3 * index])
+        for index in layout.indices where old.copyableColumn(index, as: layout.columns[index].code) == nil {
+            let kept = old.presence & presence & ~(complete | states[3 * index.rawValue])
             for slot in SlotIterator(kept) {
                 if let record = try old.largeValue(slot, index) {
                     place(record, LargeValueSlot(slot: slot, column: index))
@@ -197,12 +198,12 @@ struct PageEncoder: ~Copyable {
                 }
                 let value = try old.value(slot, index)
                 if value.isNull {
-                    states.set(1 << UInt64(slot), at: 3 * index + 1)
+                    states.set(1 << UInt64(slot), at: 3 * index.rawValue + 1)
                 } else if !withUnsafePointer(to: value, { store($0, column: layout.columns[index], slot: slot) }) {
                     throw PageError(value: layout.name(index), reason: "has a default that does not fit its type")
                 }
             }
-            states.set(kept, at: 3 * index)
+            states.set(kept, at: 3 * index.rawValue)
         }
     }
 
@@ -271,7 +272,7 @@ struct PageEncoder: ~Copyable {
     @inline(never)
     private mutating func noteLarge(_ cell: UnsafeMutablePointer<UInt64>) -> Bool {
         let place = cell - cells
-        guard let column = layout.columns.lastIndex(where: { $0.cells <= place }) else { return false }
+        guard let column = layout.indices.last(where: { layout.columns[$0].cells <= place }) else { return false }
         largeValues.append(LargeValueSlot(slot: place - layout.columns[column].cells, column: column))
         return true
     }
@@ -281,7 +282,7 @@ struct PageEncoder: ~Copyable {
         if heapCount + LargeValueRecord.size + Self.shortCount > heapCapacity { growHeap(LargeValueRecord.size) }
         record.write(to: heap + heapCount)
         cells[layout.columns[place.column].cells + place.slot] = UInt64(heapCount) << 32 | UInt64(LargeValueRecord.size)
-        states.set(1 << UInt64(place.slot), at: 3 * place.column + 2)
+        states.set(1 << UInt64(place.slot), at: 3 * place.column.rawValue + 2)
         heapCount += LargeValueRecord.size
     }
 
@@ -294,7 +295,7 @@ struct PageEncoder: ~Copyable {
         heap = grown
     }
 
-    private func misfit(_ column: Int, _ row: Row) -> PageError {
+    private func misfit(_ column: ColumnIndex, _ row: Row) -> PageError {
         guard column >= 0 else {
             return PageError(
                 value: layout.entity.name, reason: "has \(layout.columns.count) columns, but a row has \(row.columnCount)")

@@ -5,8 +5,8 @@ import StoreModel
 public struct LargeValueSlot: Sendable, Hashable {
     /// The slot of the object, from 0 to 63.
     public var slot: Int
-    /// The number of the column.
-    public var column: Int
+    /// The column.
+    public var column: ColumnIndex
 }
 
 /// The gathered changes of a layer's page, without the values that are to be stored out-of-line.

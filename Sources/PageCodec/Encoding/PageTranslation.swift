@@ -3,10 +3,10 @@ import StoreModel
 
 /// The source of a newer schema's column in the pages of an older schema.
 public enum ColumnSource: Sendable, Hashable {
-    /// The number of the column in the older schema.
-    case stored(Int)
+    /// The column in the older schema.
+    case stored(ColumnIndex)
     /// The same as ``stored(_:)``, but a null in the page is read as this value.
-    case filled(Int, Value)
+    case filled(ColumnIndex, Value)
     /// The column is newer than the page. All objects of the page have this value.
     case constant(Value)
 }
@@ -35,7 +35,7 @@ public final class PageTranslation: Sendable {
             switch pair.0 {
             case .stored(let column):
                 let type = older.columns[column].type
-                if column != position || type != pair.1.type { isIdentity = false }
+                if column.rawValue != position || type != pair.1.type { isIdentity = false }
                 return ColumnCode(pair.1.type == .uint64 ? .uint64 : type)
             case .filled(let column, _):
                 isIdentity = false
@@ -55,7 +55,7 @@ public final class PageTranslation: Sendable {
         case constant(Value)
     }
 
-    func content(_ column: Int, in page: ObjectPage) -> ColumnContent {
+    func content(_ column: ColumnIndex, in page: ObjectPage) -> ColumnContent {
         switch sources[column] {
         case .stored(let source): return .section(section(source, column: column, in: page))
         case .filled(let source, let value): return .filled(section(source, column: column, in: page), value)
@@ -63,14 +63,14 @@ public final class PageTranslation: Sendable {
         }
     }
 
-    private func section(_ source: Int, column: Int, in page: ObjectPage) -> ObjectPage.Section {
+    private func section(_ source: ColumnIndex, column: ColumnIndex, in page: ObjectPage) -> ObjectPage.Section {
         var section = page.section(source)
         section.code = codes[column]
         return section
     }
 
     /// Returns the page's own column if its cells can be copied unchanged, or nil.
-    func copyable(_ column: Int, as code: ColumnCode) -> Int? {
+    func copyable(_ column: ColumnIndex, as code: ColumnCode) -> ColumnIndex? {
         if case .stored(let source) = sources[column], columns[source].code == code { source } else { nil }
     }
 }
@@ -78,7 +78,7 @@ public final class PageTranslation: Sendable {
 extension ObjectPage {
     /// Returns the location of a column in a page of an older schema. Precondition: the layout has the column.
     @inline(never)
-    func olderContent(_ column: Int) -> PageTranslation.ColumnContent {
+    func olderContent(_ column: ColumnIndex) -> PageTranslation.ColumnContent {
         // Right because the page's layout keeps the translation alive, and the creator of the page keeps the layout alive.
         guard let translation else { return .constant(.null) }
         return translation._withUnsafeGuaranteedRef { $0.content(column, in: self) }
@@ -86,7 +86,7 @@ extension ObjectPage {
 
     /// Returns the value of a column in a page of an older schema.
     @inline(never)
-    func olderValue(_ slot: Int, _ column: Int) throws(PageError) -> Value {
+    func olderValue(_ slot: Int, _ column: ColumnIndex) throws(PageError) -> Value {
         switch olderContent(column) {
         case .constant(let value): return value
         case .section(let section):
@@ -98,7 +98,7 @@ extension ObjectPage {
 
     /// Returns the candidates whose value in a column of an older page passes a test. Tests one value at a time.
     @inline(never)
-    func olderMask(_ column: Int, among candidates: UInt64, _ test: (Value) -> Bool) throws(PageError) -> UInt64 {
+    func olderMask(_ column: ColumnIndex, among candidates: UInt64, _ test: (Value) -> Bool) throws(PageError) -> UInt64 {
         if case .constant(let value) = olderContent(column) { return test(value) ? candidates : 0 }
         var result: UInt64 = 0
         for slot in SlotIterator(candidates) where test(try olderValue(slot, column)) { result |= 1 << UInt64(slot) }
@@ -107,13 +107,13 @@ extension ObjectPage {
 
     /// Returns the section of a column if a condition can read it as in a page of the current schema, or nil.
     @inline(never)
-    func olderSection(_ column: Int) -> Section? {
+    func olderSection(_ column: ColumnIndex) -> Section? {
         if case .section(let section) = olderContent(column) { section } else { nil }
     }
 
     /// Returns the column whose cells the encoder can copy unchanged, or nil.
-    func copyableColumn(_ column: Int, as code: ColumnCode) -> Int? {
-        if column < columnCount { return column }
+    func copyableColumn(_ column: ColumnIndex, as code: ColumnCode) -> ColumnIndex? {
+        if column.rawValue < columnCount { return column }
         // Right for the same reason as in `olderContent`.
         return translation?._withUnsafeGuaranteedRef { $0.copyable(column, as: code) }
     }

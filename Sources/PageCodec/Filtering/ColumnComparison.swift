@@ -4,14 +4,14 @@ import StoreModel
 /// A comparison of a column with a constant. It is a class, so that using it for each page does not count references to its
 /// parts.
 final class ColumnComparison: Sendable {
-    let column: Int
+    let column: ColumnIndex
     let comparison: StorePredicate.Comparison
     let value: Value
     private let onNull: Bool
     /// The bytes of a string (UTF-8), data or UUID constant.
     private let bytes: [UInt8]
 
-    init(column: Int, comparison: StorePredicate.Comparison, value: Value) {
+    init(column: ColumnIndex, comparison: StorePredicate.Comparison, value: Value) {
         self.column = column
         self.comparison = comparison
         self.value = value
@@ -26,7 +26,7 @@ final class ColumnComparison: Sendable {
     }
 
     func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
-        if column < page.columnCount { return try mask(page, section: page.section(column), among: candidates) }
+        if column.rawValue < page.columnCount { return try mask(page, section: page.section(column), among: candidates) }
         if let section = page.olderSection(column) { return try mask(page, section: section, among: candidates) }
         return try page.olderMask(column, among: candidates) { StorePredicate.compare($0, comparison, to: value) }
     }

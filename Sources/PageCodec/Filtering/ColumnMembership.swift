@@ -3,7 +3,7 @@ import StoreModel
 
 /// The condition that a column's value is in a set.
 final class ColumnMembership: Sendable {
-    let column: Int
+    let column: ColumnIndex
     private let values: Set<Value>
     /// The comparisons that replace the set for a few constants of one class. They do not build values.
     private let comparisons: [ColumnComparison]
@@ -12,7 +12,7 @@ final class ColumnMembership: Sendable {
     /// The maximum number of constants for which scans of a page cost less than 64 lookups in the set.
     private static let fewValues = 8
 
-    init(column: Int, values: Set<Value>) {
+    init(column: ColumnIndex, values: Set<Value>) {
         self.column = column
         self.values = values
         hasNull = values.contains(.null)
@@ -24,7 +24,9 @@ final class ColumnMembership: Sendable {
     }
 
     func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
-        guard column < page.columnCount else { return try page.olderMask(column, among: candidates) { values.contains($0) } }
+        guard column.rawValue < page.columnCount else {
+            return try page.olderMask(column, among: candidates) { values.contains($0) }
+        }
         if !comparisons.isEmpty, Self.isPlain(page.section(column).code) {
             var rest = candidates
             for comparison in comparisons where rest != 0 && fits(comparison.value, page.section(column).code) {

@@ -3,8 +3,8 @@ import StoreModel
 
 extension ObjectPage {
     /// Returns the number of objects of a mask with a value in a column. O(1), except for pages of an older schema.
-    public func valueCount(_ column: Int, of mask: UInt64) throws(PageError) -> Int {
-        guard column < columnCount else {
+    public func valueCount(_ column: ColumnIndex, of mask: UInt64) throws(PageError) -> Int {
+        guard column.rawValue < columnCount else {
             var count = 0
             for slot in SlotIterator(mask) where !(try value(slot, column).isNull) { count += 1 }
             return count
@@ -16,10 +16,10 @@ extension ObjectPage {
     ///
     /// Precondition: the objects are present. Columns that are not numeric add nothing.
     public func addTotals(
-        _ column: Int, of mask: UInt64, to state: inout AggregateState, _ aggregate: StoreAggregate
+        _ column: ColumnIndex, of mask: UInt64, to state: inout AggregateState, _ aggregate: StoreAggregate
     ) throws(PageError) {
         // Reads a page of an older schema value by value.
-        guard column < columnCount else {
+        guard column.rawValue < columnCount else {
             for slot in SlotIterator(mask) { state.add(try value(slot, column), to: aggregate) }
             return
         }

@@ -35,7 +35,7 @@ struct PredicateSubject {
 enum PredicateNode: Sendable {
     case constant(Bool)
     case compare(ColumnComparison)
-    case compareColumns(Int, StorePredicate.Comparison, Int)
+    case compareColumns(ColumnIndex, StorePredicate.Comparison, ColumnIndex)
     case isIn(ColumnMembership)
     case string(StringCondition)
     /// The selected slots of each page.

@@ -3,7 +3,7 @@ import StoreModel
 
 /// A condition that matches a string column with a pattern, by bytes.
 final class StringCondition: Sendable {
-    let column: Int
+    let column: ColumnIndex
     private let match: StorePredicate.StringMatch
     private let pattern: String
     private let sensitivity: StorePredicate.CaseSensitivity
@@ -12,7 +12,7 @@ final class StringCondition: Sendable {
     private let patternIsASCII: Bool
 
     init(
-        column: Int, match: StorePredicate.StringMatch, pattern: String, sensitivity: StorePredicate.CaseSensitivity
+        column: ColumnIndex, match: StorePredicate.StringMatch, pattern: String, sensitivity: StorePredicate.CaseSensitivity
     ) {
         self.column = column
         self.match = match
@@ -23,7 +23,7 @@ final class StringCondition: Sendable {
     }
 
     func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
-        if column < page.columnCount { return try mask(page, section: page.section(column), among: candidates) }
+        if column.rawValue < page.columnCount { return try mask(page, section: page.section(column), among: candidates) }
         if let section = page.olderSection(column) { return try mask(page, section: section, among: candidates) }
         return try page.olderMask(column, among: candidates) { value in
             if case .string(let text) = value { match.matches(text, pattern: pattern, sensitivity: sensitivity) } else { false }

@@ -10,7 +10,7 @@ import StoreModel
 public protocol LargeValueSource: AnyObject {
     /// Returns a stored chunk of a value of an entity, or nil if it is missing. Valid as long as other results of the
     /// transaction.
-    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer?
+    func largeChunk(_ entity: EntityIndex, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer?
 }
 
 /// The out-of-line values of one entity.
@@ -18,11 +18,11 @@ public struct LargeValues {
     // Right because the creator of a page view keeps the transaction as long as the view is used. Without it, the page's
     // bytes are invalid too.
     unowned(unsafe) private let source: any LargeValueSource
-    private let entity: Int
+    private let entity: EntityIndex
 
     /// Creates the values of an entity. Does not retain `source`, which must exist as long as the result is used.
     @inline(__always)
-    public init(_ source: any LargeValueSource, entity: Int) {
+    public init(_ source: any LargeValueSource, entity: EntityIndex) {
         self.source = source
         self.entity = entity
     }
@@ -116,16 +116,16 @@ public struct LargeValues {
 extension ObjectPage {
     /// A Boolean value that indicates whether any value of the page is out-of-line.
     public var hasLargeValues: Bool {
-        for column in 0..<storedCount where section(column).outside != 0 { return true }
+        for column in storedColumns where section(column).outside != 0 { return true }
         return false
     }
 
     /// Returns the record of an out-of-line value, or nil if the value is in the page.
     ///
     /// Precondition: the slot is present, and the layout has the column.
-    public func largeValue(_ slot: Int, _ column: Int) throws(PageError) -> LargeValueRecord? {
+    public func largeValue(_ slot: Int, _ column: ColumnIndex) throws(PageError) -> LargeValueRecord? {
         let section: Section
-        if column < columnCount {
+        if column.rawValue < columnCount {
             section = self.section(column)
         } else {
             switch olderContent(column) {
@@ -139,7 +139,7 @@ extension ObjectPage {
 
     /// Calls `body` with all records of the page, including those of columns that a newer schema no longer has.
     public func eachLargeValue(_ body: (LargeValueRecord, LargeValueKind) throws -> Void) throws {
-        for column in 0..<storedCount {
+        for column in storedColumns {
             let section = section(column)
             for slot in SlotIterator(section.outside) {
                 guard slot < capacity else { throw PageError(field: "out-of-line word", reason: "exceeds the capacity") }

@@ -95,7 +95,7 @@ extension ObjectPage {
             } else {
                 "lies outside its place in the page"
             }
-        return PageError(offset: place, field: layout.name(index), reason: reason)
+        return PageError(offset: place, field: layout.name(ColumnIndex(rawValue: index)), reason: reason)
     }
 
     func checkChecksum(_ place: PageLocation?) throws(PageError) {
@@ -108,7 +108,7 @@ extension ObjectPage {
     /// Checks every offset and every string. Also checks that no generation overflows, and that absent slots are not null and
     /// have no bytes.
     func checkContents() throws(PageError) {
-        for column in 0..<storedCount {
+        for column in storedColumns {
             let section = section(column)
             guard section.nulls & ~presence == 0 else {
                 throw PageError(offset: section.array - 8, field: "null word", reason: "names slots that hold no object")

@@ -31,6 +31,8 @@ public struct ObjectPage {
     let columnCount: Int
     /// The number of the page's own columns.
     let storedCount: Int
+    /// The page's own columns.
+    var storedColumns: Range<ColumnIndex> { 0..<ColumnIndex(rawValue: storedCount) }
     /// The translation of a page of an older schema. Right because the layout keeps it alive, and the creator of the page
     /// keeps the layout alive.
     let translation: Unmanaged<PageTranslation>?
@@ -95,18 +97,18 @@ public struct ObjectPage {
     }
 
     /// Decodes one value with the page's own schema. Precondition: the slot is present, and the layout has the column.
-    public func value(_ slot: Int, _ column: Int) throws(PageError) -> Value {
+    public func value(_ slot: Int, _ column: ColumnIndex) throws(PageError) -> Value {
         guard slot >= 0, slot < capacity else { throw absent(slot) }
-        guard column < columnCount else { return try olderValue(slot, column) }
+        guard column.rawValue < columnCount else { return try olderValue(slot, column) }
         let section = section(column)
         if section.nulls >> UInt64(slot) & 1 != 0 { return .null }
         return try value(slot, in: section)
     }
 
     /// Returns whether a value is null, without decoding it. Precondition as for ``value(_:_:)``.
-    public func isNull(_ slot: Int, _ column: Int) throws(PageError) -> Bool {
+    public func isNull(_ slot: Int, _ column: ColumnIndex) throws(PageError) -> Bool {
         guard slot >= 0, slot < capacity else { throw absent(slot) }
-        guard column < columnCount else { return try olderValue(slot, column).isNull }
+        guard column.rawValue < columnCount else { return try olderValue(slot, column).isNull }
         return section(column).nulls >> UInt64(slot) & 1 != 0
     }
 
@@ -128,12 +130,13 @@ public struct ObjectPage {
     }
 
     /// Returns the section of a column.
-    /// - Parameter column: The page's own column number, below ``storedCount``.
+    /// - Parameter column: The page's own column, one of ``storedColumns``.
     @inline(__always)
-    func section(_ column: Int) -> Section {
-        let entry = PageFormat.headerSize + column * PageFormat.entrySize
+    func section(_ column: ColumnIndex) -> Section {
+        let entry = PageFormat.headerSize + column.rawValue * PageFormat.entrySize
         var start = Int(base.number(UInt32.self, at: entry))
-        let end = column + 1 < storedCount ? Int(base.number(UInt32.self, at: entry + PageFormat.entrySize)) : generations
+        let end =
+            column.rawValue + 1 < storedCount ? Int(base.number(UInt32.self, at: entry + PageFormat.entrySize)) : generations
         var nulls: UInt64 = 0
         var outside: UInt64 = 0
         let flags = base.load(fromByteOffset: entry + PageFormat.entryFlagsOffset, as: UInt8.self)
@@ -154,8 +157,8 @@ public struct ObjectPage {
     }
 
     /// Returns whether one of the page's own columns has a null word.
-    func hasNullWord(_ column: Int) -> Bool {
-        let flags = PageFormat.headerSize + column * PageFormat.entrySize + PageFormat.entryFlagsOffset
+    func hasNullWord(_ column: ColumnIndex) -> Bool {
+        let flags = PageFormat.headerSize + column.rawValue * PageFormat.entrySize + PageFormat.entryFlagsOffset
         return base.load(fromByteOffset: flags, as: UInt8.self) & PageFormat.nullWordFlag != 0
     }
 

@@ -10,6 +10,8 @@ public final class PageLayout: Sendable {
     /// The entity's number in the file, for the checksums of its pages; nil in files of format 1.
     public let entityNumber: Int?
     let columns: ContiguousArray<Column>
+    /// The positions of all columns.
+    var indices: Range<ColumnIndex> { entity.columnIndices }
     /// The number of 64-bit words for one page's cells of all columns.
     let cellCount: Int
     let allColumns: ColumnSet
@@ -104,7 +106,9 @@ public final class PageLayout: Sendable {
     }
 
     /// Returns the place of a page of this layout, or nil if checksums do not cover it.
-    public func place(_ number: PageNumber) -> PageLocation? { entityNumber.map { PageLocation(entity: $0, number: number) } }
+    public func place(_ number: PageNumber) -> PageLocation? {
+        entityNumber.map { PageLocation(entityNumber: $0, number: number) }
+    }
 
     /// The format version of the layout's pages.
     @inline(__always)
@@ -145,7 +149,8 @@ public final class PageLayout: Sendable {
         }
     }
 
-    func name(_ column: Int) -> String {
-        column < entity.columns.count ? "\(entity.name).\(entity.columns[column].name)" : "\(entity.name) column \(column)"
+    func name(_ column: ColumnIndex) -> String {
+        column.rawValue < entity.columns.count
+            ? "\(entity.name).\(entity.columns[column].name)" : "\(entity.name) column \(column)"
     }
 }

@@ -6,13 +6,13 @@ import StoreModel
 /// Pages of format 1 do not have such a checksum, and their place is nil.
 public struct PageLocation: Sendable, Hashable {
     /// The entity's number in the file.
-    public var entity: Int
+    public var entityNumber: Int
     /// The page's number, which determines the keys of its objects.
     public var number: PageNumber
 
     /// Creates the place of a page.
-    public init(entity: Int, number: PageNumber) {
-        self.entity = entity
+    public init(entityNumber: Int, number: PageNumber) {
+        self.entityNumber = entityNumber
         self.number = number
     }
 
@@ -24,7 +24,7 @@ public struct PageLocation: Sendable, Hashable {
     static func formatVersion(_ place: PageLocation?) -> UInt16 { place == nil ? PageFormat.version : formatVersion }
 
     fileprivate func seed(_ hash: UInt64) -> UInt64 {
-        withUnsafeBytes(of: (UInt64(truncatingIfNeeded: entity).littleEndian, number.rawValue.littleEndian)) {
+        withUnsafeBytes(of: (UInt64(truncatingIfNeeded: entityNumber).littleEndian, number.rawValue.littleEndian)) {
             PageHash.hash($0, seed: hash)
         }
     }

@@ -77,11 +77,11 @@ extension ChangeSetCodec {
     }
 
     static func put(_ tombstone: Tombstone, _ bytes: inout [UInt8]) {
-        bytes.putNumber(UInt64(tombstone.entity))
+        bytes.putNumber(UInt64(tombstone.entity.rawValue))
         bytes.putNumber(tombstone.key.rawValue)
         bytes.putNumber(UInt64(tombstone.values.count))
         for preserved in tombstone.values {
-            bytes.putNumber(UInt64(preserved.column))
+            bytes.putNumber(UInt64(preserved.column.rawValue))
             put(preserved.value, &bytes)
         }
     }
@@ -120,10 +120,10 @@ extension ChangeSetCodec {
         var tombstones: [Tombstone] = []
         tombstones.reserveCapacity(count)
         for _ in 0..<count {
-            let entity = try reader.integer("tombstone entity")
+            let entity = EntityIndex(rawValue: try reader.integer("tombstone entity"))
             var tombstone = Tombstone(entity: entity, key: ObjectKey(rawValue: try reader.number("tombstone key")), values: [])
             for _ in 0..<(try reader.count("preserved value count", size: 2)) {
-                let column = try reader.integer("preserved column")
+                let column = ColumnIndex(rawValue: try reader.integer("preserved column"))
                 tombstone.values.append(.init(column: column, value: try value(&reader)))
             }
             tombstones.append(tombstone)

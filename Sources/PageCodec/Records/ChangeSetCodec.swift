@@ -31,7 +31,7 @@ public enum ChangeSetCodec {
         put(set.metadata, &bytes)
         bytes.putNumber(UInt64(set.entities.count))
         for entity in set.entities {
-            bytes.putNumber(UInt64(entity.entity))
+            bytes.putNumber(UInt64(entity.entity.rawValue))
             bytes.putNumber(UInt64(entity.pages.count))
             var last: UInt64 = 0
             for page in entity.pages {
@@ -43,7 +43,7 @@ public enum ChangeSetCodec {
         }
         bytes.putNumber(UInt64(set.links.count))
         for link in set.links {
-            bytes.putNumber(UInt64(link.link))
+            bytes.putNumber(UInt64(link.link.rawValue))
             put(link.sources, &bytes)
             put(link.destinations, &bytes)
         }
@@ -120,9 +120,9 @@ public enum ChangeSetCodec {
         let links = try reader.count("link count", size: 3)
         set.links.reserveCapacity(links)
         for _ in 0..<links {
-            let number = try reader.integer("link")
+            let link = LinkIndex(rawValue: try reader.integer("link"))
             let sources = try keys(&reader, "sources")
-            set.links.append(.init(link: number, sources: sources, destinations: try keys(&reader, "destinations")))
+            set.links.append(.init(link: link, sources: sources, destinations: try keys(&reader, "destinations")))
         }
         if !isOld { set.tombstones = try tombstones(&reader) }
         guard reader.rest == 0 else {
@@ -132,7 +132,7 @@ public enum ChangeSetCodec {
     }
 
     private static func entity(_ reader: inout ByteReader) throws(PageError) -> ChangeSet.EntityChange {
-        var entity = ChangeSet.EntityChange(entity: try reader.integer("entity"), pages: [])
+        var entity = ChangeSet.EntityChange(entity: EntityIndex(rawValue: try reader.integer("entity")), pages: [])
         let pages = try reader.count("page count", size: 2)
         entity.pages.reserveCapacity(pages)
         var last: UInt64 = 0

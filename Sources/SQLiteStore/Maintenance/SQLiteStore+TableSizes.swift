@@ -49,11 +49,11 @@ extension SQLiteStore {
     }
 
     private func sizes(_ tree: Tree, _ reader: SQLiteSnapshot) throws -> [TableSize] {
-        if let number = layout.links.firstIndex(where: { SQLiteLayout.unquoted($0) == tree.table }) {
+        if let number = schema.linkIndices.first(where: { SQLiteLayout.unquoted(layout.links[$0]) == tree.table }) {
             // The pairs are an index of their own, and the other direction is a second one.
             return [TableSize(name: schema.links[number].name, content: .link, entries: tree.cells, bytes: tree.bytes)]
         }
-        guard let number = layout.tables.firstIndex(where: { SQLiteLayout.unquoted($0) == tree.table }) else {
+        guard let number = schema.entityIndices.first(where: { SQLiteLayout.unquoted(layout.tables[$0]) == tree.table }) else {
             let content = tree.table == "strata_history" ? TableSize.Content.history : .records
             return [TableSize(name: tree.name, content: content, entries: tree.rows, bytes: tree.bytes)]
         }
@@ -78,8 +78,9 @@ extension SQLiteStore {
     }
 
     /// Returns the model's name of a column of the file.
-    private func modelName(ofColumn column: String, _ entity: Int) -> String {
-        let number = layout.columns[entity].firstIndex { SQLiteLayout.unquoted($0) == column }
-        return number.map { schema.entities[entity].columns[$0].name } ?? column
+    private func modelName(ofColumn column: String, _ entity: EntityIndex) -> String {
+        let columns = schema.entities[entity].columns
+        let number = columns.indices(as: ColumnIndex.self).first { SQLiteLayout.unquoted(layout.columns[entity][$0]) == column }
+        return number.map { columns[$0].name } ?? column
     }
 }

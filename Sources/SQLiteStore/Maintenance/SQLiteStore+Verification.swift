@@ -14,14 +14,14 @@ extension SQLiteStore {
                 try reader.connection.texts("PRAGMA integrity_check").filter { $0 != "ok" }
             }
             found += try RelationCheck.problems(reader, cancellation.part(0.4...0.8))
-            for (number, entity) in schema.entities.enumerated() {
-                try cancellation.part(0.8...1).step(number, of: schema.entities.count)
+            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
+                try cancellation.part(0.8...1).step(number.rawValue, of: schema.entities.count)
                 found += try late(reader, number)
-                for (column, definition) in entity.columns.enumerated() {
+                for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self) {
                     found += try wrong(reader, entity: number, column: column, definition: definition)
                 }
             }
-            for number in schema.links.indices { found += try loose(reader, number) }
+            for number in schema.linkIndices { found += try loose(reader, number) }
             found += try historyProblems(reader)
             return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
         }
@@ -30,7 +30,7 @@ extension SQLiteStore {
     /// Checks everything, as ``verify(cancellation:)``, without a way to cancel.
     public func verify() throws -> [VerificationFinding] { try verify(cancellation: Cancellation()) }
 
-    private func late(_ reader: SQLiteSnapshot, _ entity: Int) throws -> [String] {
+    private func late(_ reader: SQLiteSnapshot, _ entity: EntityIndex) throws -> [String] {
         try reader.read("SELECT id FROM \(layout.tables[entity]) WHERE version > ? ORDER BY id") { statement in
             statement.bind(reader.generation.stored, 1)
             return try statement.keys()
@@ -38,7 +38,7 @@ extension SQLiteStore {
     }
 
     private func wrong(
-        _ reader: SQLiteSnapshot, entity: Int, column: Int, definition: ColumnSchema
+        _ reader: SQLiteSnapshot, entity: EntityIndex, column: ColumnIndex, definition: ColumnSchema
     ) throws -> [String] {
         let kinds =
             switch definition.type {
@@ -56,7 +56,7 @@ extension SQLiteStore {
         }
     }
 
-    private func loose(_ reader: SQLiteSnapshot, _ number: Int) throws -> [String] {
+    private func loose(_ reader: SQLiteSnapshot, _ number: LinkIndex) throws -> [String] {
         let link = schema.links[number]
         let sql = """
             SELECT source, destination FROM \(layout.links[number]) \

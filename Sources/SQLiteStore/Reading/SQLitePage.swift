@@ -6,7 +6,7 @@ import StoreModel
 /// is read, one range query reads all objects of the page.
 final class SQLitePage: StorePage {
     private let snapshot: SQLiteSnapshot
-    private let entity: Int
+    private let entity: EntityIndex
     private let number: PageNumber
     private let columnCount: Int
     private let cache = Mutex(Cache())
@@ -24,7 +24,7 @@ final class SQLitePage: StorePage {
         var versions: [Generation] = []
     }
 
-    init(snapshot: SQLiteSnapshot, entity: Int, number: PageNumber) {
+    init(snapshot: SQLiteSnapshot, entity: EntityIndex, number: PageNumber) {
         self.snapshot = snapshot
         self.entity = entity
         self.number = number
@@ -85,11 +85,11 @@ final class SQLitePage: StorePage {
         }
     }
 
-    func value(_ slot: Int, _ column: Int) throws -> Value {
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value {
         try cache.withLock { cache in
             guard try load(slot, &cache) else { throw missing(slot) }
             if slot == cache.singleSlot { return cache.single[column] }
-            return cache.values[slot * columnCount + column]
+            return cache.values[slot * columnCount + column.rawValue]
         }
     }
 
@@ -109,7 +109,7 @@ final class SQLitePage: StorePage {
             defer { statement.reset() }
             guard try statement.step() else { return false }
             cache.single = try (0..<columnCount).map {
-                try snapshot.decode(statement, at: $0 + 2, entity: entity, column: $0, key: key)
+                try snapshot.decode(statement, at: $0 + 2, entity: entity, column: ColumnIndex(rawValue: $0), key: key)
             }
             cache.singleVersion = Generation(stored: statement.integer(1))
             cache.singleSlot = slot
@@ -129,7 +129,7 @@ final class SQLitePage: StorePage {
                 cache.versions[slot] = Generation(stored: statement.integer(1))
                 for column in 0..<columnCount {
                     cache.values[slot * columnCount + column] = try snapshot.decode(
-                        statement, at: column + 2, entity: entity, column: column, key: key)
+                        statement, at: column + 2, entity: entity, column: ColumnIndex(rawValue: column), key: key)
                 }
                 cache.loaded |= 1 << UInt64(slot)
             }

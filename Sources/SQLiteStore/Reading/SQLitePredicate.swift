@@ -33,7 +33,7 @@ struct SQLitePredicate {
 
     init(layout: SQLiteLayout) { self.layout = layout }
 
-    mutating func condition(_ predicate: StorePredicate, entity: Int, alias: String) throws -> String {
+    mutating func condition(_ predicate: StorePredicate, entity: EntityIndex, alias: String) throws -> String {
         switch predicate.form {
         case .constant(let value): return value ? "1" : "0"
         case .compare(let column, let comparison, let value):
@@ -70,7 +70,7 @@ struct SQLitePredicate {
     // MARK: Nesting
 
     /// Translates a part before which SQLite's parser keeps more symbols on its stack.
-    private mutating func nested(_ symbols: Int, part: StorePredicate, entity: Int, alias: String) throws -> String {
+    private mutating func nested(_ symbols: Int, part: StorePredicate, entity: EntityIndex, alias: String) throws -> String {
         try enter(symbols)
         defer { stack -= symbols }
         return try condition(part, entity: entity, alias: alias)
@@ -84,7 +84,7 @@ struct SQLitePredicate {
     /// Joins the parts as a tree of short lists, because SQLite limits both the length of a list and the nesting of
     /// parentheses.
     private mutating func joined(
-        _ parts: ArraySlice<StorePredicate>, by word: String, empty: String, entity: Int, alias: String
+        _ parts: ArraySlice<StorePredicate>, by word: String, empty: String, entity: EntityIndex, alias: String
     ) throws -> String {
         guard let first = parts.first else { return empty }
         if parts.count == 1 { return try condition(first, entity: entity, alias: alias) }
@@ -109,7 +109,7 @@ struct SQLitePredicate {
         var type: ColumnType
     }
 
-    private func place(_ entity: Int, column: Int, alias: String) -> ColumnOperand {
+    private func place(_ entity: EntityIndex, column: ColumnIndex, alias: String) -> ColumnOperand {
         ColumnOperand(
             name: "\(alias).\(layout.columns[entity][column])",
             type: layout.schema.entities[entity].columns[column].type)

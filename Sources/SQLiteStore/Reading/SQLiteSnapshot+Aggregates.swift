@@ -20,7 +20,7 @@ extension SQLiteSnapshot {
             }
             return groups
         }
-        var places: [Int: Int] = [:]
+        var places: [ColumnIndex: Int] = [:]
         for (place, column) in wanted.enumerated() { places[column] = place }
         try read(text.sql) { statement in
             statement.bind(text.arguments)
@@ -30,7 +30,7 @@ extension SQLiteSnapshot {
                 let row = try wanted.indices.map {
                     try decode(statement, at: $0 + 1, entity: entity, column: wanted[$0], key: key)
                 }
-                func read(_ column: Int) -> Value { places[column].map { row[$0] } ?? .null }
+                func read(_ column: ColumnIndex) -> Value { places[column].map { row[$0] } ?? .null }
                 groups.add(group: { read(aggregation.groupBy[$0]) }, value: read)
             }
         }

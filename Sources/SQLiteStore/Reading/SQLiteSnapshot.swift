@@ -26,11 +26,11 @@ final class SQLiteSnapshot: StoreSnapshot {
 
     // MARK: Objects
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         SQLitePage(snapshot: self, entity: entity, number: number)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] {
         // Skips from page to page, so that the cost grows with the pages, not with the rows.
         try read("SELECT id FROM \(layout.tables[entity]) WHERE id >= ? ORDER BY id LIMIT 1") { statement in
             var found: [PageNumber] = []
@@ -47,7 +47,7 @@ final class SQLiteSnapshot: StoreSnapshot {
         }
     }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         try read("SELECT \(layout.columns[entity][column]) FROM \(layout.tables[entity]) WHERE id = ?") { statement in
             statement.bind(key, 1)
             defer { statement.reset() }
@@ -56,7 +56,7 @@ final class SQLiteSnapshot: StoreSnapshot {
         }
     }
 
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? {
         try read("SELECT version FROM \(layout.tables[entity]) WHERE id = ?") { statement in
             statement.bind(key, 1)
             return try statement.integers().first.map(Generation.init(stored:))
@@ -79,7 +79,7 @@ final class SQLiteSnapshot: StoreSnapshot {
         }
     }
 
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         guard value.isNull || schema.entities[entity].columns[column].type.holds(value) else { return [] }
         let condition = value.isNull ? "IS NULL" : "= ?"
         let sql = "SELECT id FROM \(layout.tables[entity]) WHERE \(layout.columns[entity][column]) \(condition) ORDER BY id"
@@ -109,7 +109,9 @@ final class SQLiteSnapshot: StoreSnapshot {
         }
     }
 
-    func decode(_ statement: SQLiteStatement, at position: Int, entity: Int, column: Int, key: ObjectKey) throws -> Value {
+    func decode(
+        _ statement: SQLiteStatement, at position: Int, entity: EntityIndex, column: ColumnIndex, key: ObjectKey
+    ) throws -> Value {
         if let value = statement.value(position, layout.types[entity][column]) { return value }
         let definition = schema.entities[entity].columns[column]
         throw StoreError(

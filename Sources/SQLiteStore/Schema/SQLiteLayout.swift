@@ -35,14 +35,14 @@ struct SQLiteLayout: Sendable {
         self.columns = columns
         links = schema.links.map { Self.quoted(Self.unique($0.name, &taken)) }
         let lists = columns.map { (["id", "version"] + $0).joined(separator: ", ") }
-        let values = schema.entities.indices.map { entity in
+        let values = schema.entityIndices.map { entity in
             let marks = Array(repeating: "?", count: columns[entity].count + 2).joined(separator: ", ")
             return "INTO \(tables[entity]) (\(lists[entity])) VALUES (\(marks))"
         }
         insert = values.map { "INSERT " + $0 }
-        selectRow = schema.entities.indices.map { "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id = ?" }
+        selectRow = schema.entityIndices.map { "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id = ?" }
         selectExistence = tables.map { "SELECT 1 FROM \($0) WHERE id = ?" }
-        selectPage = schema.entities.indices.map {
+        selectPage = schema.entityIndices.map {
             "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id BETWEEN ? AND ?"
         }
         // The sum of distinct bits in ascending order never overflows, because only the last bit is a negative integer.
@@ -66,7 +66,7 @@ struct SQLiteLayout: Sendable {
 
     /// Returns the statement that sets some columns and the version of one object. Its parameters are the version, the
     /// columns in ascending order, and the id.
-    func update(_ entity: Int, _ set: ColumnSet) -> String {
+    func update(_ entity: EntityIndex, _ set: ColumnSet) -> String {
         var parts = ["version = ?"]
         set.forEach { parts.append("\(columns[entity][$0]) = ?") }
         return "UPDATE \(tables[entity]) SET \(parts.joined(separator: ", ")) WHERE id = ?"
@@ -84,24 +84,24 @@ struct SQLiteLayout: Sendable {
             "CREATE TABLE strata_history (generation INTEGER PRIMARY KEY, changes TEXT NOT NULL)",
         ]
         lines += entityTables + linkTables + indexes
-        lines += tables.indices.map { "INSERT INTO strata_keys VALUES (\($0), \(PageAddress.slots))" }
+        lines += schema.entityIndices.map { "INSERT INTO strata_keys VALUES (\($0), \(PageAddress.slots))" }
         return lines.joined(separator: ";\n")
     }
 
     /// The SQL that creates the tables, per entity. Foreign keys are declared but not enforced, because the object layer
     /// applies the delete rules.
     var entityTables: [String] {
-        schema.entities.enumerated().map { number, entity in
+        schema.entities.enumerated(as: EntityIndex.self).map { number, entity in
             let parts =
                 ["id INTEGER PRIMARY KEY", "version INTEGER NOT NULL"]
-                + entity.columns.enumerated().map { declaration(number, column: $0, definition: $1) }
+                + entity.columns.enumerated(as: ColumnIndex.self).map { declaration(number, column: $0, definition: $1) }
             return "CREATE TABLE \(tables[number]) (\(parts.joined(separator: ", ")))"
         }
     }
 
     /// The SQL that creates the tables, per link.
     var linkTables: [String] {
-        schema.links.enumerated().map { number, link in
+        schema.links.enumerated(as: LinkIndex.self).map { number, link in
             """
             CREATE TABLE \(links[number]) (
             source INTEGER NOT NULL REFERENCES \(tables[link.source])(id) DEFERRABLE INITIALLY DEFERRED,
@@ -120,8 +120,8 @@ struct SQLiteLayout: Sendable {
             return "CREATE INDEX \(Self.quoted(Self.unique(wanted, &names))) ON \(table) (\(columns))"
         }
         var lines: [String] = []
-        for (number, entity) in schema.entities.enumerated() {
-            for (column, definition) in entity.columns.enumerated()
+        for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
+            for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self)
             where definition.index != .none || definition.type == .reference {
                 lines.append(index(tables[number], name: columns[number][column], columns: columns[number][column]))
             }
@@ -133,7 +133,7 @@ struct SQLiteLayout: Sendable {
         return lines + links.map { index($0, name: "reverse", columns: "destination, source") }
     }
 
-    private func declaration(_ entity: Int, column: Int, definition: ColumnSchema) -> String {
+    private func declaration(_ entity: EntityIndex, column: ColumnIndex, definition: ColumnSchema) -> String {
         var text = columns[entity][column] + " " + Self.declaredType(definition.type)
         if !definition.isOptional { text += " NOT NULL" }
         if let destination = definition.destination {

@@ -96,15 +96,15 @@ struct SQLiteMigration {
     private func keptTables() -> Set<String> {
         var kept: Set<String> = []
         let before = old.entityTables
-        for (number, text) in new.entityTables.enumerated() {
+        for (number, text) in new.entityTables.enumerated(as: EntityIndex.self) {
             let change = evolution.entities[number]
             guard let source = change.source, before[source] == text,
-                change.columns.enumerated().allSatisfy({ $1.source == $0 && $1.fill == nil })
+                change.columns.enumerated(as: ColumnIndex.self).allSatisfy({ $1.source == $0 && $1.fill == nil })
             else { continue }
             kept.insert(new.tables[number])
         }
         let linksBefore = old.linkTables
-        for (number, text) in new.linkTables.enumerated() {
+        for (number, text) in new.linkTables.enumerated(as: LinkIndex.self) {
             if let change = evolution.links[number], !change.isReversed, linksBefore[change.source] == text {
                 kept.insert(new.links[number])
             }
@@ -123,7 +123,7 @@ struct SQLiteMigration {
     }
 
     private func fillEntities(_ kept: Set<String>) throws {
-        for (number, change) in evolution.entities.enumerated() {
+        for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
             guard let source = change.source, !kept.contains(new.tables[number]) else { continue }
             var values: [Value] = []
             let terms = zip(change.columns, new.schema.entities[number].columns).map { column, definition -> String in
@@ -137,26 +137,27 @@ struct SQLiteMigration {
             }
             let statement = try connection.statement(
                 "INSERT INTO \(new.tables[number]) (\((["id", "version"] + new.columns[number]).joined(separator: ", "))) "
-                    + "SELECT \((["id", "version"] + terms).joined(separator: ", ")) FROM \(aside[source])")
+                    + "SELECT \((["id", "version"] + terms).joined(separator: ", ")) FROM \(aside[source.rawValue])")
             statement.bind(values)
             try statement.run()
         }
     }
 
     private func fillLinks(_ kept: Set<String>) throws {
-        for (number, change) in evolution.links.enumerated() {
+        for (number, change) in evolution.links.enumerated(as: LinkIndex.self) {
             guard let change, !kept.contains(new.links[number]) else { continue }
             let ends = change.isReversed ? "destination, source" : "source, destination"
             try connection.runScript(
                 "INSERT INTO \(new.links[number]) (source, destination) "
-                    + "SELECT \(ends) FROM \(aside[old.tables.count + change.source])")
+                    + "SELECT \(ends) FROM \(aside[old.tables.count + change.source.rawValue])")
         }
     }
 
     /// Checks that no two objects have the same value of a unique attribute or index. Nulls never conflict.
     private func checkUnique() throws {
-        for (number, entity) in new.schema.entities.enumerated() where evolution.entities[number].source != nil {
-            let single = entity.columns.indices.filter { entity.columns[$0].index == .unique }.map { [$0] }
+        for (number, entity) in new.schema.entities.enumerated(as: EntityIndex.self)
+        where evolution.entities[number].source != nil {
+            let single = entity.columnIndices.filter { entity.columns[$0].index == .unique }.map { [$0] }
             for columns in single + entity.indexes.filter({ $0.kind == .unique }).map(\.columns) {
                 let names = columns.map { new.columns[number][$0] }
                 let found = try connection.texts(
@@ -178,12 +179,12 @@ struct SQLiteMigration {
 
     /// Moves the counters of leased keys, which are stored by the entity's position.
     private func moveKeys() throws {
-        let next = try old.schema.entities.indices.map { entity in
-            try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
+        let next = try old.schema.entityIndices.map { entity in
+            try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity.rawValue))])
         }
         try connection.runScript("DELETE FROM strata_keys")
         try connection.removeMeta(SQLiteFreeKeys.prefix)
-        for (number, change) in evolution.entities.enumerated() {
+        for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
             let first = change.source.flatMap { next[$0] } ?? Int64(PageAddress.slots)
             try connection.runScript("INSERT INTO strata_keys VALUES (\(number), \(first))")
         }
@@ -197,16 +198,18 @@ extension SQLiteMigration {
     /// A row that cannot be decoded stays, and ``SQLiteStore/verify()`` reports it.
     private func moveHistory() throws {
         let isInPlace =
-            evolution.entities.prefix(old.tables.count).enumerated().allSatisfy { number, change in
+            zip(old.schema.entityIndices, evolution.entities).allSatisfy { number, change in
                 change.source == number
-                    && change.columns.prefix(old.columns[number].count).enumerated().allSatisfy { $1.source == $0 }
-            } && evolution.links.prefix(old.links.count).enumerated().allSatisfy { $1?.source == $0 && $1?.isReversed == false }
+                    && zip(old.schema.entities[number].columnIndices, change.columns).allSatisfy { $1.source == $0 }
+            } && zip(old.schema.linkIndices, evolution.links).allSatisfy { $1?.source == $0 && $1?.isReversed == false }
             && new.tables.count >= old.tables.count && new.links.count >= old.links.count
-            && old.columns.indices.allSatisfy { new.columns[$0].count >= old.columns[$0].count }
+            && old.schema.entityIndices.allSatisfy { new.columns[$0].count >= old.columns[$0].count }
         guard !isInPlace else { return }
         let generations = try connection.texts("SELECT generation FROM strata_history")
         let entities = Dictionary(
-            evolution.entities.indices.compactMap { number in evolution.entities[number].source.map { ($0, number) } },
+            evolution.entities.indices(as: EntityIndex.self).compactMap { number in
+                evolution.entities[number].source.map { ($0, number) }
+            },
             uniquingKeysWith: { first, _ in first })
         for generation in generations {
             let save = Value.int(Int64(generation) ?? 0)
@@ -215,10 +218,13 @@ extension SQLiteMigration {
                 let changes = try? HistoryText.changes(text, path)
             else { continue }
             let moved = changes.translated { entity in
-                entities[entity].map { ($0, positions(of: old.columns[entity].count, in: evolution.entities[$0])) }
+                entities[entity].map { ($0, positions(of: old.schema.entities[entity], in: evolution.entities[$0])) }
             } link: { link in
-                guard let number = evolution.links.firstIndex(where: { $0?.source == link }) else { return nil }
-                return (number, evolution.links[number]?.isReversed ?? false)
+                let links = evolution.links
+                guard let number = links.indices(as: LinkIndex.self).first(where: { links[$0]?.source == link }) else {
+                    return nil
+                }
+                return (number, links[number]?.isReversed ?? false)
             }
             let update = try connection.statement("UPDATE strata_history SET changes = ? WHERE generation = ?")
             update.bind([.string(try HistoryText.text(moved)), save])
@@ -227,8 +233,10 @@ extension SQLiteMigration {
     }
 
     /// Returns, per column of the old entity, its position in the new one.
-    private func positions(of count: Int, in change: SchemaEvolution.Entity) -> [Int?] {
-        (0..<count).map { column in change.columns.firstIndex { $0.source == column } }
+    private func positions(of entity: EntitySchema, in change: SchemaEvolution.Entity) -> [ColumnIndex?] {
+        entity.columnIndices.map { column in
+            change.columns.indices(as: ColumnIndex.self).first { change.columns[$0].source == column }
+        }
     }
 }
 

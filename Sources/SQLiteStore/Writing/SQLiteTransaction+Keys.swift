@@ -9,18 +9,18 @@ enum SQLiteFreeKeys {
 
 /// Leases of keys, which the table `strata_keys` and rows of `strata_meta` record.
 extension SQLiteTransaction {
-    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+    func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey> {
         let first = try nextKey(entity)
         let count = max(pages, 1) * PageAddress.slots
         guard first < Self.end.advanced(by: -count) else {
             throw StoreError(
                 .damaged, "\(path): the counter in strata_keys is \(first), after which no keys are left; restore the file")
         }
-        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", Int64(entity), first.advanced(by: count).stored)
+        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", Int64(entity.rawValue), first.advanced(by: count).stored)
         return first..<first.advanced(by: count)
     }
 
-    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+    func allocateFreeKeys(_ entity: EntityIndex) throws -> [Range<ObjectKey>] {
         var free = try freeKeys(entity)
         if free.ranges.isEmpty { free = FreeKeys([try allocateKeys(entity, pages: 1)]) }
         let taken = free.take()
@@ -28,11 +28,13 @@ extension SQLiteTransaction {
         return taken
     }
 
-    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: EntityIndex) throws {
         var free = try freeKeys(entity)
         var next = PageAddress.page(of: try nextKey(entity))
         free.giveBack(keys, next: &next)
-        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", Int64(entity), PageAddress.key(page: next, slot: 0).stored)
+        try run(
+            "INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", Int64(entity.rawValue),
+            PageAddress.key(page: next, slot: 0).stored)
         try put(free, entity)
     }
 
@@ -41,17 +43,17 @@ extension SQLiteTransaction {
 
     /// Returns the first key that was never leased, which is the first key of a page. It is greater than the keys of all
     /// objects, even if another program has changed the counter.
-    private func nextKey(_ entity: Int) throws -> ObjectKey {
+    private func nextKey(_ entity: EntityIndex) throws -> ObjectKey {
         let newest =
             try connection.integer("SELECT MAX(id) FROM \(layout.tables[entity]) WHERE id < ?", [.int(Self.end.stored)]) ?? 0
-        let stored = try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))]) ?? 0
+        let stored = try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity.rawValue))]) ?? 0
         let first = Int64(try connection.meta(SQLiteLineage.firstKey) ?? "") ?? 0
         let next = min(max(stored, newest + 1, first, Int64(PageAddress.slots)), Self.end.stored)
         return ObjectKey(stored: (next + 63) & ~63)
     }
 
     /// Returns the free keys of an entity. Leaves out ranges that have objects because another program has changed the file.
-    private func freeKeys(_ entity: Int) throws -> FreeKeys {
+    private func freeKeys(_ entity: EntityIndex) throws -> FreeKeys {
         guard let text = try connection.meta(SQLiteFreeKeys.prefix + "\(entity)") else { return FreeKeys() }
         var ranges: [Range<ObjectKey>] = []
         for part in text.split(separator: ",") {
@@ -67,7 +69,7 @@ extension SQLiteTransaction {
         return FreeKeys(ranges)
     }
 
-    private func put(_ free: FreeKeys, _ entity: Int) throws {
+    private func put(_ free: FreeKeys, _ entity: EntityIndex) throws {
         let text = free.ranges.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
         try connection.setMeta(SQLiteFreeKeys.prefix + "\(entity)", text)
     }

@@ -27,7 +27,7 @@ final class SQLiteTransaction: StoreTransaction {
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
         self.numbers = numbers
-        for entity in 0..<layer.entityCount {
+        for entity in layer.entityIndices {
             guard let rows = layer.entity(entity) else { continue }
             let insert = try connection.statement(layout.insert[entity])
             for number in rows.sortedPageNumbers {
@@ -43,13 +43,13 @@ final class SQLiteTransaction: StoreTransaction {
                 }
             }
         }
-        for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty { try apply(pairs, link) }
+        for (link, pairs) in layer.links.enumerated(as: LinkIndex.self) where !pairs.isEmpty { try apply(pairs, link) }
         try record(changes, numbers.generation(of: layer.version))
     }
 
     // MARK: Objects
 
-    private func insert(_ row: Row, entity: Int, key: ObjectKey, with statement: SQLiteStatement) throws {
+    private func insert(_ row: Row, entity: EntityIndex, key: ObjectKey, with statement: SQLiteStatement) throws {
         guard row.set.count == layout.types[entity].count else { return }
         try bind(row, entity: entity, key: key, to: statement)
         if try statement.runInsert() { return }
@@ -59,27 +59,30 @@ final class SQLiteTransaction: StoreTransaction {
                 + "in strata_keys was turned back. Open the store again, and insert the object again")
     }
 
-    private func bind(_ row: Row, entity: Int, key: ObjectKey, to statement: SQLiteStatement) throws {
+    private func bind(_ row: Row, entity: EntityIndex, key: ObjectKey, to statement: SQLiteStatement) throws {
         let columns = layout.schema.entities[entity].columns
         statement.bind(key, 1)
         statement.bind(numbers.generation(of: row.version).stored, 2)
         try row.withValues { _, values in
             for column in columns.indices {
-                if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
+                if !columns[column].accepts(values[column]) {
+                    throw refusal(of: values[column], entity, ColumnIndex(rawValue: column))
+                }
                 statement.bind(columns[column].type.stored(values[column]), column + 3)
             }
         }
     }
 
-    private func update(_ row: Row, entity: Int, key: ObjectKey) throws {
+    private func update(_ row: Row, entity: EntityIndex, key: ObjectKey) throws {
         let statement = try connection.statement(layout.update(entity, row.set))
         statement.bind(numbers.generation(of: row.version).stored, 1)
         var parameter = 2
         let columns = layout.schema.entities[entity].columns
         try row.withValues { set, values in
             try set.forEach { column in
-                if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
-                statement.bind(columns[column].type.stored(values[column]), parameter)
+                let value = values[column.rawValue]
+                if !columns[column].accepts(value) { throw refusal(of: value, entity, column) }
+                statement.bind(columns[column].type.stored(value), parameter)
                 parameter += 1
             }
         }
@@ -90,16 +93,16 @@ final class SQLiteTransaction: StoreTransaction {
         }
     }
 
-    private func refusal(of value: Value, _ entity: Int, _ column: Int) -> StoreError {
+    private func refusal(of value: Value, _ entity: EntityIndex, _ column: ColumnIndex) -> StoreError {
         let definition = layout.schema.entities[entity].columns[column]
         return StoreError(
             .unsupported,
             "\(layout.schema.entities[entity].name).\(definition.name) is \(definition.type.rawValue) and cannot hold \(value)")
     }
 
-    private func delete(_ entity: Int, _ key: ObjectKey) throws {
+    private func delete(_ entity: EntityIndex, _ key: ObjectKey) throws {
         try run("DELETE FROM \(layout.tables[entity]) WHERE id = ?", key.stored)
-        for (number, link) in layout.schema.links.enumerated() {
+        for (number, link) in layout.schema.links.enumerated(as: LinkIndex.self) {
             if link.source == entity { try run("DELETE FROM \(layout.links[number]) WHERE source = ?", key.stored) }
             if link.destination == entity { try run("DELETE FROM \(layout.links[number]) WHERE destination = ?", key.stored) }
         }
@@ -114,7 +117,7 @@ final class SQLiteTransaction: StoreTransaction {
     // MARK: Links
 
     /// Writes the pairs of a link, except new pairs with an end that does not exist.
-    private func apply(_ pairs: LinkLayer, _ link: Int) throws {
+    private func apply(_ pairs: LinkLayer, _ link: LinkIndex) throws {
         let ends = layout.schema.links[link]
         let insert = """
             INSERT OR IGNORE INTO \(layout.links[link]) SELECT ?1, ?2

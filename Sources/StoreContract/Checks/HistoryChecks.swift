@@ -56,19 +56,20 @@ enum HistoryChecks {
             layer.seal()
             var changes = layer.changeSet(metadata: metadata)
             try changes.markDeleted(
-                preserving: [ColumnSet(low: 1 << UInt64(Sample.name) | 1 << UInt64(Sample.number))], from: before)
+                preserving: [ColumnSet(low: 1 << UInt64(Sample.name.rawValue) | 1 << UInt64(Sample.number.rawValue))],
+                from: before)
             try expect(changes.tombstones.map(\.values.count), equals: [2])
-            changes.tombstones.append(
-                Tombstone(entity: 1, key: 9, values: values.enumerated().map { .init(column: $0, value: $1) }))
+            let kept = values.enumerated(as: ColumnIndex.self).map { Tombstone.Preserved(column: $0, value: $1) }
+            changes.tombstones.append(Tombstone(entity: 1, key: 9, values: kept))
             try transaction.apply(layer, changes: changes)
         }
         try tested.reopen()
         let history = try require(tested.store.changes(after: 0))
         try expect(history.map(\.metadata), equals: [metadata, metadata, metadata])
         let page = try require(history[1].change(of: Sample.item)?.pages.first)
-        try expect(page.columns(of: 0), equals: ColumnSet(low: 1 << UInt64(Sample.number)))
-        try expect(page.columns(of: 1), equals: ColumnSet(low: 1 << UInt64(Sample.note)))
-        try expect(page.columns(of: 2), equals: ColumnSet(low: 1 << UInt64(Sample.number)))
+        try expect(page.columns(of: 0), equals: ColumnSet(low: 1 << UInt64(Sample.number.rawValue)))
+        try expect(page.columns(of: 1), equals: ColumnSet(low: 1 << UInt64(Sample.note.rawValue)))
+        try expect(page.columns(of: 2), equals: ColumnSet(low: 1 << UInt64(Sample.number.rawValue)))
         let tombstones = history[2].tombstones
         try expect(tombstones.first?.values.map(\.value), equals: [.string("é"), .int(5)])
         try expect(tombstones.last?.values.map(\.value), equals: values)

@@ -41,13 +41,15 @@ enum LargeValueChecks {
         String(repeating: "abcdefghij", count: count / 10) + String(repeating: "z", count: count % 10)
     }
 
-    private static let string = ColumnType.allCases.firstIndex(of: .string) ?? 0
-    private static let bytes = ColumnType.allCases.firstIndex(of: .data) ?? 0
-    private static let number = ColumnType.allCases.firstIndex(of: .int64) ?? 0
+    private static let string = Sample.column(of: .string)
+    private static let bytes = Sample.column(of: .data)
+    private static let number = Sample.column(of: .int64)
 
-    private static func row(_ values: [Int: Value]) -> [Value] { ColumnType.allCases.indices.map { values[$0] ?? .null } }
+    private static func row(_ values: [ColumnIndex: Value]) -> [Value] {
+        ColumnType.allCases.map { values[Sample.column(of: $0)] ?? .null }
+    }
 
-    private static func update(_ layer: Layer, key: ObjectKey, values: [Int: Value]) {
+    private static func update(_ layer: Layer, key: ObjectKey, values: [ColumnIndex: Value]) {
         layer.update(Sample.everything, key: key, of: ColumnType.allCases.count, values: values)
     }
 
@@ -92,7 +94,7 @@ enum LargeValueChecks {
             layer.insert(Sample.everything, key: 120, values: Self.row([:]))
         }
         let snapshot = try tested.snapshot()
-        func joined(_ key: ObjectKey, _ column: Int) throws -> Data? {
+        func joined(_ key: ObjectKey, _ column: ColumnIndex) throws -> Data? {
             guard var parts = try snapshot.parts(Sample.everything, key: key, column: column) else { return nil }
             var bytes = Data()
             while let part = try parts.next() {

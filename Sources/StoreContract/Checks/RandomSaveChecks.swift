@@ -47,7 +47,7 @@ enum RandomSaveChecks {
             } else if random.chance(30) {
                 operations.append { $0.delete(Sample.item, key) }
             } else {
-                let column = Int.random(in: 0...8, using: &random)
+                let column = ColumnIndex(rawValue: Int.random(in: 0...8, using: &random))
                 var values = [Sample.number: random.chance(30) ? .null : Value.int(random.pick(Population.numbers))]
                 values[column] = Population.value(column, items: items, owners: owners, &random)
                 let changes = values

@@ -48,7 +48,7 @@ enum ValueChecks {
 
     private static func valuesAtTheirExtremesComeBack(_ trial: Trial, _ type: ColumnType) throws {
         var tested = try trial.newStore()
-        let column = try require(ColumnType.allCases.firstIndex(of: type))
+        let column = Sample.column(of: type)
         let values = try require(Self.extremes[type]) + [.null]
         try tested.save { layer in
             for (position, value) in values.enumerated() {
@@ -65,7 +65,8 @@ enum ValueChecks {
             try expect(Self.isSame(read, value), "\(value), but StoreSnapshot.value returns \(read)")
             let row = try require(snapshot.pageValues(Sample.everything, key))
             try expect(Self.isSame(row[column], value), "\(value), but StorePage.value returns \(row[column])")
-            try expect(row.enumerated().allSatisfy { $0.offset == column || $0.element == .null }, "the other columns are null")
+            try expect(
+                row.enumerated(as: ColumnIndex.self).allSatisfy { $0 == column || $1 == .null }, "the other columns are null")
             guard value == value else { continue }
             try expect(snapshot.lookup(Sample.everything, column: column, value: value).contains(key), "a look-up finds \(value)")
             let query = StoreQuery(entity: Sample.everything, predicate: .compare(column, .equal, to: value))

@@ -150,7 +150,7 @@ enum WritingChecks {
             layer.delete(Sample.item, 69)
         }
         let snapshot = try tested.snapshot()
-        func found(_ column: Int, _ value: Value) throws -> [ObjectKey] {
+        func found(_ column: ColumnIndex, _ value: Value) throws -> [ObjectKey] {
             try snapshot.lookup(Sample.item, column: column, value: value)
         }
         try expect(found(Sample.name, .string("low")), equals: [65, 66])

@@ -28,17 +28,17 @@ struct PlainModel: ObjectReader {
 
     // MARK: Reading
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? { objects[entity][key]?.values[column] }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) -> Value? { objects[entity][key]?.values[column] }
 
-    func exists(_ entity: Int, _ key: ObjectKey) -> Bool { objects[entity][key] != nil }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) -> Bool { objects[entity][key] != nil }
 
     func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
         relations[Target(relation: relation, key: key)]?.sorted() ?? []
     }
 
-    func keys(_ entity: Int) -> [ObjectKey] { objects[entity].keys.sorted() }
+    func keys(_ entity: EntityIndex) -> [ObjectKey] { objects[entity].keys.sorted() }
 
-    func pageNumbers(_ entity: Int) -> [PageNumber] { Set(objects[entity].keys.map { $0.page }).sorted() }
+    func pageNumbers(_ entity: EntityIndex) -> [PageNumber] { Set(objects[entity].keys.map { $0.page }).sorted() }
 
     func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         var keys = try keys(query.entity).filter { try query.predicate.matches(query.entity, key: $0, in: self) }
@@ -56,7 +56,7 @@ struct PlainModel: ObjectReader {
         layer.stamp(generation)
         self.generation = generation
         history.append(layer.changeSet())
-        for entity in schema.entities.indices {
+        for entity in schema.entityIndices {
             guard let rows = layer.entity(entity) else { continue }
             for number in rows.sortedPageNumbers {
                 guard let page = rows.page(number) else { continue }
@@ -65,31 +65,34 @@ struct PlainModel: ObjectReader {
                 }
             }
         }
-        for (link, pairs) in layer.links.enumerated() {
+        for (link, pairs) in layer.links.enumerated(as: LinkIndex.self) {
             for (source, destinations) in pairs.forward {
                 for (destination, isLinked) in destinations { setLink(link, from: source, to: destination, linked: isLinked) }
             }
         }
     }
 
-    private mutating func apply(_ row: Row, entity: Int, key: ObjectKey) {
+    private mutating func apply(_ row: Row, entity: EntityIndex, key: ObjectKey) {
         let columns = schema.entities[entity].columns
         let old = objects[entity][key]
         if row.kind == .delete {
             objects[entity][key] = nil
             setReferences(entity, key, from: old?.values, to: nil)
-            for number in schema.links.indices { removePairs(number, entity: entity, key: key) }
+            for number in schema.linkIndices { removePairs(number, entity: entity, key: key) }
             return
         }
         guard row.kind == .insert || old != nil || row.set.count == columns.count else { return }
         var values = old?.values ?? columns.map { _ in Value.null }
-        for column in columns.indices where row.isSet(column) { values[column] = columns[column].type.stored(row[column]) }
+        for (column, definition) in columns.enumerated(as: ColumnIndex.self) where row.isSet(column) {
+            values[column] = definition.type.stored(row[column])
+        }
         objects[entity][key] = Object(version: generation, values: values)
         setReferences(entity, key, from: old?.values, to: values)
     }
 
-    private mutating func setReferences(_ entity: Int, _ key: ObjectKey, from old: [Value]?, to new: [Value]?) {
-        for (column, definition) in schema.entities[entity].columns.enumerated() where definition.type == .reference {
+    private mutating func setReferences(_ entity: EntityIndex, _ key: ObjectKey, from old: [Value]?, to new: [Value]?) {
+        for (column, definition) in schema.entities[entity].columns.enumerated(as: ColumnIndex.self)
+        where definition.type == .reference {
             let relation = Relation.referrers(entity: entity, column: column)
             if let target = old?[column].referenceKey { relations[Target(relation: relation, key: target)]?.remove(key) }
             if let target = new?[column].referenceKey {
@@ -98,12 +101,12 @@ struct PlainModel: ObjectReader {
         }
     }
 
-    private func relation(_ link: Int, _ direction: LinkDirection) -> Relation {
+    private func relation(_ link: LinkIndex, _ direction: LinkDirection) -> Relation {
         let ends = schema.links[link]
         return .link(link, direction, destination: direction == .forward ? ends.destination : ends.source)
     }
 
-    private mutating func removePairs(_ link: Int, entity: Int, key: ObjectKey) {
+    private mutating func removePairs(_ link: LinkIndex, entity: EntityIndex, key: ObjectKey) {
         if schema.links[link].source == entity {
             for other in related(relation(link, .forward), to: key) { setLink(link, from: key, to: other, linked: false) }
         }
@@ -112,7 +115,7 @@ struct PlainModel: ObjectReader {
         }
     }
 
-    private mutating func setLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked isLinked: Bool) {
+    private mutating func setLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked isLinked: Bool) {
         let ends = schema.links[link]
         let (forward, backward) = (
             Target(relation: relation(link, .forward), key: source),

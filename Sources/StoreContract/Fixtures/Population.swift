@@ -31,14 +31,14 @@ enum Population {
     static func item(
         items: Range<ObjectKey>, owners: Range<ObjectKey>, _ random: inout SeededRandom
     ) -> [Value] {
-        (0...8).map { column in
-            if random.chance(20), Sample.schema.entities[Sample.item].columns[column].isOptional { return .null }
+        Sample.schema.entities[Sample.item].columns.enumerated(as: ColumnIndex.self).map { column, definition in
+            if random.chance(20), definition.isOptional { return .null }
             return value(column, items: items, owners: owners, &random)
         }
     }
 
     static func value(
-        _ column: Int, items: Range<ObjectKey>, owners: Range<ObjectKey>, _ random: inout SeededRandom
+        _ column: ColumnIndex, items: Range<ObjectKey>, owners: Range<ObjectKey>, _ random: inout SeededRandom
     ) -> Value {
         switch column {
         case Sample.name, Sample.note: .string(random.pick(names))

@@ -39,13 +39,13 @@ enum RandomPredicate {
         }
     }
 
-    private static func value(_ column: Int, _ random: inout SeededRandom) -> Value {
+    private static func value(_ column: ColumnIndex, _ random: inout SeededRandom) -> Value {
         if random.chance(10) { return .null }
         return Population.value(column, items: 64..<184, owners: 64..<80, &random)
     }
 
     private static func compare(_ random: inout SeededRandom) -> StorePredicate {
-        let column = Int.random(in: 0...8, using: &random)
+        let column = ColumnIndex(rawValue: Int.random(in: 0...8, using: &random))
         // Numbers of one class are sometimes compared with columns of another class.
         let numeric = [Sample.number, Sample.ratio, Sample.second, Sample.unsigned]
         let source = numeric.contains(column) && random.chance(30) ? random.pick(numeric) : column
@@ -63,12 +63,12 @@ enum RandomPredicate {
     }
 
     private static func isIn(_ random: inout SeededRandom) -> StorePredicate {
-        let column = Int.random(in: 0...8, using: &random)
+        let column = ColumnIndex(rawValue: Int.random(in: 0...8, using: &random))
         let count = Int.random(in: 0...4, using: &random)
         return .isIn(column, Set((0..<count).map { _ in value(column, &random) }))
     }
 
-    private static func string(_ column: Int, patterns: [String], using random: inout SeededRandom) -> StorePredicate {
+    private static func string(_ column: ColumnIndex, patterns: [String], using random: inout SeededRandom) -> StorePredicate {
         .string(
             column, random.pick([.equals, .contains, .hasPrefix, .hasSuffix]), pattern: random.pick(patterns),
             sensitivity: random.pick([.sensitive, .insensitive]))

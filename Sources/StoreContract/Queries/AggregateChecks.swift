@@ -64,7 +64,7 @@ enum AggregateChecks {
     private static func expectGroups(
         _ aggregation: StoreAggregation, of keys: [ObjectKey], in snapshot: any StoreSnapshot
     ) throws {
-        func value(_ key: ObjectKey, _ column: Int) throws -> Value {
+        func value(_ key: ObjectKey, _ column: ColumnIndex) throws -> Value {
             try snapshot.value(Sample.item, key: key, column: column) ?? .null
         }
         let groups = try Dictionary(grouping: keys) { key in try GroupKey(aggregation.groupBy.map { try value(key, $0) }) }

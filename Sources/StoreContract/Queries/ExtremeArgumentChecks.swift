@@ -94,10 +94,12 @@ enum ExtremeArgumentChecks {
     static func aFloatColumnHasNoMoreDigitsThanAFloat(_ trial: Trial) throws {
         let tested = try trial.newStore()
         let columns = Sample.schema.entities[Sample.everything].columns
-        let float = try require(columns.firstIndex { $0.type == .float })
+        let float = Sample.column(of: .float)
         let (narrow, other) = (Value.double(Double(Float(0.1))), Value.double(Double(Float(0.3))))
         try tested.save { layer in
-            layer.insert(Sample.everything, key: 64, values: columns.indices.map { $0 == float ? .double(0.1) : .null })
+            layer.insert(
+                Sample.everything, key: 64,
+                values: columns.indices(as: ColumnIndex.self).map { $0 == float ? .double(0.1) : .null })
         }
         try expect(tested.snapshot().value(Sample.everything, key: 64, column: float), equals: narrow)
         try expect(tested.snapshot().lookup(Sample.everything, column: float, value: narrow), equals: [64])

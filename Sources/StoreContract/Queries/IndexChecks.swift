@@ -17,7 +17,7 @@ enum IndexChecks {
         Sample.name, Sample.number, Sample.ratio, Sample.unsigned, Sample.second, Sample.flag, Sample.note,
     ]
 
-    private static func value(_ column: Int, _ random: inout SeededRandom) -> Value {
+    private static func value(_ column: ColumnIndex, _ random: inout SeededRandom) -> Value {
         if random.chance(8) { return .null }
         return Population.value(column, items: 64..<700, owners: 64..<80, &random)
     }

@@ -15,7 +15,7 @@ enum OrderedDataChecks {
             aRangeOfDataComesInItsOrder)
     ]
 
-    private static let column = ColumnType.allCases.firstIndex(of: .data) ?? 0
+    private static let column = Sample.column(of: .data)
 
     /// Few bytes, so that several objects have the same, and some more than an index keeps.
     private static func bytes(_ random: inout SeededRandom) -> [UInt8] {

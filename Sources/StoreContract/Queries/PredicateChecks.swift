@@ -43,7 +43,8 @@ enum PredicateChecks {
         for _ in 0..<150 {
             let sort = (0..<Int.random(in: 1...3, using: &random)).map { _ in
                 StoreSort(
-                    column: Int.random(in: 0...8, using: &random), direction: random.pick([.ascending, .descending]),
+                    column: ColumnIndex(rawValue: Int.random(in: 0...8, using: &random)),
+                    direction: random.pick([.ascending, .descending]),
                     caseSensitivity: random.pick([.sensitive, .insensitive]), nulls: random.pick([.lowest, .highest]))
             }
             var query = StoreQuery(entity: Sample.item, sort: sort)

@@ -16,9 +16,9 @@ package struct RelationCheck {
     }
 
     private struct OneToOne {
-        var column: Int
-        var destination: Int
-        var inverse: Int
+        var column: ColumnIndex
+        var destination: EntityIndex
+        var inverse: ColumnIndex
     }
 
     private let snapshot: any StoreSnapshot
@@ -38,7 +38,7 @@ package struct RelationCheck {
     private init(_ snapshot: any StoreSnapshot, _ progress: WorkPart) throws {
         self.snapshot = snapshot
         self.progress = progress
-        pages = try snapshot.schema.entities.indices.map { try snapshot.pageNumbers($0) }
+        pages = try snapshot.schema.entityIndices.map { try snapshot.pageNumbers($0) }
         pagesToRead = 2 * pages.reduce(0) { $0 + $1.count }
     }
 
@@ -47,23 +47,23 @@ package struct RelationCheck {
         _ snapshot: any StoreSnapshot, _ progress: WorkPart = Cancellation().part(0...1)
     ) throws -> [String] {
         var check = try Self(snapshot, progress)
-        for entity in snapshot.schema.entities.indices { try check.addPresence(of: entity) }
-        for entity in snapshot.schema.entities.indices where !check.isFull { try check.check(entity) }
+        for entity in snapshot.schema.entityIndices { try check.addPresence(of: entity) }
+        for entity in snapshot.schema.entityIndices where !check.isFull { try check.check(entity) }
         return Array(check.problems.prefix(maximumFindings))
     }
 
     /// Returns a sentence about a pair of a link if one of its ends does not exist, or nil.
     package static func missingEnd(
         _ link: LinkSchema, from source: ObjectKey, to destination: ObjectKey, in schema: StoreSchema,
-        exists: (_ entity: Int, _ key: ObjectKey) throws -> Bool
+        exists: (_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool
     ) rethrows -> String? {
         let ends = [(link.source, source), (link.destination, destination)]
         guard let missing = try ends.first(where: { try !exists($0.0, $0.1) }) else { return nil }
-        func name(_ end: (Int, ObjectKey)) -> String { "\(schema.entities[end.0].name) \(end.1)" }
+        func name(_ end: (EntityIndex, ObjectKey)) -> String { "\(schema.entities[end.0].name) \(end.1)" }
         return "\(link.name): links \(name(ends[0])) and \(name(ends[1])), but \(name(missing)) does not exist."
     }
 
-    private mutating func addPresence(of entity: Int) throws {
+    private mutating func addPresence(of entity: EntityIndex) throws {
         var found: [PageNumber: UInt64] = [:]
         for number in pages[entity] {
             try countPage()
@@ -77,12 +77,12 @@ package struct RelationCheck {
         try progress.step(pagesRead, of: pagesToRead)
     }
 
-    private func exists(_ entity: Int, _ key: ObjectKey) -> Bool {
+    private func exists(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
         let mask = presence[entity][key.page] ?? 0
         return mask >> UInt64(key.slot) & 1 != 0
     }
 
-    private func name(_ entity: Int, _ key: ObjectKey) -> String { "\(schema.entities[entity].name) \(key)" }
+    private func name(_ entity: EntityIndex, _ key: ObjectKey) -> String { "\(schema.entities[entity].name) \(key)" }
 
     /// Returns the result of `body`, or nil if the value cannot be read.
     private static func readable<R>(_ body: () throws -> R) throws -> R? {
@@ -91,9 +91,9 @@ package struct RelationCheck {
 
     // MARK: Objects
 
-    private mutating func check(_ entity: Int) throws {
+    private mutating func check(_ entity: EntityIndex) throws {
         let columns = schema.entities[entity].columns
-        let references = columns.indices.filter { columns[$0].destination != nil }
+        let references = columns.indices(as: ColumnIndex.self).filter { columns[$0].destination != nil }
         let pairs = oneToOne(entity)
         let unique = uniqueColumns(entity)
         guard !references.isEmpty || !unique.isEmpty else { return }
@@ -117,7 +117,7 @@ package struct RelationCheck {
     }
 
     private mutating func checkReference(
-        _ page: any StorePage, slot: Int, key: ObjectKey, entity: Int, column: Int
+        _ page: any StorePage, slot: Int, key: ObjectKey, entity: EntityIndex, column: ColumnIndex
     ) throws {
         let definition = schema.entities[entity].columns[column]
         guard let destination = definition.destination,
@@ -128,7 +128,7 @@ package struct RelationCheck {
 
     // MARK: One-to-one relationships
 
-    private func oneToOne(_ entity: Int) -> [OneToOne] {
+    private func oneToOne(_ entity: EntityIndex) -> [OneToOne] {
         schema.relationships.compactMap { relationship in
             guard relationship.entity == entity, let column = relationship.column, let number = relationship.inverse,
                 schema.relationships.indices.contains(number), let inverse = schema.relationships[number].column
@@ -138,7 +138,7 @@ package struct RelationCheck {
     }
 
     private mutating func checkPair(
-        _ page: any StorePage, slot: Int, key: ObjectKey, entity: Int, pair: OneToOne
+        _ page: any StorePage, slot: Int, key: ObjectKey, entity: EntityIndex, pair: OneToOne
     ) throws {
         guard let target = try Self.readable({ try page.value(slot, pair.column).referenceKey }) ?? nil,
             exists(pair.destination, target),
@@ -154,21 +154,21 @@ package struct RelationCheck {
 
     // MARK: Unique values
 
-    private func uniqueColumns(_ entity: Int) -> [[Int]] {
+    private func uniqueColumns(_ entity: EntityIndex) -> [[ColumnIndex]] {
         let schema = schema.entities[entity]
-        return schema.columns.indices.filter { schema.columns[$0].index == .unique }.map { [$0] }
+        return schema.columnIndices.filter { schema.columns[$0].index == .unique }.map { [$0] }
             + schema.indexes.filter { $0.kind == .unique }.map(\.columns)
     }
 
     /// Returns an object's values in some columns. Returns nil if a value is null, because nulls are distinct, or cannot be
     /// read.
-    private func values(_ page: any StorePage, slot: Int, columns: [Int]) throws -> [Value]? {
+    private func values(_ page: any StorePage, slot: Int, columns: [ColumnIndex]) throws -> [Value]? {
         guard let values = try Self.readable({ try columns.map { try page.value(slot, $0) } }) else { return nil }
         return values.contains(where: \.isNull) ? nil : values
     }
 
     /// Reads objects whose values have the same hash again and compares them.
-    private mutating func checkUnique(_ entries: inout [UniqueEntry], columns: [Int], entity: Int) throws {
+    private mutating func checkUnique(_ entries: inout [UniqueEntry], columns: [ColumnIndex], entity: EntityIndex) throws {
         entries.sort { $0.hash != $1.hash ? $0.hash < $1.hash : $0.key < $1.key }
         let title = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
         var start = 0

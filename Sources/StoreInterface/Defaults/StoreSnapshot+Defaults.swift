@@ -2,10 +2,10 @@ import StoreModel
 
 extension StoreSnapshot {
     /// Returns whether the object has a version.
-    public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
+    public func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
 
     /// Returns the page without further checks, the default for stores without checksums.
-    public func checkedPage(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number) }
+    public func checkedPage(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? { try page(entity, number) }
 
     /// true, the default for snapshots that show one state for as long as they are referenced.
     public var isFixed: Bool { true }
@@ -16,7 +16,7 @@ extension StoreSnapshot {
     /// Returns the keys of the objects that have all of the values, by a query of the columns.
     ///
     /// Values of another storage class than their column are found in no object.
-    public func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+    public func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey] {
         // A value of another storage class occurs in no object, though a comparison may find it equal.
         guard zip(columns, values).allSatisfy({ $1.isNull || schema.entities[entity].columns[$0].type.holds($1) }) else {
             return []
@@ -59,14 +59,14 @@ extension StoreSnapshot {
 
 extension StoreSnapshot {
     /// Returns the parts of a value by reading the whole value.
-    public func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+    public func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {
         try value(entity, key: key, column: column).flatMap { WholeValueParts($0) }
     }
 }
 
 extension StorePage {
     /// Returns the value of a column by two calls, or nil if the slot is empty.
-    public func presentValue(_ slot: Int, _ column: Int) throws -> Value? {
+    public func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value? {
         try contains(slot) ? value(slot, column) : nil
     }
 

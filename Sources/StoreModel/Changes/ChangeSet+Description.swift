@@ -12,7 +12,7 @@ extension ChangeSet: CustomStringConvertible {
 }
 
 extension ChangeSet.EntityChange: CustomStringConvertible {
-    /// The entity's number and the keys of its changed objects. Of many keys, the first are shown.
+    /// The entity's position and the keys of its changed objects. Of many keys, the first are shown.
     public var description: String {
         let kinds = [("inserted", insertedKeys), ("updated", updatedKeys), ("deleted", deletedKeys)]
         let texts = kinds.filter { !$0.1.isEmpty }.map { "\($0.0) \(KeyText.list($0.1))" }
@@ -28,7 +28,7 @@ extension ChangeSet.LinkChange: CustomStringConvertible {
 }
 
 extension Tombstone: CustomStringConvertible {
-    /// The entity's number, the key and the preserved values.
+    /// The entity's position, the key and the preserved values.
     public var description: String {
         "entity \(entity), key \(key), deleted: " + values.map { "column \($0.column): \($0.value)" }.joined(separator: ", ")
     }

@@ -4,13 +4,14 @@ extension ChangeSet {
     ///   - entity: Returns the position of an entity in the other schema, and the positions of its columns.
     ///   - link: Returns the position of a link in the other schema, and whether its source was its destination here.
     package func translated(
-        entity: (Int) -> (number: Int, columns: [Int?])?, link: (Int) -> (number: Int, isReversed: Bool)?
+        entity: (EntityIndex) -> (index: EntityIndex, columns: [ColumnIndex?])?,
+        link: (LinkIndex) -> (index: LinkIndex, isReversed: Bool)?
     ) -> ChangeSet {
         var translated = self
         translated.entities = entities.compactMap { change in
             guard let target = entity(change.entity) else { return nil }
             var moved = change
-            moved.entity = target.number
+            moved.entity = target.index
             for page in moved.pages.indices {
                 moved.pages[page].columns = moved.pages[page].columns.moved(target.columns)
                 for group in moved.pages[page].groups.indices {
@@ -23,16 +24,18 @@ extension ChangeSet {
         translated.links = links.compactMap { change in
             guard let target = link(change.link) else { return nil }
             return LinkChange(
-                link: target.number, sources: target.isReversed ? change.destinations : change.sources,
+                link: target.index, sources: target.isReversed ? change.destinations : change.sources,
                 destinations: target.isReversed ? change.sources : change.destinations)
         }
         translated.links.sort { $0.link < $1.link }
         translated.tombstones = tombstones.compactMap { tombstone in
             guard let target = entity(tombstone.entity) else { return nil }
             var moved = tombstone
-            moved.entity = target.number
+            moved.entity = target.index
             moved.values = tombstone.values.compactMap { value in
-                guard target.columns.indices.contains(value.column), let column = target.columns[value.column] else { return nil }
+                guard target.columns.indices().contains(value.column), let column = target.columns[value.column] else {
+                    return nil
+                }
                 return .init(column: column, value: value.value)
             }
             moved.values.sort { $0.column < $1.column }
@@ -44,10 +47,10 @@ extension ChangeSet {
 }
 
 extension ColumnSet {
-    fileprivate func moved(_ positions: [Int?]) -> ColumnSet {
+    fileprivate func moved(_ positions: [ColumnIndex?]) -> ColumnSet {
         var moved = ColumnSet()
         forEach { column in
-            if positions.indices.contains(column), let position = positions[column] { moved.insert(position) }
+            if positions.indices().contains(column), let position = positions[column] { moved.insert(position) }
         }
         return moved
     }

@@ -58,13 +58,13 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     /// The changed objects of one entity.
     public struct EntityChange: Sendable, Hashable, Codable {
-        /// The number of the entity.
-        public var entity: Int
+        /// The entity.
+        public var entity: EntityIndex
         /// The changed pages, ascending by number.
         public var pages: [PageChange]
 
         /// Creates the changes of an entity. `pages` must be ascending by number.
-        public init(entity: Int, pages: [PageChange]) {
+        public init(entity: EntityIndex, pages: [PageChange]) {
             self.entity = entity
             self.pages = pages
         }
@@ -85,15 +85,15 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     /// The objects at each end of a link whose partners changed.
     public struct LinkChange: Sendable, Hashable, Codable {
-        /// The number of the link.
-        public var link: Int
+        /// The link.
+        public var link: LinkIndex
         /// The keys of the objects at the source end whose partners changed.
         public var sources: [ObjectKey]
         /// The keys of the objects at the destination end whose partners changed.
         public var destinations: [ObjectKey]
 
         /// Creates the changes of a link.
-        public init(link: Int, sources: [ObjectKey], destinations: [ObjectKey]) {
+        public init(link: LinkIndex, sources: [ObjectKey], destinations: [ObjectKey]) {
             self.link = link
             self.sources = sources
             self.destinations = destinations
@@ -102,9 +102,9 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     /// The save's number; 0 for a push to a parent.
     public var generation: Generation
-    /// The changes per entity, ascending by entity number. Entities without changes are left out.
+    /// The changes per entity, in the order of the schema. Entities without changes are left out.
     public var entities: [EntityChange]
-    /// The changes per link, ascending by link number. Links without changes are left out.
+    /// The changes per link, in the order of the schema. Links without changes are left out.
     public var links: [LinkChange]
     /// The tombstones of deleted objects whose model preserves values on deletion, ascending by entity and key.
     public var tombstones: [Tombstone]
@@ -135,15 +135,15 @@ public struct ChangeSet: Sendable, Hashable, Codable {
     public var isEmpty: Bool { entities.isEmpty && links.isEmpty }
 
     /// Returns the changes of an entity, or nil if none of its objects changed. O(changed entities).
-    public func change(of entity: Int) -> EntityChange? { entities.first { $0.entity == entity } }
+    public func change(of entity: EntityIndex) -> EntityChange? { entities.first { $0.entity == entity } }
 }
 
 extension Layer {
     /// Returns the change set of the layer. O(pages + rows updated).
     public func changeSet(metadata: SaveMetadata = SaveMetadata()) -> ChangeSet {
         var set = ChangeSet(generation: version.generation ?? 0, metadata: metadata)
-        for number in 0..<entityCount {
-            guard let changes = entity(number) else { continue }
+        for index in entityIndices {
+            guard let changes = entity(index) else { continue }
             let pages = changes.sortedPageNumbers.compactMap { pageNumber -> ChangeSet.PageChange? in
                 guard let page = changes.page(pageNumber) else { return nil }
                 let (columns, groups) = page.updatedColumns()
@@ -151,11 +151,11 @@ extension Layer {
                     number: pageNumber, inserted: page.inserted, updated: page.updated, deleted: page.deleted,
                     columns: columns, groups: groups)
             }
-            set.entities.append(.init(entity: number, pages: pages))
+            set.entities.append(.init(entity: index, pages: pages))
         }
-        for (number, link) in links.enumerated() where !link.isEmpty {
+        for (index, link) in links.enumerated(as: LinkIndex.self) where !link.isEmpty {
             set.links.append(
-                .init(link: number, sources: link.forward.keys.sorted(), destinations: link.backward.keys.sorted()))
+                .init(link: index, sources: link.forward.keys.sorted(), destinations: link.backward.keys.sorted()))
         }
         return set
     }
@@ -193,8 +193,8 @@ extension ChangeSet {
     public static func union(_ sets: [ChangeSet]) -> ChangeSet {
         guard let last = sets.last else { return ChangeSet() }
         if sets.count == 1 { return last }
-        var pages: [Int: [PageChange]] = [:]
-        var links: [Int: LinkChange] = [:]
+        var pages: [EntityIndex: [PageChange]] = [:]
+        var links: [LinkIndex: LinkChange] = [:]
         for set in sets {
             for change in set.entities { pages[change.entity, default: []] += change.pages }
             for change in set.links {

@@ -2,27 +2,27 @@
 public struct Tombstone: Sendable, Hashable, Codable {
     /// The preserved value of one column.
     public struct Preserved: Sendable, Hashable, Codable {
-        /// The number of the column.
-        public var column: Int
+        /// The column.
+        public var column: ColumnIndex
         /// The value of the column before the deletion.
         public var value: Value
 
         /// Creates the preserved value of a column.
-        public init(column: Int, value: Value) {
+        public init(column: ColumnIndex, value: Value) {
             self.column = column
             self.value = value
         }
     }
 
     /// The number of the deleted object's entity.
-    public var entity: Int
+    public var entity: EntityIndex
     /// The key of the deleted object.
     public var key: ObjectKey
     /// The preserved values, ascending by column.
     public var values: [Preserved]
 
     /// Creates a tombstone. `values` must be ascending by column.
-    public init(entity: Int, key: ObjectKey, values: [Preserved]) {
+    public init(entity: EntityIndex, key: ObjectKey, values: [Preserved]) {
         self.entity = entity
         self.key = key
         self.values = values
@@ -37,7 +37,7 @@ extension ChangeSet {
     ///   - columns: The columns to preserve, per entity. Entities beyond its end preserve nothing.
     ///   - reader: The state before the deletion. Objects that it does not have get no tombstone.
     public mutating func markDeleted(preserving columns: [ColumnSet], from reader: any ObjectReader) throws {
-        for change in entities where change.entity < columns.count && !columns[change.entity].isEmpty {
+        for change in entities where change.entity.rawValue < columns.count && !columns[change.entity].isEmpty {
             for key in change.deletedKeys {
                 var values: [Tombstone.Preserved] = []
                 try columns[change.entity].forEach { column in

@@ -1,13 +1,13 @@
 /// The address of an object in a store: its entity and its key.
 @frozen
 public struct ObjectAddress: Sendable, Hashable {
-    /// The number of the entity in the store's schema.
-    public var entity: Int
+    /// The entity, by its position in the store's schema.
+    public var entity: EntityIndex
     /// The key of the object in its entity.
     public var key: ObjectKey
 
     /// Creates an address. It need not belong to an existing object.
-    @inlinable public init(entity: Int, key: ObjectKey) {
+    @inlinable public init(entity: EntityIndex, key: ObjectKey) {
         self.entity = entity
         self.key = key
     }

@@ -61,7 +61,7 @@ public struct AggregateGroups: Sendable {
     /// - Parameters:
     ///   - group: Returns the object's value in a group-by column, by position.
     ///   - value: Returns the object's value in a column.
-    public mutating func add(group: (Int) throws -> Value, value: (Int) throws -> Value) rethrows {
+    public mutating func add(group: (Int) throws -> Value, value: (ColumnIndex) throws -> Value) rethrows {
         let position = try place(group)
         for (number, aggregate) in aggregates.enumerated() {
             if let column = aggregate.column {

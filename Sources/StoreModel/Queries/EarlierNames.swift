@@ -3,20 +3,20 @@
 extension StorePredicate {
     /// The spelling of `compare(_:_:to:)` before version 0.1.
     @available(*, deprecated, renamed: "compare(_:_:to:)")
-    public static func compare(_ column: Int, _ comparison: Comparison, _ value: Value) -> StorePredicate {
+    public static func compare(_ column: ColumnIndex, _ comparison: Comparison, _ value: Value) -> StorePredicate {
         compare(column, comparison, to: value)
     }
 
     /// The spelling of ``compareColumns(_:_:to:)`` before version 0.1.
     @available(*, deprecated, renamed: "compareColumns(_:_:to:)")
-    public static func compareColumns(_ left: Int, _ comparison: Comparison, _ right: Int) -> StorePredicate {
+    public static func compareColumns(_ left: ColumnIndex, _ comparison: Comparison, _ right: ColumnIndex) -> StorePredicate {
         compareColumns(left, comparison, to: right)
     }
 
     /// The spelling of ``string(_:_:pattern:sensitivity:)`` before version 0.1.
     @available(*, deprecated, renamed: "string(_:_:pattern:sensitivity:)")
     public static func string(
-        _ column: Int, _ match: StringMatch, _ pattern: String, _ sensitivity: CaseSensitivity
+        _ column: ColumnIndex, _ match: StringMatch, _ pattern: String, _ sensitivity: CaseSensitivity
     ) -> StorePredicate {
         string(column, match, pattern: pattern, sensitivity: sensitivity)
     }
@@ -39,7 +39,7 @@ extension StorePredicate {
 extension Layer {
     /// The spelling of ``setLink(_:from:to:linked:)`` before version 0.1.
     @available(*, deprecated, renamed: "setLink(_:from:to:linked:)")
-    public func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
+    public func setLink(_ link: LinkIndex, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
         setLink(link, from: source, to: destination, linked: linked)
     }
 }

@@ -1,9 +1,9 @@
 /// A range of the bytes in one column of data, to be read in their order.
 public struct OrderedDataQuery: Sendable, Hashable {
-    /// The number of the entity.
-    public var entity: Int
-    /// The number of the column, whose type is `data`.
-    public var column: Int
+    /// The entity.
+    public var entity: EntityIndex
+    /// The column, whose type is `data`.
+    public var column: ColumnIndex
     /// The first bytes of the range.
     public var lower: [UInt8]
     /// The first bytes after the range.
@@ -15,7 +15,8 @@ public struct OrderedDataQuery: Sendable, Hashable {
 
     /// Creates a query of the objects whose bytes are at least `lower` and less than `upper`.
     public init(
-        entity: Int, column: Int, lower: [UInt8], upper: [UInt8], direction: StoreSort.Direction = .ascending, limit: Int? = nil
+        entity: EntityIndex, column: ColumnIndex, lower: [UInt8], upper: [UInt8], direction: StoreSort.Direction = .ascending,
+        limit: Int? = nil
     ) {
         self.entity = entity
         self.column = column

@@ -1,18 +1,19 @@
 /// A request to compute aggregates of the objects that a condition selects, in groups of equal values.
 public struct StoreAggregation: Sendable, Hashable {
-    /// The number of the entity whose objects are selected.
-    public var entity: Int
+    /// The entity whose objects are selected.
+    public var entity: EntityIndex
     /// The condition that selects the objects.
     public var predicate: StorePredicate
     /// The columns whose equal values form a group. If empty, all objects form one group, which exists even if nothing
     /// matches.
-    public var groupBy: [Int]
+    public var groupBy: [ColumnIndex]
     /// The aggregates to compute for each group.
     public var aggregates: [StoreAggregate]
 
     /// Creates a request. By default, it selects all objects of the entity as one group.
     public init(
-        entity: Int, predicate: StorePredicate = .constant(true), groupBy: [Int] = [], aggregates: [StoreAggregate] = []
+        entity: EntityIndex, predicate: StorePredicate = .constant(true), groupBy: [ColumnIndex] = [],
+        aggregates: [StoreAggregate] = []
     ) {
         self.entity = entity
         self.predicate = predicate
@@ -26,18 +27,18 @@ public enum StoreAggregate: Sendable, Hashable {
     /// The number of objects.
     case count
     /// The number of objects with a value in the column.
-    case countValues(Int)
+    case countValues(ColumnIndex)
     /// The sum; zero if there are no values.
-    case sum(Int)
+    case sum(ColumnIndex)
     /// The minimum in the order of ``Value/order(_:)``; null if there are no values.
-    case minimum(Int)
+    case minimum(ColumnIndex)
     /// The maximum in the order of ``Value/order(_:)``; null if there are no values.
-    case maximum(Int)
+    case maximum(ColumnIndex)
     /// The average as a double; null if there are no values.
-    case average(Int)
+    case average(ColumnIndex)
 
     /// The column that the aggregate reads; nil for ``count``, which reads none.
-    public var column: Int? {
+    public var column: ColumnIndex? {
         switch self {
         case .count: nil
         case .countValues(let column), .sum(let column), .minimum(let column), .maximum(let column), .average(let column): column

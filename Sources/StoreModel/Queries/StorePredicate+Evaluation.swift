@@ -2,7 +2,7 @@ extension StorePredicate {
     /// Returns whether an object, read through `reader`, satisfies the condition. The object must exist.
     ///
     /// This is the reference semantics: every store's native evaluation is tested against it.
-    public func matches(_ entity: Int, key: ObjectKey, in reader: some ObjectReader) throws -> Bool {
+    public func matches(_ entity: EntityIndex, key: ObjectKey, in reader: some ObjectReader) throws -> Bool {
         switch form {
         case .constant(let value):
             return value

@@ -1,4 +1,4 @@
-/// A condition on the objects of one entity, lowered to column numbers.
+/// A condition on the objects of one entity, lowered to positions of columns.
 ///
 /// Logic has two values, as in Swift. A comparison with a null column is false, except that `equal` to null is true for null.
 /// `notEqual` is the negation of `equal`. Stores may evaluate a condition natively; ``StorePredicate/matches(_:key:in:)`` is
@@ -17,19 +17,19 @@ public struct StorePredicate: Sendable, Hashable {
 
     /// The operator of a condition with its operands.
     ///
-    /// Columns are given by number. For the meaning of a case, see the method of ``StorePredicate`` with the same name. Create
+    /// Columns are given by position. For the meaning of a case, see the method of ``StorePredicate`` with the same name. Create
     /// conditions with these methods, because they compute ``StorePredicate/depth``.
     public indirect enum Form: Sendable, Hashable {
         case constant(Bool)
-        case compare(Int, Comparison, Value)
-        case compareColumns(Int, Comparison, Int)
-        case isIn(Int, Set<Value>)
-        case string(Int, StringMatch, String, CaseSensitivity)
+        case compare(ColumnIndex, Comparison, Value)
+        case compareColumns(ColumnIndex, Comparison, ColumnIndex)
+        case isIn(ColumnIndex, Set<Value>)
+        case string(ColumnIndex, StringMatch, String, CaseSensitivity)
         case keys(Set<ObjectKey>)
         case and([StorePredicate])
         case or([StorePredicate])
         case not(StorePredicate)
-        case toOne(Int, StorePredicate)
+        case toOne(ColumnIndex, StorePredicate)
         case toMany(Relation, Quantifier, StorePredicate)
         case toManyCount(Relation, StorePredicate, Comparison, Int)
         case evaluated(EvaluatedCondition)
@@ -49,26 +49,30 @@ public struct StorePredicate: Sendable, Hashable {
     /// Selects objects by comparing a column with a value.
     ///
     /// Null equals only null, and NaN equals no value. A comparison of order with null or NaN is false.
-    public static func compare(_ column: Int, _ comparison: Comparison, to value: Value) -> StorePredicate {
+    public static func compare(_ column: ColumnIndex, _ comparison: Comparison, to value: Value) -> StorePredicate {
         StorePredicate(.compare(column, comparison, value))
     }
 
     /// Selects objects by comparing two of their columns. Null and NaN compare as with a value.
-    public static func compareColumns(_ left: Int, _ comparison: Comparison, to right: Int) -> StorePredicate {
+    public static func compareColumns(
+        _ left: ColumnIndex, _ comparison: Comparison, to right: ColumnIndex
+    ) -> StorePredicate {
         StorePredicate(.compareColumns(left, comparison, right))
     }
 
     /// Selects objects whose column has one of the values.
     ///
     /// A value matches only values of its own storage class. Null in the set matches null, and NaN matches no value.
-    public static func isIn(_ column: Int, _ values: Set<Value>) -> StorePredicate { StorePredicate(.isIn(column, values)) }
+    public static func isIn(_ column: ColumnIndex, _ values: Set<Value>) -> StorePredicate {
+        StorePredicate(.isIn(column, values))
+    }
 
     /// Selects objects by comparing a string column with a text.
     ///
     /// Compares by Unicode code points, not by canonical equivalence. The text is compared literally: it has no wildcards. Null
     /// matches no text.
     public static func string(
-        _ column: Int, _ match: StringMatch, pattern: String, sensitivity: CaseSensitivity
+        _ column: ColumnIndex, _ match: StringMatch, pattern: String, sensitivity: CaseSensitivity
     ) -> StorePredicate {
         StorePredicate(.string(column, match, pattern, sensitivity))
     }
@@ -86,7 +90,7 @@ public struct StorePredicate: Sendable, Hashable {
     public static func not(_ part: StorePredicate) -> StorePredicate { StorePredicate(.not(part), depth: part.depth + 1) }
 
     /// Selects objects whose reference leads to an existing object that satisfies a condition on its entity.
-    public static func toOne(_ column: Int, _ part: StorePredicate) -> StorePredicate {
+    public static func toOne(_ column: ColumnIndex, _ part: StorePredicate) -> StorePredicate {
         StorePredicate(.toOne(column, part), depth: part.depth + 1)
     }
 
@@ -135,12 +139,12 @@ extension StorePredicate: CustomStringConvertible {
 /// A way to find the objects at the far end of a to-many relationship.
 public enum Relation: Sendable, Hashable {
     /// The objects of `entity` whose reference column `column` has this object's key.
-    case referrers(entity: Int, column: Int)
+    case referrers(entity: EntityIndex, column: ColumnIndex)
     /// The partners in a link. The direction is forward if this object is the source.
-    case link(Int, LinkDirection, destination: Int)
+    case link(LinkIndex, LinkDirection, destination: EntityIndex)
 
     /// The entity of the related objects.
-    public var entity: Int {
+    public var entity: EntityIndex {
         switch self {
         case .referrers(let entity, _): entity
         case .link(_, _, let destination): destination
@@ -153,8 +157,8 @@ public enum LinkDirection: Sendable, Hashable { case forward, backward }
 
 /// A query for keys of one entity, in the order of `sort`. Ties, and results without a sort, are in the order of keys.
 public struct StoreQuery: Sendable, Hashable {
-    /// The number of the entity to search.
-    public var entity: Int
+    /// The entity to search.
+    public var entity: EntityIndex
     /// The condition that selects the objects.
     public var predicate: StorePredicate
     /// The order of the result, by the first element, then by the second, and so on.
@@ -166,7 +170,7 @@ public struct StoreQuery: Sendable, Hashable {
 
     /// Creates a query. By default, it selects all objects of the entity in the order of their keys.
     public init(
-        entity: Int, predicate: StorePredicate = .constant(true), sort: [StoreSort] = [], offset: Int = 0,
+        entity: EntityIndex, predicate: StorePredicate = .constant(true), sort: [StoreSort] = [], offset: Int = 0,
         limit: Int? = nil
     ) {
         self.entity = entity
@@ -190,8 +194,8 @@ public struct StoreSort: Sendable, Hashable {
         case highest
     }
 
-    /// The number of the column to sort by.
-    public var column: Int
+    /// The column to sort by.
+    public var column: ColumnIndex
     /// The direction of the sort.
     public var direction: Direction
     /// The case sensitivity of comparing strings. Other types ignore it.
@@ -200,7 +204,7 @@ public struct StoreSort: Sendable, Hashable {
     public var nulls: NullOrder
     /// The reference columns that lead to the object with the column; empty for the selected object itself. A nil on the way sorts as
     /// null.
-    package var path: [Int] = []
+    package var path: [ColumnIndex] = []
     /// An order of strings that no store has; nil for orders of stores.
     package var textOrder: TextOrder?
 
@@ -209,7 +213,7 @@ public struct StoreSort: Sendable, Hashable {
 
     /// Creates an order by a column, ascending by default.
     public init(
-        column: Int, direction: Direction = .ascending,
+        column: ColumnIndex, direction: Direction = .ascending,
         caseSensitivity: StorePredicate.CaseSensitivity = .sensitive, nulls: NullOrder = .lowest
     ) {
         self.column = column

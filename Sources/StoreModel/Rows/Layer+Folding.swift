@@ -32,7 +32,7 @@ extension Layer {
 
     /// Merges the changes of a newer layer into this layer.
     public func merge(_ newer: Layer) {
-        for entity in 0..<newer.entityCount {
+        for entity in newer.entityIndices {
             guard let changes = newer.entity(entity) else { continue }
             let numbers =
                 newer.isSealed && !mustKeepIndexes
@@ -45,7 +45,7 @@ extension Layer {
                 }
             }
         }
-        for (link, changes) in newer.links.enumerated() {
+        for (link, changes) in newer.links.enumerated(as: LinkIndex.self) {
             for (source, pairs) in changes.forward {
                 for (destination, linked) in pairs {
                     mergeLink(link, from: source, to: destination, linked: linked)
@@ -55,7 +55,7 @@ extension Layer {
     }
 
     /// Merges one newer row into this layer's row of the object.
-    public func merge(_ row: Row, entity: Int, key: ObjectKey) {
+    public func merge(_ row: Row, entity: EntityIndex, key: ObjectKey) {
         guard let older = self.row(entity, key) else {
             put(row, entity: entity, key: key)
             return
@@ -89,7 +89,7 @@ extension Layer {
 
     /// A pair that was added and removed again is recorded as removed. Removing a pair that the base does not have is
     /// harmless.
-    private func mergeLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
+    private func mergeLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         setLink(link, from: source, to: destination, linked: linked)
     }
 }

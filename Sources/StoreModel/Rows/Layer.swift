@@ -23,7 +23,7 @@ public final class Layer: @unchecked Sendable {
     @inlinable public var weight: Int { rowCount }
     /// A Boolean value that indicates whether a row of the layer may be a deletion; false is certain.
     @inlinable public var mayDelete: Bool { hasDeletion }
-    /// The changes of the links, by link number.
+    /// The changes of the links, by position of the link.
     @exclusivity(unchecked) public private(set) var links: [LinkLayer]
     @exclusivity(unchecked) private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
@@ -32,8 +32,8 @@ public final class Layer: @unchecked Sendable {
     @exclusivity(unchecked) public private(set) var mustKeepIndexes = false
 
     private struct IndexKey: Hashable {
-        var entity: Int
-        var column: Int
+        var entity: EntityIndex
+        var column: ColumnIndex
     }
 
     private static let nextID = Atomic<UInt64>(1)
@@ -61,8 +61,8 @@ public final class Layer: @unchecked Sendable {
         entities.allSatisfy { $0?.isEmpty ?? true } && links.allSatisfy(\.isEmpty)
     }
 
-    /// The number of entities in the schema, including entities without changes.
-    public var entityCount: Int { entities.count }
+    /// The positions of all entities of the schema, including entities without changes.
+    public var entityIndices: Range<EntityIndex> { entities.indices() }
 
     /// Makes the layer immutable, so that threads can share it. A sealed layer, which threads may be reading, is not written.
     public func seal() {
@@ -71,18 +71,18 @@ public final class Layer: @unchecked Sendable {
 
     /// Returns the changes to one entity, or nil if there are none.
     @inline(__always)
-    public func entity(_ number: Int) -> EntityLayer? {
+    public func entity(_ number: EntityIndex) -> EntityLayer? {
         guard let found = entities[number], !found.isEmpty else { return nil }
         return found
     }
 
     /// Returns the layer's row of an object, or nil if the layer does not change the object. O(1).
-    public func row(_ entity: Int, _ key: ObjectKey) -> Row? { entities[entity]?.row(key) }
+    public func row(_ entity: EntityIndex, _ key: ObjectKey) -> Row? { entities[entity]?.row(key) }
 
     // MARK: Writing, by the owner, before sealing
 
     /// Replaces the layer's row of the key.
-    public func put(_ row: Row, entity: Int, key: ObjectKey) {
+    public func put(_ row: Row, entity: EntityIndex, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         if row.kind == .delete { hasDeletion = true }
         rowCount += 1
@@ -97,26 +97,26 @@ public final class Layer: @unchecked Sendable {
     }
 
     /// Removes the layer's changes to an object.
-    public func remove(entity: Int, key: ObjectKey) {
+    public func remove(entity: EntityIndex, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         entities[entity]?.remove(key)
     }
 
     /// Records that a pair of a link was added or removed.
-    public func setLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
+    public func setLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         precondition(!isSealed, "a sealed layer is immutable")
         rowCount += 1
         links[link].set(source, destination, linked: linked)
     }
 
     /// Removes this layer's change of a pair.
-    public func forgetLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey) {
+    public func forgetLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         links[link].forget(source, destination)
     }
 
     /// Updates the indexes after the owner has changed a column of a row in this layer.
-    public func didSet(_ column: Int, of row: Row, entity: Int, key: ObjectKey) {
+    public func didSet(_ column: ColumnIndex, of row: Row, entity: EntityIndex, key: ObjectKey) {
         guard mustKeepIndexes else { return }
         indexes.withLock { indexes in
             let place = IndexKey(entity: entity, column: column)
@@ -146,7 +146,7 @@ public final class Layer: @unchecked Sendable {
 
     /// Shares the pages of a sealed newer layer for which this layer has no page of its own. Returns the numbers of the other
     /// pages.
-    func share(_ changes: EntityLayer, entity: Int, mayDelete: Bool) -> [PageNumber] {
+    func share(_ changes: EntityLayer, entity: EntityIndex, mayDelete: Bool) -> [PageNumber] {
         precondition(!isSealed && !mustKeepIndexes, "only a new layer takes whole pages")
         let own: EntityLayer
         if let found = entities[entity] {
@@ -173,7 +173,7 @@ public final class Layer: @unchecked Sendable {
     /// rows.
     ///
     /// The first call for a column costs O(rows of the entity). Later calls cost O(1).
-    public func candidates(entity: Int, column: Int, value: Value) -> [ObjectKey] {
+    public func candidates(entity: EntityIndex, column: ColumnIndex, value: Value) -> [ObjectKey] {
         guard self.entity(entity) != nil else { return [] }
         if !isSealed { mustKeepIndexes = true }
         return indexes.withLock { indexes in
@@ -183,7 +183,7 @@ public final class Layer: @unchecked Sendable {
         }
     }
 
-    private func makeIndex(entity: Int, column: Int) -> [Value: [ObjectKey]] {
+    private func makeIndex(entity: EntityIndex, column: ColumnIndex) -> [Value: [ObjectKey]] {
         var index: [Value: [ObjectKey]] = [:]
         for (number, page) in entities[entity]?.pages ?? [:] {
             for slot in SlotIterator(page.inserted | page.updated) {
@@ -194,7 +194,7 @@ public final class Layer: @unchecked Sendable {
         return index
     }
 
-    private func extendIndexes(_ row: Row, entity: Int, key: ObjectKey) {
+    private func extendIndexes(_ row: Row, entity: EntityIndex, key: ObjectKey) {
         guard mustKeepIndexes else { return }
         indexes.withLock { indexes in
             // A loop over the keys themselves would share the indexes, and each change would copy one.

@@ -78,34 +78,37 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     /// The number of columns of the entity, set or not.
     @inlinable public var columnCount: Int { withUnsafeMutablePointerToHeader { $0.pointee.columnCount } }
 
+    /// The positions of the columns, set or not.
+    @inlinable public var columnIndices: Range<ColumnIndex> { 0..<ColumnIndex(rawValue: columnCount) }
+
     /// Returns whether the row sets a column. Precondition: the column is from 0 to 127.
-    @inlinable public func isSet(_ column: Int) -> Bool { set.contains(column) }
+    @inlinable public func isSet(_ column: ColumnIndex) -> Bool { set.contains(column) }
 
     /// The value of a column; null if the column is not set. Precondition: the column exists.
-    @inlinable public subscript(column: Int) -> Value {
+    @inlinable public subscript(column: ColumnIndex) -> Value {
         get {
             withUnsafeMutablePointers { header, values in
-                precondition(column < header.pointee.columnCount, "no such column")
-                return values[column]
+                precondition(column.rawValue < header.pointee.columnCount, "no such column")
+                return values[column.rawValue]
             }
         }
         set {
             withUnsafeMutablePointers { header, values in
-                precondition(column < header.pointee.columnCount, "no such column")
+                precondition(column.rawValue < header.pointee.columnCount, "no such column")
                 header.pointee.set.insert(column)
-                values[column] = newValue
+                values[column.rawValue] = newValue
             }
         }
     }
 
     /// Sets a column unless it already has the same value: an equal one, or NaN if both are NaN. Returns whether the column
     /// was set. Precondition: the column exists.
-    @inlinable public func change(_ column: Int, to value: Value) -> Bool {
+    @inlinable public func change(_ column: ColumnIndex, to value: Value) -> Bool {
         withUnsafeMutablePointers { header, values in
-            precondition(column < header.pointee.columnCount, "no such column")
-            if Value.areSame(values[column], value) { return false }
+            precondition(column.rawValue < header.pointee.columnCount, "no such column")
+            if Value.areSame(values[column.rawValue], value) { return false }
             header.pointee.set.insert(column)
-            values[column] = value
+            values[column.rawValue] = value
             return true
         }
     }
@@ -114,17 +117,19 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     public func fill(with defaults: [Value]) {
         withUnsafeMutablePointers { header, values in
             precondition(defaults.count == header.pointee.columnCount, "as many values as columns")
-            for column in defaults.indices where !header.pointee.set.contains(column) { values[column] = defaults[column] }
+            for (column, value) in defaults.enumerated(as: ColumnIndex.self) where !header.pointee.set.contains(column) {
+                values[column.rawValue] = value
+            }
             header.pointee.set = ColumnSet(first: defaults.count)
         }
     }
 
     /// Removes a column's change, so that the layers below show through.
-    public func clear(_ column: Int) {
+    public func clear(_ column: ColumnIndex) {
         withUnsafeMutablePointers { header, values in
-            precondition(column < header.pointee.columnCount, "no such column")
+            precondition(column.rawValue < header.pointee.columnCount, "no such column")
             header.pointee.set.remove(column)
-            values[column] = .null
+            values[column.rawValue] = .null
         }
     }
 
@@ -145,7 +150,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     }
 
     /// Returns a copy of the same layer that has other columns: the column at each position becomes the one with that number.
-    package func copy(to columns: [Int], of columnCount: Int) -> Row {
+    package func copy(to columns: [ColumnIndex], of columnCount: Int) -> Row {
         let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)
         copy.version = version
         set.forEach { copy[columns[$0]] = self[$0] }
@@ -159,4 +164,9 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         set.forEach { copy[$0] = self[$0] }
         return copy
     }
+}
+
+extension UnsafePointer where Pointee == Value {
+    /// The value of a column, among the values of a row. Precondition: the row has the column.
+    @inlinable public subscript(column: ColumnIndex) -> Value { self[column.rawValue] }
 }

@@ -1,4 +1,4 @@
-/// The computation of a derived column, in the numbers of its schema.
+/// The computation of a derived column, in the positions of its schema.
 ///
 /// The layer above keeps the values of such columns: it computes them for each save, in the transaction that writes the save. A store
 /// writes them like all other values. It stores the derivation with its schema.
@@ -20,14 +20,14 @@ public struct ColumnDerivation: Sendable, Hashable, Codable {
     /// The function that computes the value.
     public let function: Function
     /// The reference columns from the object to the one with the value, for ``Function/value``; otherwise empty.
-    public let path: [Int]
+    public let path: [ColumnIndex]
     /// The column of the value, in the entity at the end of the path or of the relation, or in the object itself; nil for a count.
-    public let column: Int?
+    public let column: ColumnIndex?
     /// A Boolean value that indicates whether existing objects do not have their values yet. No save keeps the column meanwhile.
     public var isPending = false
-    private let relatedEntity: Int?
-    private let relatedColumn: Int?
-    private let relatedLink: Int?
+    private let relatedEntity: EntityIndex?
+    private let relatedColumn: ColumnIndex?
+    private let relatedLink: LinkIndex?
     private let isBackward: Bool?
 
     /// Creates a derivation.
@@ -36,7 +36,7 @@ public struct ColumnDerivation: Sendable, Hashable, Codable {
     ///   - path: The reference columns to follow, for a value of another object.
     ///   - relation: The relation to the objects that are counted or aggregated.
     ///   - column: The column of the value.
-    public init(_ function: Function, path: [Int] = [], relation: Relation? = nil, column: Int? = nil) {
+    public init(_ function: Function, path: [ColumnIndex] = [], relation: Relation? = nil, column: ColumnIndex? = nil) {
         self.function = function
         self.path = path
         self.column = column
@@ -65,13 +65,13 @@ public struct ColumnDerivation: Sendable, Hashable, Codable {
     }
 
     /// Returns the entity that has the column of the value; nil if the path or the relation leads nowhere in the schema.
-    func entityOfValue(from entity: Int, in schema: StoreSchema) -> Int? {
+    func entityOfValue(from entity: EntityIndex, in schema: StoreSchema) -> EntityIndex? {
         if !path.isEmpty {
             var reached = entity
             for reference in path {
                 let columns = schema.entities[reached].columns
-                guard columns.indices.contains(reference), let next = columns[reference].destination,
-                    schema.entities.indices.contains(next)
+                guard columns.indices().contains(reference), let next = columns[reference].destination,
+                    schema.entityIndices.contains(next)
                 else { return nil }
                 reached = next
             }
@@ -80,12 +80,12 @@ public struct ColumnDerivation: Sendable, Hashable, Codable {
         switch relation {
         case nil: return entity
         case .referrers(let far, let column):
-            guard schema.entities.indices.contains(far), schema.entities[far].columns.indices.contains(column),
+            guard schema.entityIndices.contains(far), schema.entities[far].columnIndices.contains(column),
                 schema.entities[far].columns[column].destination == entity
             else { return nil }
             return far
         case .link(let number, let direction, let far):
-            guard schema.links.indices.contains(number) else { return nil }
+            guard schema.linkIndices.contains(number) else { return nil }
             let link = schema.links[number]
             let ends = direction == .forward ? (link.source, link.destination) : (link.destination, link.source)
             return ends == (entity, far) ? far : nil
@@ -93,14 +93,14 @@ public struct ColumnDerivation: Sendable, Hashable, Codable {
     }
 
     /// Whether all numbers lead to columns of the schema. The schema in a file may contain any numbers.
-    func isSound(in entity: Int, of schema: StoreSchema) -> Bool {
+    func isSound(in entity: EntityIndex, of schema: StoreSchema) -> Bool {
         let needsRelation = [.count, .sum, .minimum, .maximum, .average].contains(function)
         guard needsRelation == (relation != nil), path.isEmpty != (function == .value),
             let reached = entityOfValue(from: entity, in: schema)
         else { return false }
         guard let column else { return function == .count }
         let columns = schema.entities[reached].columns
-        return columns.indices.contains(column) && columns[column].derivation == nil && columns[column].destination == nil
+        return columns.indices().contains(column) && columns[column].derivation == nil && columns[column].destination == nil
     }
 }
 
@@ -112,11 +112,11 @@ extension StoreSchema {
     package var withoutPendingDerivations: StoreSchema { markingDerivations { _, _ in false } }
 
     /// Returns the schema in which exactly the derivations that a closure selects are pending.
-    package func markingDerivations(isPending: (_ entity: Int, _ column: Int) -> Bool) -> StoreSchema {
+    package func markingDerivations(isPending: (_ entity: EntityIndex, _ column: ColumnIndex) -> Bool) -> StoreSchema {
         guard hasDerivations else { return self }
         var marked = self
-        for entity in entities.indices {
-            for column in entities[entity].columns.indices where entities[entity].columns[column].derivation != nil {
+        for entity in entityIndices {
+            for column in entities[entity].columnIndices where entities[entity].columns[column].derivation != nil {
                 marked.entities[entity].columns[column].derivation?.isPending = isPending(entity, column)
             }
         }
@@ -145,7 +145,9 @@ extension StoreSchema {
     }
 
     /// Whether a file has the values of a derived column, because it has the same derivation.
-    private func isDerivationKept(_ entity: Int, column: Int, in file: StoreSchema, positions numbers: SchemaPositions) -> Bool {
+    private func isDerivationKept(
+        _ entity: EntityIndex, column: ColumnIndex, in file: StoreSchema, positions numbers: SchemaPositions
+    ) -> Bool {
         guard let source = numbers.entities[entity], let place = numbers.columns[entity][column],
             let stored = file.entities[source].columns[place].derivation,
             let wanted = entities[entity].columns[column].derivation?.placed(in: numbers, entity, self)
@@ -156,9 +158,9 @@ extension StoreSchema {
 
 extension ColumnDerivation {
     /// Returns the derivation in the numbers of another schema; nil if that schema lacks a part of it.
-    fileprivate func placed(in numbers: SchemaPositions, _ entity: Int, _ schema: StoreSchema) -> ColumnDerivation? {
+    fileprivate func placed(in numbers: SchemaPositions, _ entity: EntityIndex, _ schema: StoreSchema) -> ColumnDerivation? {
         var reached = entity
-        var references: [Int] = []
+        var references: [ColumnIndex] = []
         for reference in path {
             guard let number = numbers.columns[reached][reference],
                 let next = schema.entities[reached].columns[reference].destination

@@ -17,7 +17,7 @@ extension EntitySchema {
     private static let orderPrefix = "order of "
 
     /// The columns of a hidden entity: the object that has the list, the member, and its position.
-    public static let orderColumns = (owner: 0, member: 1, position: 2)
+    public static let orderColumns: (owner: ColumnIndex, member: ColumnIndex, position: ColumnIndex) = (0, 1, 2)
 
     /// Returns the name of the hidden entity with the order of a relationship.
     package static func orderName(of relationship: String) -> String { orderPrefix + relationship }
@@ -27,10 +27,12 @@ extension EntitySchema {
     /// - Parameters:
     ///   - relationship: The name of the ordered relationship: "Playlist.tracks".
     ///   - former: The name in older models.
-    ///   - owner: The number of the entity that has the relationship.
-    ///   - member: The number of the entity that it leads to.
-    package static func order(of relationship: String, renamedFrom former: String?, owner: Int, member: Int) -> EntitySchema {
-        func reference(_ name: String, _ destination: Int) -> ColumnSchema {
+    ///   - owner: The entity that has the relationship.
+    ///   - member: The entity that it leads to.
+    package static func order(of relationship: String, renamedFrom former: String?, owner: EntityIndex, member: EntityIndex)
+        -> EntitySchema
+    {
+        func reference(_ name: String, _ destination: EntityIndex) -> ColumnSchema {
             ColumnSchema(name: name, type: .reference, isOptional: true, index: .indexed, destination: destination)
         }
         return EntitySchema(
@@ -53,19 +55,19 @@ extension EntitySchema {
     }
 
     /// Returns the column of the positions beside a reference; nil if its inverse is not ordered.
-    /// - Parameter reference: The number of the reference's column.
-    public func position(in reference: Int) -> Int? {
+    /// - Parameter reference: The reference's column.
+    public func position(in reference: ColumnIndex) -> ColumnIndex? {
         // Only the types of a hierarchy's objects follow these columns.
         let last = columns.count - (typeColumn == nil ? 1 : 2)
         guard last > 0, columns[last].type == .data, columns[last].name.hasPrefix("position in ") else { return nil }
         let name = ColumnSchema.positionName(in: columns[reference].name)
-        return columns.lastIndex { $0.name == name }
+        return columnIndices.last { columns[$0].name == name }
     }
 
     /// Returns whether a column has the positions of objects in an ordered relationship. A reference of the same entity leads to the object
     /// that has the list.
-    /// - Parameter column: The number of the column.
-    public func isPosition(_ column: Int) -> Bool {
+    /// - Parameter column: The column.
+    public func isPosition(_ column: ColumnIndex) -> Bool {
         columns[column].type == .data
             && columns.contains { $0.type == .reference && ColumnSchema.positionName(in: $0.name) == columns[column].name }
     }

@@ -12,8 +12,8 @@ extension EntitySchema {
 }
 
 extension StoreSchema {
-    /// The number of the entity of keyed values; nil if the schema does not have it.
-    package var keyedValues: Int? { entities.lastIndex { $0.name == EntitySchema.keyedValues.name } }
+    /// The entity of keyed values; nil if the schema does not have it.
+    package var keyedValues: EntityIndex? { entityIndices.last { entities[$0].name == EntitySchema.keyedValues.name } }
 
     /// The schema with the entity of keyed values. The numbers of the other entities stay.
     package var withKeyedValues: StoreSchema {
@@ -25,7 +25,7 @@ extension StoreSchema {
 
     /// The schema without the entity of keyed values, to be compared with a model.
     package var withoutKeyedValues: StoreSchema {
-        guard let number = keyedValues, number == entities.count - 1 else { return self }
+        guard let number = keyedValues, number == entityIndices.last else { return self }
         var schema = self
         schema.entities.removeLast()
         return schema

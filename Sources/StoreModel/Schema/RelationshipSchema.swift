@@ -2,24 +2,25 @@
 ///
 /// Files do not store it. They have columns and links only.
 public struct RelationshipSchema: Sendable, Hashable {
-    /// The number of the entity that has the relationship.
-    public var entity: Int
+    /// The entity that has the relationship.
+    public var entity: EntityIndex
     /// The name of the relationship in its entity.
     public var name: String
     /// The name that the relationship had in older models.
     public var renamedFrom: String?
-    /// The number of the entity at the far end.
-    public var destination: Int
+    /// The entity at the far end.
+    public var destination: EntityIndex
     /// The column of a to-one relationship; nil for a to-many relationship.
-    public var column: Int?
+    public var column: ColumnIndex?
     /// The position of the inverse in ``StoreSchema/relationships``.
     public var inverse: Int?
     /// A Boolean value that indicates whether deletions leave dangling references in ``column``.
     public var mayDangle: Bool
 
-    /// Creates a relationship. Entity, destination and column are numbers of the same schema.
+    /// Creates a relationship. Entity, destination and column are positions in the same schema.
     public init(
-        entity: Int, name: String, renamedFrom: String? = nil, destination: Int, column: Int? = nil, inverse: Int? = nil,
+        entity: EntityIndex, name: String, renamedFrom: String? = nil, destination: EntityIndex, column: ColumnIndex? = nil,
+        inverse: Int? = nil,
         mayDangle: Bool = false
     ) {
         self.entity = entity

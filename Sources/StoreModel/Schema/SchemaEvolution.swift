@@ -4,8 +4,8 @@
 public struct SchemaEvolution: Sendable, Hashable {
     /// The change of one column.
     public struct Column: Sendable, Hashable {
-        /// The column's number in the old schema; nil if it is new.
-        public var source: Int?
+        /// The column in the old schema; nil if it is new.
+        public var source: ColumnIndex?
         /// The value of older objects in a new column, or their replacement for null in a column that became required.
         public var fill: Value?
         /// A Boolean value that indicates whether older values have another type, and therefore other index keys.
@@ -14,16 +14,16 @@ public struct SchemaEvolution: Sendable, Hashable {
 
     /// The change of one entity.
     public struct Entity: Sendable, Hashable {
-        /// The entity's number in the old schema; nil if it is new.
-        public var source: Int?
+        /// The entity in the old schema; nil if it is new.
+        public var source: EntityIndex?
         /// The changes per column of the new entity.
         public var columns: [Column]
     }
 
     /// The change of one link that exists in both schemas.
     public struct Link: Sendable, Hashable {
-        /// The link's number in the old schema.
-        public var source: Int
+        /// The link in the old schema.
+        public var source: LinkIndex
         /// A Boolean value that indicates whether the link's source was its destination in the old schema.
         public var isReversed: Bool
     }
@@ -43,7 +43,7 @@ public struct SchemaEvolution: Sendable, Hashable {
     /// - Throws: `StoreError` `.schemaMismatch`, which names entity, property and remedy, if the change needs more than
     ///   another way of reading.
     public init(from old: StoreSchema, to new: StoreSchema, exchanging: ExchangedNames = ExchangedNames()) throws {
-        let sources = try match(
+        let sources: [EntityIndex?] = try match(
             new.entities.map { ($0.name, $0.renamedFrom) }, with: old.entities.map(\.name), exchanging, scope: "")
         for (entity, source) in zip(new.entities, sources) {
             guard let source else {
@@ -51,7 +51,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                 continue
             }
             let before = old.entities[source]
-            let columns = try match(
+            let columns: [ColumnIndex?] = try match(
                 entity.columns.map { ($0.name, $0.renamedFrom) }, with: before.columns.map(\.name), exchanging,
                 scope: entity.name + ".")
             entities.append(
@@ -68,20 +68,21 @@ public struct SchemaEvolution: Sendable, Hashable {
     }
 
     /// Returns, per new name, the position of the same thing among the old names.
-    private mutating func match(
+    private mutating func match<Index: SchemaIndex>(
         _ names: [(name: String, former: String?)], with old: [String], _ exchanging: ExchangedNames, scope: String
-    ) throws -> [Int?] {
-        var found: [Int?] = names.map { name, former in
+    ) throws -> [Index?] {
+        func index(of name: String) -> Index? { old.firstIndex(of: name).map { Index(rawValue: $0) } }
+        var found: [Index?] = names.map { name, former in
             if let former, exchanging.contains(name, former, in: scope), old.contains(name),
-                let source = old.firstIndex(of: former)
+                let source = index(of: former)
             {
                 exchanges.append("\(scope)\(name) was \(former)")
                 return source
             }
-            return old.firstIndex(of: name)
+            return index(of: name)
         }
-        var taken: Set<Int> = []
-        func take(_ source: Int, _ name: String) throws {
+        var taken: Set<Index> = []
+        func take(_ source: Index, _ name: String) throws {
             guard !taken.insert(source).inserted else { return }
             throw Self.mismatch(
                 "\(scope.isEmpty ? "entity " : scope)\(name) has the former name \(old[source]), which another name has too",
@@ -89,7 +90,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         }
         for (position, name) in names.enumerated() { if let source = found[position] { try take(source, name.name) } }
         for (position, name) in names.enumerated() where found[position] == nil {
-            guard let source = name.former.flatMap({ former in old.firstIndex(of: former) }) else { continue }
+            guard let source = name.former.flatMap({ index(of: $0) }) else { continue }
             try take(source, name.name)
             found[position] = source
         }
@@ -97,7 +98,7 @@ public struct SchemaEvolution: Sendable, Hashable {
     }
 
     private static func change(
-        of old: ColumnSchema, _ source: Int, to new: ColumnSchema, _ entity: String
+        of old: ColumnSchema, _ source: ColumnIndex, to new: ColumnSchema, _ entity: String
     ) throws -> Column {
         var change = Column(source: source)
         if old.type != new.type {
@@ -121,9 +122,9 @@ public struct SchemaEvolution: Sendable, Hashable {
     }
 
     private func checkDestinations(_ old: StoreSchema, _ new: StoreSchema) throws {
-        for (number, entity) in entities.enumerated() {
+        for (number, entity) in entities.enumerated(as: EntityIndex.self) {
             guard let source = entity.source else { continue }
-            for (column, change) in entity.columns.enumerated() {
+            for (column, change) in entity.columns.enumerated(as: ColumnIndex.self) {
                 guard let before = change.source, let destination = new.entities[number].columns[column].destination,
                     let oldDestination = old.entities[source].columns[before].destination,
                     entities[destination].source != oldDestination
@@ -139,7 +140,7 @@ public struct SchemaEvolution: Sendable, Hashable {
     // MARK: Links
 
     private mutating func matchLinks(_ old: StoreSchema, with new: StoreSchema, exchanging: ExchangedNames) throws {
-        var taken: Set<Int> = []
+        var taken: Set<LinkIndex> = []
         for link in new.links {
             let found = try exchanged(link, in: old, exchanging) ?? source(of: link, in: old)
             if let found {
@@ -159,11 +160,11 @@ public struct SchemaEvolution: Sendable, Hashable {
             }
             links.append(found)
         }
-        let gone = Set(old.links.indices.filter { !taken.contains($0) }.map { old.links[$0].name })
+        let gone = Set(old.linkIndices.filter { !taken.contains($0) }.map { old.links[$0].name })
         guard !gone.isEmpty else { return }
-        for (number, entity) in entities.enumerated() {
+        for (number, entity) in entities.enumerated(as: EntityIndex.self) {
             guard let source = entity.source else { continue }
-            for (column, change) in entity.columns.enumerated() where change.source == nil {
+            for (column, change) in entity.columns.enumerated(as: ColumnIndex.self) where change.source == nil {
                 let definition = new.entities[number].columns[column]
                 let names = [definition.name, definition.renamedFrom].compactMap(\.self)
                 guard definition.type == .reference,
@@ -176,13 +177,13 @@ public struct SchemaEvolution: Sendable, Hashable {
 
     /// Returns the old position of a link that has exchanged its name with another link, or its two ends with each other.
     private mutating func exchanged(_ link: LinkSchema, in old: StoreSchema, _ exchanging: ExchangedNames) throws -> Link? {
-        guard let same = old.links.firstIndex(where: { $0.name == link.name }) else { return nil }
+        guard let same = old.linkIndices.first(where: { old.links[$0].name == link.name }) else { return nil }
         if link.reversedNames.contains(link.name), exchanging.contains(link.name, link.name) {
             exchanges.append("\(link.name) had its ends reversed")
             return Link(source: same, isReversed: true)
         }
         let ends = (entities[link.source].source, entities[link.destination].source)
-        let candidates = old.links.indices.filter { number in
+        let candidates = old.linkIndices.filter { number in
             link.formerNames.contains(old.links[number].name) && exchanging.contains(link.name, old.links[number].name)
                 && old.links[number].source == ends.0 && old.links[number].destination == ends.1
         }
@@ -198,8 +199,8 @@ public struct SchemaEvolution: Sendable, Hashable {
     }
 
     private func source(of link: LinkSchema, in old: StoreSchema) -> Link? {
-        func find(_ names: [String]) -> Int? {
-            names.lazy.compactMap { name in old.links.firstIndex { $0.name == name } }.first
+        func find(_ names: [String]) -> LinkIndex? {
+            names.lazy.compactMap { name in old.linkIndices.first { old.links[$0].name == name } }.first
         }
         if let found = find([link.name] + link.formerNames) { return Link(source: found, isReversed: false) }
         return find(link.reversedNames).map { Link(source: $0, isReversed: true) }

@@ -5,15 +5,15 @@ public struct SchemaLoss: Sendable, Hashable {
     /// The part of a file that would be lost, in the positions of the file's schema.
     public enum Subject: Sendable, Hashable {
         /// All objects of an entity.
-        case objects(entity: Int)
+        case objects(entity: EntityIndex)
         /// All objects of an entity that inherits from another one: those with its type in the column of types.
-        case objectsOfType(entity: Int, column: Int, type: Int64)
+        case objectsOfType(entity: EntityIndex, column: ColumnIndex, type: Int64)
         /// The values of a column that are not null.
-        case values(entity: Int, column: Int)
+        case values(entity: EntityIndex, column: ColumnIndex)
         /// The references in a column to objects whose own column does not refer back.
-        case unanswered(entity: Int, column: Int, backEntity: Int, backColumn: Int)
+        case unanswered(entity: EntityIndex, column: ColumnIndex, backEntity: EntityIndex, backColumn: ColumnIndex)
         /// The pairs of a link.
-        case pairs(link: Int)
+        case pairs(link: LinkIndex)
     }
 
     /// The part of the file that would be lost.
@@ -93,19 +93,20 @@ struct SchemaLosses {
     }
 
     /// The position in the new schema, per entity of the old schema.
-    private var successors: [Int: Int] {
+    private var successors: [EntityIndex: EntityIndex] {
         Dictionary(
-            evolution.entities.enumerated().compactMap { number, change in change.source.map { ($0, number) } },
+            evolution.entities.enumerated(as: EntityIndex.self).compactMap { number, change in change.source.map { ($0, number) }
+            },
             uniquingKeysWith: { first, _ in first })
     }
 
     private mutating func addEntities() {
         let successors = successors
         // Without its order, a relationship keeps its members.
-        for (number, entity) in old.entities.enumerated() where successors[number] == nil && !entity.isOrder {
+        for (number, entity) in old.entities.enumerated(as: EntityIndex.self) where successors[number] == nil && !entity.isOrder {
             all.append(SchemaLoss(subject: .objects(entity: number), name: entity.name, allowedBy: [entity.name]))
         }
-        for (number, entity) in old.entities.enumerated() {
+        for (number, entity) in old.entities.enumerated(as: EntityIndex.self) {
             guard let successor = successors[number], let column = entity.typeColumn else { continue }
             let kept = Set(new.entities[successor].subentities.map(\.type))
             for gone in entity.subentities where !kept.contains(gone.type) {
@@ -115,7 +116,7 @@ struct SchemaLosses {
                 addSubentity(gone.name, .objectsOfType(entity: number, column: column, type: gone.type))
             }
         }
-        for (number, entity) in old.entities.enumerated() where !entity.isAbstract {
+        for (number, entity) in old.entities.enumerated(as: EntityIndex.self) where !entity.isAbstract {
             guard let successor = successors[number], new.entities[successor].isAbstract else { continue }
             let subject: SchemaLoss.Subject =
                 entity.typeColumn.map { .objectsOfType(entity: number, column: $0, type: 0) } ?? .objects(entity: number)
@@ -134,11 +135,11 @@ struct SchemaLosses {
 
     private mutating func addColumns() {
         let successors = successors
-        for (number, entity) in old.entities.enumerated() {
+        for (number, entity) in old.entities.enumerated(as: EntityIndex.self) {
             guard let successor = successors[number] else { continue }
             let kept = Set(evolution.entities[successor].columns.compactMap(\.source))
             // Without its order, a relationship keeps its members.
-            for (column, definition) in entity.columns.enumerated()
+            for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self)
             where !kept.contains(column) && !entity.isPosition(column) && column != entity.typeColumn {
                 let name = "\(entity.name).\(definition.name)"
                 var loss = SchemaLoss(
@@ -156,7 +157,7 @@ struct SchemaLosses {
 
     /// Describes the loss of a to-one relationship whose name now denotes a to-many relationship.
     private func changeKind(
-        _ loss: inout SchemaLoss, successor: Int, entity: Int, column: Int, definition: ColumnSchema
+        _ loss: inout SchemaLoss, successor: EntityIndex, entity: EntityIndex, column: ColumnIndex, definition: ColumnSchema
     ) {
         let found = new.relationships.first { relationship in
             relationship.entity == successor && relationship.column == nil
@@ -174,7 +175,7 @@ struct SchemaLosses {
     private mutating func addLinks() {
         let kept = Set(evolution.links.compactMap { $0?.source })
         let successors = successors
-        for (number, link) in old.links.enumerated() where !kept.contains(number) {
+        for (number, link) in old.links.enumerated(as: LinkIndex.self) where !kept.contains(number) {
             var loss = SchemaLoss(subject: .pairs(link: number), name: link.name, allowedBy: [link.name])
             for end in [link.source, link.destination] where successors[end] == nil {
                 loss.allowedBy.insert(old.entities[end].name)

@@ -123,17 +123,17 @@ extension SchemaMigration {
 
 /// The numbers that the entities, columns and links of a schema have in an older schema.
 struct SchemaPositions {
-    private(set) var entities: [Int?]
-    private(set) var columns: [[Int?]]
-    private(set) var links: [Int?]
+    private(set) var entities: [EntityIndex?]
+    private(set) var columns: [[ColumnIndex?]]
+    private(set) var links: [LinkIndex?]
     /// The links whose source was their destination in the older schema.
-    private(set) var reversedLinks: Set<Int> = []
+    private(set) var reversedLinks: Set<LinkIndex> = []
 
     /// Creates the numbers of a schema in itself.
     init(_ schema: StoreSchema) {
-        entities = Array(schema.entities.indices)
-        columns = schema.entities.map { Array($0.columns.indices) }
-        links = Array(schema.links.indices)
+        entities = Array(schema.entityIndices)
+        columns = schema.entities.map { Array($0.columnIndices) }
+        links = Array(schema.linkIndices)
     }
 
     /// Moves on to the next schema.
@@ -148,7 +148,7 @@ struct SchemaPositions {
         }
         links = evolution.links.map { change in change.flatMap { before.links[$0.source] } }
         reversedLinks = Set(
-            evolution.links.indices.filter { number in
+            evolution.links.indices().filter { number in
                 evolution.links[number].map { $0.isReversed != before.reversedLinks.contains($0.source) } ?? false
             })
     }

@@ -36,8 +36,8 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
     public var isOptional: Bool
     /// The kind of index over this column alone.
     public var index: IndexKind
-    /// The number of the entity that the keys of a `.reference` column belong to.
-    public var destination: Int?
+    /// The entity that the keys of a `.reference` column belong to.
+    public var destination: EntityIndex?
     /// The default value that the developer specified; null if none was given. It replaces null in older objects when the
     /// column becomes required. When the column is new, older objects get this value.
     public var defaultValue: Value = .null
@@ -48,7 +48,7 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
 
     /// Creates a column. A column of type `.reference` needs a destination.
     public init(
-        name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, destination: Int? = nil,
+        name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, destination: EntityIndex? = nil,
         defaultValue: Value = .null, renamedFrom: String? = nil, derivation: ColumnDerivation? = nil
     ) {
         self.name = name
@@ -74,25 +74,25 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
 ///
 /// Its columns identify it: no two indexes of an entity have the same columns in the same order.
 public struct IndexSchema: Sendable, Hashable, Codable {
-    /// The numbers of the columns, in the order of the index.
-    public var columns: [Int]
+    /// The columns, in the order of the index.
+    public var columns: [ColumnIndex]
     /// The kind of the index. With `.unique`, no two objects have the same values in all columns, where null differs from
     /// null. Saves check this.
     public var kind: IndexKind
 
     /// Creates an index over columns of an entity.
-    public init(columns: [Int], kind: IndexKind = .indexed) {
+    public init(columns: [ColumnIndex], kind: IndexKind = .indexed) {
         self.columns = columns
         self.kind = kind
     }
 }
 
-/// One kind of record. An entity's number is its position in ``StoreSchema/entities``. A column's number is its position in
-/// ``columns``.
+/// One kind of record. An entity is given by its position in ``StoreSchema/entities``, an ``EntityIndex``. A column is given by its
+/// position in ``columns``, a ``ColumnIndex``.
 public struct EntitySchema: Sendable, Hashable, Codable {
     /// The name of the entity.
     public var name: String
-    /// The columns, by column number.
+    /// The columns. See ``columnIndices``.
     public var columns: [ColumnSchema]
     /// The indexes over several columns. For indexes over one column, see ``ColumnSchema/index``.
     public var indexes: [IndexSchema]
@@ -142,17 +142,17 @@ public struct EntitySchema: Sendable, Hashable, Codable {
 public struct LinkSchema: Sendable, Hashable, Codable {
     /// The name of the link.
     public var name: String
-    /// The number of the entity at the source end.
-    public var source: Int
-    /// The number of the entity at the destination end.
-    public var destination: Int
+    /// The entity at the source end.
+    public var source: EntityIndex
+    /// The entity at the destination end.
+    public var destination: EntityIndex
     /// Other names that the link may have in older models.
     public var formerNames: [String] = []
     /// Names that the link may have in older models with its ends reversed.
     public var reversedNames: [String] = []
 
-    /// Creates a link between two entities, given by their numbers.
-    public init(name: String, source: Int, destination: Int) {
+    /// Creates a link between two entities.
+    public init(name: String, source: EntityIndex, destination: EntityIndex) {
         self.name = name
         self.source = source
         self.destination = destination
@@ -161,12 +161,12 @@ public struct LinkSchema: Sendable, Hashable, Codable {
     private enum CodingKeys: String, CodingKey { case name, source, destination }
 }
 
-/// A model as a store sees it: columns and links by number. Names of properties, delete rules and inverses belong to the
+/// A model as a store sees it: columns and links by position. Names of properties, delete rules and inverses belong to the
 /// object layer.
 public struct StoreSchema: Sendable, Hashable, Codable {
-    /// The entities, by entity number.
+    /// The entities. See ``entityIndices``.
     public var entities: [EntitySchema]
-    /// The links, by link number.
+    /// The links. See ``linkIndices``.
     public var links: [LinkSchema]
     /// The version, which decides which of two differing models is newer.
     public var version: SchemaVersion
@@ -215,7 +215,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
     }
 }
 
-/// A set of column numbers below 128.
+/// A set of columns below 128.
 @frozen
 public struct ColumnSet: Sendable, Hashable, Codable {
     /// The columns 0 to 63, one bit per column.
@@ -241,18 +241,21 @@ public struct ColumnSet: Sendable, Hashable, Codable {
     @inlinable public var count: Int { low.nonzeroBitCount + high.nonzeroBitCount }
 
     /// Returns whether the set contains a column. Precondition: the column is from 0 to 127.
-    @inlinable @inline(__always) public func contains(_ column: Int) -> Bool {
-        column < 64 ? low >> UInt64(column) & 1 != 0 : high >> UInt64(column - 64) & 1 != 0
+    @inlinable @inline(__always) public func contains(_ column: ColumnIndex) -> Bool {
+        let bit = column.rawValue
+        return bit < 64 ? low >> UInt64(bit) & 1 != 0 : high >> UInt64(bit - 64) & 1 != 0
     }
 
     /// Inserts a column. Precondition: the column is from 0 to 127.
-    @inlinable public mutating func insert(_ column: Int) {
-        if column < 64 { low |= 1 << UInt64(column) } else { high |= 1 << UInt64(column - 64) }
+    @inlinable public mutating func insert(_ column: ColumnIndex) {
+        let bit = column.rawValue
+        if bit < 64 { low |= 1 << UInt64(bit) } else { high |= 1 << UInt64(bit - 64) }
     }
 
     /// Removes a column. Precondition: the column is from 0 to 127.
-    @inlinable public mutating func remove(_ column: Int) {
-        if column < 64 { low &= ~(1 << UInt64(column)) } else { high &= ~(1 << UInt64(column - 64)) }
+    @inlinable public mutating func remove(_ column: ColumnIndex) {
+        let bit = column.rawValue
+        if bit < 64 { low &= ~(1 << UInt64(bit)) } else { high &= ~(1 << UInt64(bit - 64)) }
     }
 
     /// Inserts all columns of another set.
@@ -267,15 +270,15 @@ public struct ColumnSet: Sendable, Hashable, Codable {
     }
 
     /// Calls `body` with each column in ascending order.
-    @inlinable public func forEach(_ body: (Int) throws -> Void) rethrows {
+    @inlinable public func forEach(_ body: (ColumnIndex) throws -> Void) rethrows {
         var rest = low
         while rest != 0 {
-            try body(rest.trailingZeroBitCount)
+            try body(ColumnIndex(rawValue: rest.trailingZeroBitCount))
             rest &= rest - 1
         }
         rest = high
         while rest != 0 {
-            try body(rest.trailingZeroBitCount + 64)
+            try body(ColumnIndex(rawValue: rest.trailingZeroBitCount + 64))
             rest &= rest - 1
         }
     }
@@ -310,12 +313,12 @@ extension ColumnType {
 extension StoreSchema {
     /// Whether all positions lead to entities and columns of the schema. The schema in a file may contain any numbers.
     package var isSound: Bool {
-        links.allSatisfy { entities.indices.contains($0.source) && entities.indices.contains($0.destination) }
-            && entities.enumerated().allSatisfy { number, entity in
-                entity.columns.allSatisfy { $0.destination.map(entities.indices.contains) ?? true }
+        links.allSatisfy { entityIndices.contains($0.source) && entityIndices.contains($0.destination) }
+            && entities.enumerated(as: EntityIndex.self).allSatisfy { number, entity in
+                entity.columns.allSatisfy { $0.destination.map(entityIndices.contains) ?? true }
                     && entity.columns.allSatisfy { $0.derivation?.isSound(in: number, of: self) ?? true }
                     && entity.indexes.allSatisfy { index in
-                        !index.columns.isEmpty && index.columns.allSatisfy(entity.columns.indices.contains)
+                        !index.columns.isEmpty && index.columns.allSatisfy(entity.columnIndices.contains)
                     } && entity.hasSoundHierarchy
             }
     }

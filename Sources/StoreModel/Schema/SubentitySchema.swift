@@ -51,10 +51,10 @@ extension ColumnSchema {
 }
 
 extension EntitySchema {
-    /// The number of the column that has the ``SubentitySchema/type`` of each object; nil if no entity inherits from this one.
+    /// The column that has the ``SubentitySchema/type`` of each object; nil if no entity inherits from this one.
     ///
     /// It is the last column. Objects whose value is null or zero belong to this entity itself.
-    public var typeColumn: Int? { subentities.isEmpty ? nil : columns.count - 1 }
+    public var typeColumn: ColumnIndex? { subentities.isEmpty ? nil : columnIndices.last }
 
     /// Whether all entities of the hierarchy inherit from this one, and there is a column of their types. O(entities).
     var hasSoundHierarchy: Bool {

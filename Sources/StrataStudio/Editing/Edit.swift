@@ -130,7 +130,7 @@ final class Edit: Sendable {
     }
 
     private func check(
-        _ key: ObjectKey, entity: Int, column: ColumnSchema, store: StudioStore, in context: ManagedObjectContext
+        _ key: ObjectKey, entity: EntityIndex, column: ColumnSchema, store: StudioStore, in context: ManagedObjectContext
     ) throws {
         let far = store.model.entities[entity]
         do { _ = try context.existingObject(with: store.id(far, key)) } catch is ContextError {

@@ -153,7 +153,8 @@ struct EditPages: Sendable {
     /// The line of a conflict. The positions in ordered relationships mean nothing to a user.
     private func sentence(_ conflict: MergeConflict) -> String {
         let entities = store.model.entities
-        let whole = entities.indices.contains(conflict.objectID.entity) ? entities[conflict.objectID.entity] : nil
+        let whole =
+            entities.indices(as: EntityIndex.self).contains(conflict.objectID.entity) ? entities[conflict.objectID.entity] : nil
         var conflict = conflict
         conflict.properties.removeAll { property in
             if case .toMany? = whole?.relationship(named: property.name)?.kind { return true }

@@ -131,12 +131,13 @@ actor LiveFeed {
     private var names: [Entity] { store.model.entities + store.model.subentities }
 
     private func entities(of saves: [HistoryTransaction]) -> [String] {
-        var numbers: Set<Int> = []
-        let links = store.model.storeSchema.links
+        var numbers: Set<EntityIndex> = []
+        let schema = store.model.storeSchema
         for save in saves {
             numbers.formUnion(save.changeSet.entities.map(\.entity))
-            for change in save.changeSet.links where links.indices.contains(change.link) {
-                numbers.formUnion([links[change.link].source, links[change.link].destination])
+            for change in save.changeSet.links where schema.linkIndices.contains(change.link) {
+                let link = schema.links[change.link]
+                numbers.formUnion([link.source, link.destination])
             }
         }
         return names.filter { numbers.contains($0.number) }.map(\.name)

@@ -29,19 +29,19 @@ struct StudioStore: Sendable {
 
     /// Returns the entity with a number. If others inherit from it, it is the one at the head of the hierarchy; nil for the hidden entities
     /// of orders and keyed values, which follow those of the model.
-    func entity(numbered number: Int) -> Entity? {
-        guard model.entities.indices.contains(number) else { return nil }
+    func entity(numbered number: EntityIndex) -> Entity? {
+        guard model.entities.indices(as: EntityIndex.self).contains(number) else { return nil }
         return model.entity(named: model.entities[number].name)
     }
 
     /// The entities of the hierarchy of an entity, each after the one that it inherits from directly or not; or the entity alone.
-    private func hierarchy(of number: Int) -> [Entity] {
+    private func hierarchy(of number: EntityIndex) -> [Entity] {
         let inheriting = model.subentities.filter { $0.number == number }
         return (entity(numbered: number).map { [$0] } ?? []) + inheriting
     }
 
     /// Returns the entity that declares a relationship of the entity with this number.
-    func entity(declaring relationship: String, numbered number: Int) -> Entity? {
+    func entity(declaring relationship: String, numbered number: EntityIndex) -> Entity? {
         hierarchy(of: number).first { entity in
             entity.relationship(named: relationship) != nil
                 && entity.superentityName.flatMap(model.entity)?.relationship(named: relationship) == nil

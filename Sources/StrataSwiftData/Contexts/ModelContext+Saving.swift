@@ -121,7 +121,7 @@ extension ModelContext {
 
     private func identifiers(_ ids: [ObjectID]) -> [PersistentIdentifier] {
         let entities = context.model.entities
-        return ids.filter { entities.indices.contains($0.entity) }
+        return ids.filter { entities.indices().contains($0.entity) }
             .map { PersistentIdentifier($0, entityName: entities[$0.entity].name) }
     }
 }

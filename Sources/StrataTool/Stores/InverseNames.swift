@@ -10,11 +10,11 @@ import StoreModel
 struct InverseNames {
     /// An ordered many-to-many relationship, from its hidden entity.
     private struct Order: Equatable {
-        /// The number of the hidden entity.
-        var entity: Int
+        /// The hidden entity.
+        var entity: EntityIndex
         var name: String
-        var owner: Int
-        var member: Int
+        var owner: EntityIndex
+        var member: EntityIndex
     }
 
     private let stored: Model
@@ -24,9 +24,9 @@ struct InverseNames {
     /// The orders for which no relationship has been found yet.
     private var orders: [Order] = []
     /// The orders of the far ends of links.
-    private var farOrders: [Int: Order] = [:]
-    /// The numbers of the hidden entities by the names of ordered relationships, per description.
-    private var numbers: [[String: Int]] = []
+    private var farOrders: [LinkIndex: Order] = [:]
+    /// The hidden entities by the names of ordered relationships, per description.
+    private var numbers: [[String: EntityIndex]] = []
 
     /// Returns a model of the same schema with inverses and orders, or the stored model if there is none.
     /// - Parameter pairs: The pairs of the store, which tell several links between two entities apart.
@@ -48,14 +48,14 @@ struct InverseNames {
         descriptions = EntityDescription.all(in: schema)
         let hidden = Set(schema.entities.filter(\.isOrder).map(\.name))
         descriptions.removeAll { hidden.contains($0.name) }
-        for (number, entity) in schema.entities.enumerated() {
+        for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
             let columns = EntitySchema.orderColumns
             if let name = entity.orderedRelationship, let owner = entity.columns[columns.owner].destination,
                 let member = entity.columns[columns.member].destination
             {
                 orders.append(Order(entity: number, name: name, owner: owner, member: member))
             } else {
-                let positions = Set(entity.columns.indices.filter(entity.isPosition).map { entity.columns[$0].name })
+                let positions = Set(entity.columnIndices.filter(entity.isPosition).map { entity.columns[$0].name })
                 descriptions[number].properties.removeAll { positions.contains($0.name) }
             }
         }
@@ -64,7 +64,7 @@ struct InverseNames {
     }
 
     private mutating func addInverses() {
-        for (number, entity) in stored.entities.enumerated() where !schema.entities[number].isOrder {
+        for (number, entity) in stored.entities.enumerated(as: EntityIndex.self) where !schema.entities[number].isOrder {
             for relationship in entity.relationships {
                 let far = relationship.destination
                 let isOnly = entity.relationships.count { $0.destination == far } == 1
@@ -85,7 +85,7 @@ struct InverseNames {
     }
 
     private mutating func add(
-        _ name: String, to destination: Int, inverse: Relationship, of entity: Entity, isOrdered: Bool
+        _ name: String, to destination: EntityIndex, inverse: Relationship, of entity: Entity, isOrdered: Bool
     ) {
         guard taken[destination].insert(name.lowercased()).inserted else { return }
         descriptions[destination].properties.append(
@@ -132,7 +132,7 @@ struct InverseNames {
         // Links that are found reduce the choice for the orders before them.
         for _ in 0..<2 {
             open.removeAll { order in
-                let links = schema.links.indices.filter { link in
+                let links = schema.linkIndices.filter { link in
                     schema.links[link].source == order.member && schema.links[link].destination == order.owner
                         && farOrders[link] == nil
                 }

@@ -17,26 +17,26 @@ struct OrderPairs {
     /// Returns the link that has the pairs of an order; nil if several links have them, or if they cannot be read. If neither the order nor
     /// the links have pairs, all links are alike.
     /// - Parameters:
-    ///   - order: The number of the hidden entity.
+    ///   - order: The hidden entity.
     ///   - links: Links that lead to the entity with the ordered relationship.
-    func link(of order: Int, among links: [Int]) -> Int? {
+    func link(of order: EntityIndex, among links: [LinkIndex]) -> LinkIndex? {
         guard !links.isEmpty, let left = try? linksWithPairs(of: order, among: links), left.count == 1 else { return nil }
         return left[0]
     }
 
-    private func linksWithPairs(of order: Int, among links: [Int]) throws -> [Int] {
+    private func linksWithPairs(of order: EntityIndex, among links: [LinkIndex]) throws -> [LinkIndex] {
         let snapshot = try description.open(schema).snapshot()
         let columns = EntitySchema.orderColumns
         let entity = schema.entities[order]
         guard let owners = entity.columns[columns.owner].destination,
             let destination = entity.columns[columns.member].destination
         else { return [] }
-        func members(_ link: Int, of owner: ObjectKey) throws -> [ObjectKey] {
+        func members(_ link: LinkIndex, of owner: ObjectKey) throws -> [ObjectKey] {
             try snapshot.related(.link(link, .backward, destination: destination), to: owner)
         }
         var left = links
         /// A position without a pair has no effect, so that a comparison may fail for all links.
-        func narrow(_ isRight: (Int) throws -> Bool) rethrows {
+        func narrow(_ isRight: (LinkIndex) throws -> Bool) rethrows {
             let found = try left.filter(isRight)
             if !found.isEmpty { left = found }
         }

@@ -42,8 +42,9 @@ struct StoreComparison {
                 return entities[source].position(in: column).map { OrderedList(relation: relation, members: (source, $0)) }
             }
             let columns = EntitySchema.orderColumns
-            let order = entities.firstIndex {
-                $0.orderedRelationship == relationship.name && $0.columns[columns.owner].destination == entity.number
+            let order = snapshot.schema.entityIndices.first {
+                entities[$0].orderedRelationship == relationship.name
+                    && entities[$0].columns[columns.owner].destination == entity.number
             }
             return order.map { OrderedList(relation: relation, order: $0) }
         }
@@ -72,7 +73,7 @@ struct StoreComparison {
         /// Returns the names of the columns that are not positions in lists.
         func columns(_ entity: Entity) -> [String] {
             let schema = snapshot.schema.entities[entity.number]
-            return schema.columns.indices.filter { !schema.isPosition($0) }.map { schema.columns[$0].name }
+            return schema.columnIndices.filter { !schema.isPosition($0) }.map { schema.columns[$0].name }
         }
     }
 
@@ -80,9 +81,9 @@ struct StoreComparison {
     private struct OrderedList {
         var relation: Relation
         /// The entity of the members and its column of positions, if the members refer to the object that has the list.
-        var members: (entity: Int, column: Int)?
+        var members: (entity: EntityIndex, column: ColumnIndex)?
         /// The hidden entity of the positions, if the relationship is many-to-many.
-        var order: Int?
+        var order: EntityIndex?
     }
 
     init(_ old: String, _ new: String) async throws {
@@ -228,7 +229,7 @@ struct StoreComparison {
     /// Returns the links whose source is an entity, with the names of their properties.
     private func links(of entity: Entity, in side: Side) -> [(name: String, property: String, relation: Relation)] {
         let schema = side.model.storeSchema
-        return schema.links.enumerated().filter { $0.element.source == entity.number }.map { number, link in
+        return schema.links.enumerated(as: LinkIndex.self).filter { $1.source == entity.number }.map { number, link in
             (
                 name: link.name, property: SchemaText.property(ofLink: number, schema),
                 relation: .link(number, .forward, destination: link.destination)

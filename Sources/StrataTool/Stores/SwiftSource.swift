@@ -111,7 +111,7 @@ struct SwiftSource {
         return relationship.inverse.map { owner(of: far.relationships[$0], far) } ?? far
     }
 
-    private func line(_ column: ColumnSchema, number: Int, entity: Entity) throws -> String {
+    private func line(_ column: ColumnSchema, number: ColumnIndex, entity: Entity) throws -> String {
         let name = try Self.quoted(column.name)
         if let relationship = entity.relationships.first(where: { $0.kind == .toOne(column: number) }) {
             let far = model.entities[relationship.destination]
@@ -164,8 +164,8 @@ struct SwiftSource {
     }
 
     /// Returns the default of an attribute, or nil if it is null, zero or empty, or cannot be written as a literal.
-    private static func value(_ entity: Entity, _ column: Int) -> String? {
-        guard entity.defaults.indices.contains(column) else { return nil }
+    private static func value(_ entity: Entity, _ column: ColumnIndex) -> String? {
+        guard entity.defaults.indices().contains(column) else { return nil }
         let value = entity.defaults[column]
         let isOptional = entity.attributes.first { $0.column == column }?.isOptional ?? entity.columns[column].isOptional
         guard isOptional || value != .zero(of: entity.columns[column].type) else { return nil }
@@ -230,7 +230,7 @@ struct SwiftSource {
 
 extension Entity {
     /// Whether a column is an attribute or a relationship of the entity.
-    fileprivate func hasProperty(inColumn number: Int) -> Bool {
+    fileprivate func hasProperty(inColumn number: ColumnIndex) -> Bool {
         attributes.contains { $0.column == number } || relationships.contains { $0.kind == .toOne(column: number) }
     }
 }

@@ -10,7 +10,7 @@ struct ObjectNames: Sendable {
     /// Returns the entity and the key of an object of the store. Returns the id itself for an object of another store, and if the model
     /// has no such entity.
     func text(_ id: ObjectID) -> String {
-        guard id.store == store, model.entities.indices.contains(id.entity) else { return id.description }
+        guard id.store == store, model.entities.indices().contains(id.entity) else { return id.description }
         return "\(model.entities[id.entity].name) \(id.key)"
     }
 

@@ -137,7 +137,7 @@ final class CSVSource: ObjectSource {
     var objectCount: Int? { nil }
     let notes: [String] = []
     private let folder: String
-    private var entity = 0
+    private var entity: EntityIndex = 0
     private var open: (file: String, parser: CSVParser)?
     /// The file of the keyed collections, if there is one.
     private var records: CSVParser?
@@ -206,16 +206,17 @@ final class CSVSource: ObjectSource {
     }
 
     func next() throws -> TransferObject? {
-        while entity < model.entities.count {
+        while model.entities.indices().contains(entity) {
             if open == nil { try openFile() }
             if let record = try open?.parser.next() { return try object(record) }
-            for (link, rest) in pairs.enumerated() where model.storeSchema.links[link].source == entity && !rest.isEmpty {
+            for (link, rest) in pairs.enumerated(as: LinkIndex.self)
+            where model.storeSchema.links[link].source == entity && !rest.isEmpty {
                 throw ToolError.wrongInput(
                     "\(folder): the link \(model.storeSchema.links[link].name) has ids that \(model.entities[entity].name).csv does not "
                         + "have. Remove their lines")
             }
             open = nil
-            entity += 1
+            entity = entity.next
         }
         return nil
     }
@@ -248,7 +249,7 @@ final class CSVSource: ObjectSource {
             return value
         }
         var object = TransferObject(entity: entity, id: id, values: values)
-        for (link, definition) in model.storeSchema.links.enumerated() where definition.source == entity {
+        for (link, definition) in model.storeSchema.links.enumerated(as: LinkIndex.self) where definition.source == entity {
             guard let found = pairs[link].removeValue(forKey: id) else { continue }
             object.links.append(TransferObject.Links(link: link, destinations: found))
         }

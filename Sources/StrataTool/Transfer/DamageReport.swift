@@ -50,23 +50,23 @@ extension DamageReport? {
         }
     }
 
-    func pages(_ entity: SalvagedTable, _ snapshot: any StoreSnapshot) throws -> [PageNumber] {
-        try salvaging({ try snapshot.pageNumbers(entity.number) }) { $0.noteEntity(entity.name) } ?? []
+    func pages(_ table: SalvagedTable, _ snapshot: any StoreSnapshot) throws -> [PageNumber] {
+        try salvaging({ try snapshot.pageNumbers(table.entity) }) { $0.noteEntity(table.name) } ?? []
     }
 
-    func page(_ number: PageNumber, of entity: SalvagedTable, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
-        try salvaging({ try snapshot.checkedPage(entity.number, number) }) { $0.notePage(entity.name) } ?? nil
+    func page(_ number: PageNumber, of table: SalvagedTable, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
+        try salvaging({ try snapshot.checkedPage(table.entity, number) }) { $0.notePage(table.name) } ?? nil
     }
 
     /// Returns the slots of a page whose objects can be read: those whose required values are whole.
-    func presence(_ page: any StorePage, _ entity: SalvagedTable) throws -> UInt64 {
+    func presence(_ page: any StorePage, _ table: SalvagedTable) throws -> UInt64 {
         let presence = page.presence
         guard let self else { return presence }
         var whole: UInt64 = 0
         for slot in SlotIterator(presence) {
             let isWhole = try salvaging({
                 _ = try page.version(slot)
-                for (column, definition) in entity.columns.enumerated() where !definition.isOptional {
+                for (column, definition) in table.columns.enumerated(as: ColumnIndex.self) where !definition.isOptional {
                     _ = try page.value(slot, column)
                 }
                 return true
@@ -75,14 +75,14 @@ extension DamageReport? {
         }
         // A page that cannot be read at all shows all slots as present.
         if whole == 0, presence == ~0 {
-            self.notePage(entity.name)
+            self.notePage(table.name)
         } else {
-            for _ in 0..<(presence & ~whole).nonzeroBitCount { self.noteObject(entity.name) }
+            for _ in 0..<(presence & ~whole).nonzeroBitCount { self.noteObject(table.name) }
         }
         return whole
     }
 
-    func value(_ page: any StorePage, slot: Int, column: Int, definition: ColumnSchema) throws -> Value {
+    func value(_ page: any StorePage, slot: Int, column: ColumnIndex, definition: ColumnSchema) throws -> Value {
         guard definition.isOptional else { return try page.value(slot, column) }
         return try salvaging({ try page.value(slot, column) }) { $0.noteValue(definition.name) } ?? .null
     }

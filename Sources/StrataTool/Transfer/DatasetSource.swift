@@ -19,8 +19,8 @@ final class DatasetSource: ObjectSource {
     private let dataset: Dataset
     /// The contents of the columns of each entity.
     private let contents: [[Content]]
-    /// The links of each entity by their numbers in the model, with the rows that each row is related to.
-    private let links: [[(number: Int, rows: [Int32: [UInt64]])]]
+    /// The links of each entity as the model has them, with the rows that each row is related to.
+    private let links: [[(index: LinkIndex, rows: [Int32: [UInt64]])]]
     /// The objects of hidden entities, which follow those of the tables.
     private let orders: [LinkOrder]
     private var table = 0
@@ -36,17 +36,17 @@ final class DatasetSource: ObjectSource {
         contents = zip(model.entities, dataset.tables).map { entity, table in
             let types = [0] + table.subentities.map { SubentitySchema.type(of: $0.name) }
             let schema = model.storeSchema.entities[entity.number]
-            return entity.columns.enumerated().map { number, column in
+            return entity.columns.enumerated(as: ColumnIndex.self).map { number, column in
                 if let attribute = table.attributes.firstIndex(where: { $0.name == column.name }) { return .attribute(attribute) }
                 if let reference = table.references.firstIndex(where: { $0.name == column.name }) { return .reference(reference) }
                 let ordered = table.references.firstIndex { reference in
-                    schema.columns.firstIndex { $0.name == reference.name }.flatMap(schema.position) == number
+                    schema.columnIndices.first { schema.columns[$0].name == reference.name }.flatMap(schema.position) == number
                 }
                 return ordered.map { .position($0) } ?? .types(types)
             }
         }
         orders = dataset.linkOrders(in: model)
-        var links: [[(number: Int, rows: [Int32: [UInt64]])]] = dataset.tables.map { _ in [] }
+        var links: [[(index: LinkIndex, rows: [Int32: [UInt64]])]] = dataset.tables.map { _ in [] }
         for link in dataset.links {
             let relationship = model.entities[link.source].relationship(named: link.name)
             guard case .toMany(.link(let number, let direction, _))? = relationship?.kind else { continue }
@@ -100,10 +100,10 @@ final class DatasetSource: ObjectSource {
             case .types(let types): return .int(found.kinds.isEmpty ? 0 : types[Int(found.kinds[row])])
             }
         }
-        var object = TransferObject(entity: table, id: UInt64(row) + 1, values: values)
+        var object = TransferObject(entity: EntityIndex(rawValue: table), id: UInt64(row) + 1, values: values)
         for link in links[table] {
             guard let rows = link.rows[Int32(row)] else { continue }
-            object.links.append(TransferObject.Links(link: link.number, destinations: rows))
+            object.links.append(TransferObject.Links(link: link.index, destinations: rows))
         }
         return object
     }

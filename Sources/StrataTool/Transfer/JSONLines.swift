@@ -113,7 +113,7 @@ enum SchemaText {
     }
 
     /// Returns the name of the relationship that a link is named after: `tracks` of the link `Playlist.tracks`.
-    static func property(ofLink link: Int, _ schema: StoreSchema) -> String {
+    static func property(ofLink link: LinkIndex, _ schema: StoreSchema) -> String {
         let found = schema.links[link]
         let prefix = schema.entities[found.source].name + "."
         return found.name.hasPrefix(prefix) ? String(found.name.dropFirst(prefix.count)) : found.name
@@ -136,8 +136,8 @@ final class JSONLinesSource: ObjectSource {
     private var collections: [String: StoredCollection] = [:]
 
     private enum Property {
-        case column(Int, ColumnSchema)
-        case link(Int)
+        case column(ColumnIndex, ColumnSchema)
+        case link(LinkIndex)
     }
 
     init(_ path: String) throws {
@@ -156,8 +156,10 @@ final class JSONLinesSource: ObjectSource {
         self.model = model
         members = model.entities.map { entity in
             var members: [String: Property] = [:]
-            for (number, column) in entity.columns.enumerated() { members[column.name] = .column(number, column) }
-            for (number, link) in model.storeSchema.links.enumerated() where link.source == entity.number {
+            for (number, column) in entity.columns.enumerated(as: ColumnIndex.self) {
+                members[column.name] = .column(number, column)
+            }
+            for (number, link) in model.storeSchema.links.enumerated(as: LinkIndex.self) where link.source == entity.number {
                 members[SchemaText.property(ofLink: number, model.storeSchema)] = .link(number)
             }
             return members

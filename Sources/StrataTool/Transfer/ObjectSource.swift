@@ -7,11 +7,11 @@ import StoreModel
 struct TransferObject: Sendable {
     /// The objects of one link that this object is the source of.
     struct Links: Sendable {
-        var link: Int
+        var link: LinkIndex
         var destinations: [UInt64]
     }
 
-    var entity: Int
+    var entity: EntityIndex
     var id: UInt64
     /// One value per column of the entity.
     var values: [Value]
@@ -31,7 +31,7 @@ struct TransferObject: Sendable {
 
 /// Data that objects are read from, one by one: a store, a file of JSON lines, a folder of CSV files, or a data set.
 protocol ObjectSource: AnyObject {
-    /// The model of the objects, whose numbers of entities, columns and links they use.
+    /// The model of the objects, whose entities, columns and links they use.
     var model: Model { get }
     /// The number of objects, if it is known.
     var objectCount: Int? { get }

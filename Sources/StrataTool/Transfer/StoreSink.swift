@@ -92,14 +92,14 @@ private struct StoreFilling {
 
     /// A reference or a pair whose destination did not exist when its object was inserted.
     private struct Pending: Sendable {
-        var entity: Int
+        var entity: EntityIndex
         /// The id of the object that gets the reference.
         var source: UInt64
-        /// The column of a reference, or the number of a link.
+        /// The column of a reference, or a link.
         var target: Target
         var id: UInt64
 
-        enum Target: Sendable { case column(Int), link(Int) }
+        enum Target: Sendable { case column(ColumnIndex), link(LinkIndex) }
     }
 
     /// A reference or a pair whose destination is known.
@@ -154,7 +154,7 @@ private struct StoreFilling {
 
     /// An object to insert, and the destinations that it gets later.
     private struct Row: Sendable {
-        var entity: Int
+        var entity: EntityIndex
         var values: [Value]
         var later: [(target: Pending.Target, id: UInt64)]
     }
@@ -216,7 +216,7 @@ private struct StoreFilling {
     private func row(_ object: TransferObject) -> Row {
         let columns = model.entities[object.entity].columns
         var row = Row(entity: object.entity, values: object.values, later: [])
-        for (number, value) in object.values.enumerated() {
+        for (number, value) in object.values.enumerated(as: ColumnIndex.self) {
             if let id = value.referenceKey, let destination = columns[number].destination {
                 let key = keys[destination][id.rawValue]
                 row.values[number] = key.map { .reference($0) } ?? .null
@@ -276,7 +276,7 @@ private struct StoreFilling {
         let ids = TransferIDs.ids(in: key, of: collection)
         guard !ids.isEmpty else { return key }
         for id in ids where id.store == TransferIDs.store {
-            guard keys.indices.contains(id.entity), keys[id.entity][id.key.rawValue] != nil else {
+            guard keys.indices().contains(id.entity), keys[id.entity][id.key.rawValue] != nil else {
                 throw ToolError.wrongInput(
                     "\(collection.name) has a key of \(TransferIDs.names(in: model).text(id)), which is not in the input. Add that object, "
                         + "or remove the entry")
@@ -328,7 +328,7 @@ private struct StoreFilling {
             destination: ObjectID(store: store, entity: destination, key: target), name: name, isToMany: isToMany)
     }
 
-    private func linkName(_ link: Int, _ entity: Entity) -> String {
+    private func linkName(_ link: LinkIndex, _ entity: Entity) -> String {
         let relationship = entity.relationships.first {
             if case .toMany(.link(link, .forward, _)) = $0.kind { true } else { false }
         }

@@ -11,7 +11,7 @@ final class StoreSource: ObjectSource {
     private let snapshot: any StoreSnapshot
     private let positions: [Positions]
     /// The entities to read.
-    private var entities: ArraySlice<Int>
+    private var entities: ArraySlice<EntityIndex>
     private var page = 0
     private var open: (page: any StorePage, slots: SlotIterator)?
     private var lost = 0
@@ -22,10 +22,10 @@ final class StoreSource: ObjectSource {
 
     /// The objects of one entity, and of the entities that inherit from it.
     struct Selection {
-        /// The number of the store's entity.
-        let entity: Int
+        /// The store's entity.
+        let entity: EntityIndex
         /// The column of types, and the types of the objects; nil for all objects.
-        private let types: (column: Int, values: Set<Int64>)?
+        private let types: (column: ColumnIndex, values: Set<Int64>)?
 
         init(_ entity: Entity, in model: Model) {
             self.entity = entity.number
@@ -94,7 +94,7 @@ final class StoreSource: ObjectSource {
             }
             return positions
         }
-        entities = selection.map { [$0.entity] } ?? ArraySlice(stored.entities.indices)
+        entities = selection.map { [$0.entity] } ?? ArraySlice(stored.entities.indices())
         records = try selection == nil ? StoredRecords(snapshot, damage) : nil
     }
 
@@ -104,7 +104,7 @@ final class StoreSource: ObjectSource {
         guard let record = try records?.next(leavingOut: damage) else { return nil }
         guard case .entry(let name, var entry) = record, let collection = records?.collections[name] else { return record }
         entry.key = TransferIDs.replace(in: entry.key, of: collection) { [store, positions] id in
-            guard id.store == store.identity, positions.indices.contains(id.entity),
+            guard id.store == store.identity, positions.indices().contains(id.entity),
                 let position = positions[id.entity].position(of: id.key)
             else { return id }
             return ObjectID(store: TransferIDs.store, entity: id.entity, key: ObjectKey(rawValue: position))
@@ -144,12 +144,12 @@ final class StoreSource: ObjectSource {
         return nil
     }
 
-    private func object(_ entity: Int, page: any StorePage, slot: Int, number: PageNumber) throws -> TransferObject {
+    private func object(_ entity: EntityIndex, page: any StorePage, slot: Int, number: PageNumber) throws -> TransferObject {
         let key = PageAddress.key(page: number, slot: slot)
         let columns = model.entities[entity].columns
         var values: [Value] = []
         values.reserveCapacity(columns.count)
-        for (column, definition) in columns.enumerated() {
+        for (column, definition) in columns.enumerated(as: ColumnIndex.self) {
             let value = try damage.value(page, slot: slot, column: column, definition: definition)
             guard let target = value.referenceKey, let destination = definition.destination else {
                 values.append(value)
@@ -161,7 +161,7 @@ final class StoreSource: ObjectSource {
         }
         var object = TransferObject(
             entity: entity, id: positions[entity].position(of: key) ?? 0, values: values)
-        for (link, definition) in model.storeSchema.links.enumerated() where definition.source == entity {
+        for (link, definition) in model.storeSchema.links.enumerated(as: LinkIndex.self) where definition.source == entity {
             let keys = try damage.related(.link(link, .forward, destination: definition.destination), to: key, snapshot)
             guard !keys.isEmpty else { continue }
             let found = keys.compactMap { positions[definition.destination].position(of: $0) }

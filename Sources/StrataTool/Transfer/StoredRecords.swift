@@ -6,7 +6,7 @@ import StoreModel
 /// The keyed collections of a store in one state, in the order of their keys: the types of all collections, and then the entries.
 struct StoredRecords {
     private let snapshot: any StoreSnapshot
-    private let entity: Int
+    private let entity: EntityIndex
     private let keys: [ObjectKey]
     private var position = 0
     /// The page of the last record.
@@ -21,17 +21,18 @@ struct StoredRecords {
     ///   - damage: Collects what cannot be read, which is left out. Without it, damage is an error.
     init(_ snapshot: any StoreSnapshot, _ damage: DamageReport? = nil) throws {
         self.snapshot = snapshot
-        entity = StoredCollection.entity(in: snapshot.schema) ?? -1
-        guard entity >= 0 else {
+        guard let entity = StoredCollection.entity(in: snapshot.schema) else {
+            entity = 0
             keys = []
             return
         }
+        self.entity = entity
         guard damage != nil else {
             keys = try snapshot.keys(StoreQuery(entity: entity, sort: [StoreSort(column: 0)]))
             return
         }
         // Without the index, which may be damaged.
-        let table = SalvagedTable(name: "keyed collections", number: entity, columns: snapshot.schema.entities[entity].columns)
+        let table = SalvagedTable(name: "keyed collections", entity: entity, columns: snapshot.schema.entities[entity].columns)
         var found: [(bytes: [UInt8], key: ObjectKey)] = []
         for number in try damage.pages(table, snapshot) {
             guard let page = try damage.page(number, of: table, in: snapshot) else { continue }
@@ -87,14 +88,14 @@ struct StoredRecords {
 /// A table whose objects are read as far as they are whole.
 struct SalvagedTable {
     var name: String
-    var number: Int
+    var entity: EntityIndex
     var columns: [ColumnSchema]
 
-    init(name: String, number: Int, columns: [ColumnSchema]) {
+    init(name: String, entity: EntityIndex, columns: [ColumnSchema]) {
         self.name = name
-        self.number = number
+        self.entity = entity
         self.columns = columns
     }
 
-    init(_ entity: Entity) { self.init(name: entity.name, number: entity.number, columns: entity.columns) }
+    init(_ entity: Entity) { self.init(name: entity.name, entity: entity.number, columns: entity.columns) }
 }

@@ -80,7 +80,7 @@ struct GetCommand: StoreVerb {
             guard id.store == identity else {
                 throw ToolError.wrongInput("\(words[0]): the id of an object of another store. Check the file")
             }
-            guard store.model.entities.indices.contains(id.entity) else {
+            guard store.model.entities.indices().contains(id.entity) else {
                 throw ToolError.wrongInput("\(words[0]): the store has no entity with the number \(id.entity). Check the id")
             }
             return id

@@ -21,14 +21,14 @@ import Testing
     /// The part of the track that a save writes.
     enum Outcome: Equatable {
         case conflict, nothing, deletion
-        case update([Int: Value])
-        case insertion([Int: Value])
+        case update([ColumnIndex: Value])
+        case insertion([ColumnIndex: Value])
     }
 
     private static let entity = Music.query("Track").entity
     private static let title = Music.column("Track", "title")
     private static let plays = Music.column("Track", "plays")
-    private static let columns = Music.model.storeSchema.entities[entity].columns.indices
+    private static let columns = Music.model.storeSchema.entities[entity].columnIndices
 
     private let store = FaultyStore(schema: Music.model.storeSchema)
     private let coordinator: PersistentStoreCoordinator
@@ -40,15 +40,15 @@ import Testing
 
     // MARK: The expectation
 
-    private static func values(_ columns: ColumnSet, _ title: Value, _ plays: Value) -> [Int: Value] {
-        var values: [Int: Value] = [:]
+    private static func values(_ columns: ColumnSet, _ title: Value, _ plays: Value) -> [ColumnIndex: Value] {
+        var values: [ColumnIndex: Value] = [:]
         if columns.contains(Self.title) { values[Self.title] = title }
         if columns.contains(Self.plays) { values[Self.plays] = plays }
         return values
     }
 
     /// Returns the promised outcome of our change over theirs.
-    private static func expected(_ ours: Change, _ theirs: Change, _ policy: PolicyKind, base: [Int: Value]) -> Outcome {
+    private static func expected(_ ours: Change, _ theirs: Change, _ policy: PolicyKind, base: [ColumnIndex: Value]) -> Outcome {
         let mine = values(ours.columns, "ours", 10)
         if ours == .nothing { return .nothing }
         if theirs == .nothing { return ours == .deletion ? .deletion : .update(mine) }
@@ -83,7 +83,7 @@ import Testing
 
     private static func outcome(_ layer: Layer, _ key: ObjectKey) -> Outcome {
         guard let row = layer.row(entity, key) else { return .nothing }
-        var values: [Int: Value] = [:]
+        var values: [ColumnIndex: Value] = [:]
         row.set.forEach { values[$0] = row[$0] }
         return switch row.kind {
         case .delete: .deletion
@@ -116,8 +116,8 @@ import Testing
         }
     }
 
-    private func base(of id: ObjectID, _ state: StoreState) throws -> [Int: Value] {
-        var values: [Int: Value] = [:]
+    private func base(of id: ObjectID, _ state: StoreState) throws -> [ColumnIndex: Value] {
+        var values: [ColumnIndex: Value] = [:]
         for column in Self.columns { values[column] = try state.view.value(Self.entity, key: id.key, column: column) ?? .null }
         return values
     }

@@ -28,7 +28,7 @@ import Testing
             for (key, object) in zip(keys, objects) {
                 #expect(registry.object(Self.track, key) === object)
                 #expect(Self.object(key, context) === object)
-                #expect(registry.object(Self.track + 1, key) == nil)
+                #expect(registry.object(Self.track.next, key) == nil)
             }
             #expect(registry.count == keys.count && registry.registrations == UInt64(keys.count))
             objects.removeFirst()

@@ -12,7 +12,7 @@ import Testing
     private static let leaseEnd = ObjectKey(64 + lease)
 
     /// Takes keys until there are none. Returns the ranges in order, and the positions at which a refill was requested.
-    private static func takeAll(_ keys: KeyAllocator, _ entity: Int = 0) -> (ranges: [Range<ObjectKey>], low: [Int]) {
+    private static func takeAll(_ keys: KeyAllocator, _ entity: EntityIndex = 0) -> (ranges: [Range<ObjectKey>], low: [Int]) {
         var ranges: [Range<ObjectKey>] = []
         var low: [Int] = []
         while true {

@@ -54,13 +54,13 @@ import Testing
     private func content(_ store: LMDBStore) throws -> Content {
         let snapshot = try store.snapshot()
         var content = Content()
-        for (entity, schema) in Samples.schema.entities.enumerated() {
+        for (entity, schema) in Samples.schema.entities.enumerated(as: EntityIndex.self) {
             let keys = try snapshot.keys(StoreQuery(entity: entity))
             content.keys.append(keys)
             for key in keys {
-                content.rows.append(try schema.columns.indices.map { try snapshot.value(entity, key: key, column: $0) })
+                content.rows.append(try schema.columnIndices.map { try snapshot.value(entity, key: key, column: $0) })
             }
-            for column in schema.columns.indices where schema.columns[column].index != .none {
+            for column in schema.columnIndices where schema.columns[column].index != .none {
                 content.keys.append(try snapshot.keys(StoreQuery(entity: entity, sort: [StoreSort(column: column)])))
                 for key in keys.prefix(9) {
                     guard let value = try snapshot.value(entity, key: key, column: column) else { continue }

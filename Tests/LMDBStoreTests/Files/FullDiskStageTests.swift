@@ -122,7 +122,7 @@ import Testing
             var schema = Samples.schema
             if stage == .indexBuild {
                 // Enough indexes to need more room than the saves have left free.
-                let pairs = [[0, 1], [0, 2], [0, 3], [0, 5], [1, 2], [2, 3]]
+                let pairs: [[ColumnIndex]] = [[0, 1], [0, 2], [0, 3], [0, 5], [1, 2], [2, 3]]
                 schema.entities[1].indexes = pairs.map { .init(columns: $0) }
             }
             // Putting an index into force takes a page. Building it takes many.

@@ -35,7 +35,7 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private func update(_ store: LMDBStore, _ key: ObjectKey, _ values: [Int: Value]) throws {
+    private func update(_ store: LMDBStore, _ key: ObjectKey, _ values: [ColumnIndex: Value]) throws {
         try store.save { layer, _ in
             let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
             for (column, value) in values { row[column] = value }

@@ -330,7 +330,7 @@ import Testing
         let scratch = try Scratch()
         do { try Self.leaveUnclaimed(in: try scratch.store(Self.options)) }
         var schema = Samples.schema
-        schema.entities.remove(at: Samples.track)
+        schema.entities.remove(at: Samples.track.rawValue)
         schema.links = []
         let store = try LMDBStore.open(scratch.url, schema: schema)
         while try store.continueMigration() != nil {}

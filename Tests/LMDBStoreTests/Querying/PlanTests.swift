@@ -6,7 +6,9 @@ import Testing
 
 /// The plans of queries in a store that is large enough for a choice.
 @Suite struct PlanTests {
-    private static let (kind, size, name, owner, weight) = (0, 1, 2, 3, 4)
+    private static let (kind, size, name, owner, weight): (ColumnIndex, ColumnIndex, ColumnIndex, ColumnIndex, ColumnIndex) = (
+        0, 1, 2, 3, 4
+    )
     private static let schema = StoreSchema(entities: [
         EntitySchema(
             name: "Box",

@@ -46,7 +46,7 @@ import Testing
             }
         }
         let snapshot = try store.snapshot()
-        for column in Self.schema.entities[0].columns.indices {
+        for column in Self.schema.entities[0].columnIndices {
             for direction in [StoreSort.Direction.ascending, .descending] {
                 let sort = StoreSort(column: column, direction: direction)
                 let expected = samples.keys.sorted { a, b in

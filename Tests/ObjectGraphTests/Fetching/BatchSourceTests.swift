@@ -17,25 +17,27 @@ private final class CountingSnapshot: StoreSnapshot {
     var generation: Generation { base.generation }
     var schema: StoreSchema { base.schema }
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         asked.withLock { $0 += 1 }
         return try base.page(entity, number)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] { try base.pageNumbers(entity) }
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { try base.pageNumbers(entity) }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { try base.keys(query) }
     func count(_ query: StoreQuery) throws -> Int { try base.count(query) }
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try base.groups(aggregation) }
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         try base.lookup(entity, column: column, value: value)
     }
-    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+    func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {
         try base.parts(entity, key: key, column: column)
     }
     func explain(_ query: StoreQuery) throws -> String { try base.explain(query) }
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { try base.value(entity, key: key, column: column) }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
+        try base.value(entity, key: key, column: column)
+    }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try base.related(relation, to: key) }
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try base.version(entity, key) }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? { try base.version(entity, key) }
 }
 
 @Suite struct BatchSourceTests {

@@ -24,11 +24,11 @@ struct PlainState: ObjectReader {
         links = Array(repeating: [], count: schema.links.count)
     }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? { objects[entity][key]?.values[column] }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) -> Value? { objects[entity][key]?.values[column] }
 
-    func version(_ entity: Int, _ key: ObjectKey) -> Generation? { objects[entity][key]?.version }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) -> Generation? { objects[entity][key]?.version }
 
-    func exists(_ entity: Int, _ key: ObjectKey) -> Bool { objects[entity][key] != nil }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) -> Bool { objects[entity][key] != nil }
 
     func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
         switch relation {
@@ -75,8 +75,10 @@ final class PlainSnapshot: StoreSnapshot {
     var schema: StoreSchema { state.schema }
     /// How many lists of related objects were read.
     var listsRead: Int { lists.withLock { $0 } }
-    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? { state.value(entity, key: key, column: column) }
-    func version(_ entity: Int, _ key: ObjectKey) -> Generation? { state.version(entity, key) }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) -> Value? {
+        state.value(entity, key: key, column: column)
+    }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) -> Generation? { state.version(entity, key) }
     func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
         lists.withLock { $0 += 1 }
         return state.related(relation, to: key)
@@ -85,15 +87,15 @@ final class PlainSnapshot: StoreSnapshot {
     func count(_ query: StoreQuery) throws -> Int { try state.keys(query).count }
     func explain(_ query: StoreQuery) -> String { "a scan of dictionaries" }
 
-    func lookup(_ entity: Int, column: Int, value: Value) -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) -> [ObjectKey] {
         state.objects[entity].filter { $0.value.values[column] == value }.keys.sorted()
     }
 
-    func pageNumbers(_ entity: Int) -> [PageNumber] {
+    func pageNumbers(_ entity: EntityIndex) -> [PageNumber] {
         Set(state.objects[entity].keys.map { $0.page }).sorted()
     }
 
-    func page(_ entity: Int, _ number: PageNumber) -> (any StorePage)? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) -> (any StorePage)? {
         let page = PlainPage(state, entity: entity, number: number)
         return page.presence == 0 ? nil : page
     }
@@ -101,11 +103,11 @@ final class PlainSnapshot: StoreSnapshot {
 
 final class PlainPage: StorePage {
     let state: PlainState
-    let entity: Int
+    let entity: EntityIndex
     let number: PageNumber
     let presence: UInt64
 
-    init(_ state: PlainState, entity: Int, number: PageNumber) {
+    init(_ state: PlainState, entity: EntityIndex, number: PageNumber) {
         self.state = state
         self.entity = entity
         self.number = number
@@ -122,7 +124,7 @@ final class PlainPage: StorePage {
         return object.version
     }
 
-    func value(_ slot: Int, _ column: Int) throws -> Value {
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value {
         guard let object = state.objects[entity][PageAddress.key(page: number, slot: slot)] else { throw Absent() }
         return object.values[column]
     }

@@ -5,8 +5,8 @@ import TestSupport
 
 /// A random state that is built twice: as a plain model, and as layers over a base.
 struct RandomViews {
-    static let artist = 0
-    static let track = 1
+    static let artist: EntityIndex = 0
+    static let track: EntityIndex = 1
     static let tracksOfArtist = Relation.referrers(entity: track, column: 3)
     static let labelsOfTrack = Relation.link(0, .forward, destination: artist)
     static let tracksOfLabel = Relation.link(0, .backward, destination: track)
@@ -40,7 +40,7 @@ struct RandomViews {
         base = PlainSnapshot(model, generation: 0)
         let scratch = Layer(schema: Self.schema)
         for _ in 0..<Int.random(in: 0...300, using: &numbers) { change(scratch) }
-        for entity in 0..<2 {
+        for entity in Self.schema.entityIndices {
             for key in model.objects[entity].keys { model.objects[entity][key]?.version = 1 }
         }
         base = PlainSnapshot(model, generation: 1)
@@ -62,7 +62,7 @@ struct RandomViews {
     private mutating func stamp(_ layer: Layer) {
         generation = generation.next
         layer.stamp(generation)
-        for entity in 0..<2 {
+        for entity in Self.schema.entityIndices {
             for key in model.objects[entity].keys where layer.row(entity, key) != nil {
                 model.objects[entity][key]?.version = generation
             }
@@ -79,17 +79,17 @@ struct RandomViews {
         }
     }
 
-    private mutating func insert(_ layer: Layer, _ entity: Int) {
+    private mutating func insert(_ layer: Layer, _ entity: EntityIndex) {
         var key = nextKey[entity]
         if numbers.chance(1, in: 5), let revived = deleted[entity].popLast() {
             key = revived
         } else {
             nextKey[entity] = key.advanced(by: numbers.chance(1, in: 8) ? 70 : 1)
         }
-        let values = (0..<Self.schema.entities[entity].columns.count).map { randomValue(entity, $0) }
+        let values = Self.schema.entities[entity].columnIndices.map { randomValue(entity, $0) }
         let replacesDelete = layer.row(entity, key) != nil
         let row = Row.make(kind: replacesDelete ? .update : .insert, layer: layer.id, columnCount: values.count)
-        for (column, value) in values.enumerated() { row[column] = value }
+        for (column, value) in values.enumerated(as: ColumnIndex.self) { row[column] = value }
         // An update of every column over the base's object keeps the base's version until the writer accepts it.
         guard !replacesDelete else {
             deleted[entity].insert(key, at: 0)
@@ -99,10 +99,10 @@ struct RandomViews {
         model.objects[entity][key] = .init(values: values, version: 0)
     }
 
-    private mutating func update(_ layer: Layer, _ entity: Int) {
+    private mutating func update(_ layer: Layer, _ entity: EntityIndex) {
         guard let key = randomKey(entity) else { return }
         let columns = Self.schema.entities[entity].columns.count
-        let column = Int.random(in: 0..<columns, using: &numbers)
+        let column = randomColumn(entity)
         let value = randomValue(entity, column)
         model.objects[entity][key]?.values[column] = value
         if let row = layer.row(entity, key) {
@@ -115,7 +115,7 @@ struct RandomViews {
         }
     }
 
-    private mutating func delete(_ layer: Layer, _ entity: Int) {
+    private mutating func delete(_ layer: Layer, _ entity: EntityIndex) {
         guard let key = randomKey(entity) else { return }
         model.objects[entity][key] = nil
         let gone = model.links[0].filter { (entity == Self.track ? $0.source : $0.destination) == key }
@@ -142,11 +142,15 @@ struct RandomViews {
         layer.setLink(0, from: track, to: artist, linked: linked)
     }
 
-    mutating func randomKey(_ entity: Int) -> ObjectKey? {
+    mutating func randomKey(_ entity: EntityIndex) -> ObjectKey? {
         model.objects[entity].keys.sorted().randomElement(using: &numbers)
     }
 
-    mutating func randomValue(_ entity: Int, _ column: Int) -> Value {
+    private mutating func randomColumn(_ entity: EntityIndex) -> ColumnIndex {
+        ColumnIndex(rawValue: Int.random(in: 0..<Self.schema.entities[entity].columns.count, using: &numbers))
+    }
+
+    mutating func randomValue(_ entity: EntityIndex, _ column: ColumnIndex) -> Value {
         let schema = Self.schema.entities[entity].columns[column]
         if schema.isOptional, numbers.chance(1, in: 4) { return .null }
         switch schema.type {
@@ -167,7 +171,7 @@ struct RandomViews {
         for _ in 0..<Int.random(in: 0...2, using: &numbers) {
             sort.append(
                 StoreSort(
-                    column: Int.random(in: 0..<Self.schema.entities[entity].columns.count, using: &numbers),
+                    column: randomColumn(entity),
                     direction: numbers.chance(1, in: 2) ? .ascending : .descending,
                     caseSensitivity: numbers.chance(1, in: 2) ? .sensitive : .insensitive))
         }
@@ -177,9 +181,8 @@ struct RandomViews {
             limit: numbers.chance(1, in: 3) ? Int.random(in: 0...20, using: &numbers) : nil)
     }
 
-    mutating func randomPredicate(_ entity: Int, depth: Int) -> StorePredicate {
-        let columns = Self.schema.entities[entity].columns.count
-        let column = Int.random(in: 0..<columns, using: &numbers)
+    mutating func randomPredicate(_ entity: EntityIndex, depth: Int) -> StorePredicate {
+        let column = randomColumn(entity)
         switch depth == 0 ? Int.random(in: 0..<4, using: &numbers) : Int.random(in: 0..<9, using: &numbers) {
         case 0: return .constant(numbers.chance(4, in: 5))
         case 1: return .compare(column, randomComparison(), to: randomValue(entity, column))
@@ -192,7 +195,7 @@ struct RandomViews {
         }
     }
 
-    private mutating func randomTraversal(_ entity: Int, depth: Int) -> StorePredicate {
+    private mutating func randomTraversal(_ entity: EntityIndex, depth: Int) -> StorePredicate {
         let relation: Relation
         if entity == Self.track {
             if numbers.chance(1, in: 2) { return .toOne(3, randomPredicate(Self.artist, depth: depth - 1)) }

@@ -11,11 +11,11 @@ struct LayeredViewTests {
     @Test func valuesAndVersionsAreThoseOfAPlainModel() throws {
         try eachRandomView { (views: inout RandomViews) throws in
             let view = views.view
-            for entity in 0..<2 {
+            for entity in RandomViews.schema.entityIndices {
                 let all = views.model.objects[entity]
                 for key in 0...(all.keys.max() ?? 0).advanced(by: 2) {
                     #expect(try view.version(entity, key) == all[key].map { .committed($0.version) })
-                    for column in 0..<RandomViews.schema.entities[entity].columns.count {
+                    for column in RandomViews.schema.entities[entity].columnIndices {
                         try expectSame(view.value(entity, key: key, column: column), all[key]?.values[column])
                     }
                 }
@@ -66,7 +66,7 @@ struct LayeredViewTests {
         try eachRandomView { (views: inout RandomViews) throws in
             for _ in 0..<20 {
                 let query = views.randomQuery()
-                let columns = RandomViews.schema.entities[query.entity].columns.indices
+                let columns = RandomViews.schema.entities[query.entity].columnIndices
                 let groupBy = Array(columns.shuffled(using: &views.numbers).prefix(Int.random(in: 0...2, using: &views.numbers)))
                 let aggregation = StoreAggregation(
                     entity: query.entity, predicate: query.predicate, groupBy: groupBy,

@@ -172,7 +172,7 @@ import Testing
         let layer = Layer(schema: store.schema)
         let album = store.schema.entities[id.entity]
         let row = Row.make(kind: .update, layer: layer.id, columnCount: album.columns.count)
-        row[try #require(album.columns.firstIndex { $0.name == "trackCount" })] = 7
+        row[try #require(album.columnIndices.first { album.columns[$0].name == "trackCount" })] = 7
         layer.put(row, entity: id.entity, key: id.key)
         layer.seal()
         try store.write(.durable) { transaction in

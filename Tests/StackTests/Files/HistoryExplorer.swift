@@ -150,7 +150,7 @@ struct HistoryExpectation {
         objects.isEmpty ? nil : objects.sorted()[random.below(objects.count)]
     }
 
-    private func entity(_ name: String) -> Int { model.entity(named: name)?.number ?? 0 }
+    private func entity(_ name: String) -> EntityIndex { model.entity(named: name)?.number ?? 0 }
 
     private mutating func newContext() -> BackgroundContext {
         let container = containers[random.below(containers.count)]

@@ -5,8 +5,8 @@ import TestSupport
 
 /// The model of the tests of ordered many-to-many relationships: mixes of songs.
 enum Mixes {
-    /// The number of the hidden entity with the positions of songs in mixes, if these are ordered.
-    static let order = 2
+    /// The hidden entity with the positions of songs in mixes, if these are ordered.
+    static let order: EntityIndex = 2
 
     static func model(songs: Bool = true, mixes: Bool = false, version: Int = 1) throws -> Model {
         try Model(

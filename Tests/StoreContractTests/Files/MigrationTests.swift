@@ -30,25 +30,25 @@ import Testing
 
     private func check(_ store: any ObjectStore, _ model: EvolvingModel, _ place: String) throws {
         let snapshot = try store.snapshot()
-        for (number, entity) in model.schema.entities.enumerated() {
+        for (number, entity) in model.schema.entities.enumerated(as: EntityIndex.self) {
             let objects = model.objects[entity.name] ?? [:]
             let keys = try snapshot.keys(StoreQuery(entity: number))
             #expect(keys == objects.keys.sorted(), "\(place): keys of \(entity.name)")
             for key in keys {
-                for (column, definition) in entity.columns.enumerated() {
+                for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self) {
                     let value = try snapshot.value(number, key: key, column: column)
                     let expected = objects[key]?[definition.name]
                     #expect(value == expected, "\(place): \(entity.name).\(definition.name) \(definition.type) of \(key)")
                 }
             }
-            for (column, definition) in entity.columns.enumerated() {
+            for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self) {
                 guard let probe = objects.values.compactMap({ $0[definition.name] }).first, !probe.isNull else { continue }
                 let expected = objects.filter { $0.value[definition.name] == probe }.keys.sorted()
                 let found = try snapshot.lookup(number, column: column, value: probe)
                 #expect(found == expected, "\(place): \(entity.name).\(definition.name) = \(probe)")
             }
         }
-        for (number, link) in model.schema.links.enumerated() {
+        for (number, link) in model.schema.links.enumerated(as: LinkIndex.self) {
             let pairs = model.links[link.name] ?? []
             for (key, _) in model.objects[model.schema.entities[link.source].name] ?? [:] {
                 let relation = Relation.link(number, .forward, destination: link.destination)

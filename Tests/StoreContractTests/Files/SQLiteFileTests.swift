@@ -164,9 +164,11 @@ import Testing
             entities: ["table", "Table", "strata_meta", "sqlite_x"].map { EntitySchema(name: $0, columns: columns) })
         let store = try SQLiteStore(url: folder.url.appendingPathComponent("s"), schema: schema)
         try ContractStore.save(store) { layer in
-            for entity in 0..<4 { layer.insert(entity, key: 64, values: (0..<6).map { .string("\(entity) \($0)") }) }
+            for entity in schema.entityIndices {
+                layer.insert(entity, key: 64, values: (0..<6).map { .string("\(entity) \($0)") })
+            }
         }
-        for entity in 0..<4 {
+        for entity in schema.entityIndices {
             #expect(try store.snapshot().pageValues(entity, 64) == (0..<6).map { .string("\(entity) \($0)") })
         }
         #expect(try store.verify() == [])

@@ -277,7 +277,7 @@ import Testing
         let text = ColumnSchema(name: "text", type: .string)
         var store: SQLiteStore? = try open(Self.entities(names, [text]))
         try ContractStore.save(try #require(store)) { layer in
-            for number in names.indices { layer.insert(number, key: 64, values: [.string(names[number])]) }
+            for number in names.indices(as: EntityIndex.self) { layer.insert(number, key: 64, values: [.string(names[number])]) }
         }
         store = nil
         var columns = [text]
@@ -288,8 +288,10 @@ import Testing
             if round == 2 { schema.entities.reverse() }
             store = try open(schema)
             let snapshot = try #require(store).snapshot()
-            for (number, entity) in schema.entities.enumerated() {
-                #expect(try snapshot.value(number, key: 64, column: round + 1) == .string(entity.name), "\(entity.name)")
+            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
+                #expect(
+                    try snapshot.value(number, key: 64, column: ColumnIndex(rawValue: round + 1)) == .string(entity.name),
+                    "\(entity.name)")
             }
             #expect(try #require(store).verify() == [])
             store = nil

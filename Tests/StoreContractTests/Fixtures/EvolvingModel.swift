@@ -36,14 +36,14 @@ struct EvolvingModel {
 
     /// Makes one lightweight change, and increases the version.
     mutating func step(_ random: inout SeededRandom) {
-        for entity in schema.entities.indices {
+        for entity in schema.entityIndices {
             schema.entities[entity].renamedFrom = nil
-            for column in schema.entities[entity].columns.indices {
+            for column in schema.entities[entity].columnIndices {
                 schema.entities[entity].columns[column].renamedFrom = nil
                 schema.entities[entity].columns[column].defaultValue = .null
             }
         }
-        for link in schema.links.indices {
+        for link in schema.linkIndices {
             schema.links[link].formerNames = []
             schema.links[link].reversedNames = []
         }
@@ -61,45 +61,50 @@ struct EvolvingModel {
         }
     }
 
+    /// Returns a random entity.
+    private func randomEntity(_ random: inout SeededRandom) -> EntityIndex {
+        EntityIndex(rawValue: Int.random(in: schema.entities.indices, using: &random))
+    }
+
     private static let types = ColumnType.allCases.filter { $0 != .reference }
 
     private mutating func addColumn(_ random: inout SeededRandom) {
-        let entity = Int.random(in: schema.entities.indices, using: &random)
+        let entity = randomEntity(&random)
         let isReference = random.chance(15)
         var column = ColumnSchema(name: fresh("c"), type: isReference ? .reference : random.pick(Self.types))
         column.isOptional = isReference || random.chance(50)
-        if isReference { column.destination = Int.random(in: schema.entities.indices, using: &random) }
+        if isReference { column.destination = randomEntity(&random) }
         column.index = random.chance(30) ? .indexed : .none
         if random.chance(50), !isReference { column.defaultValue = Self.value(column, &random) }
-        let place = Int.random(in: 0...schema.entities[entity].columns.count, using: &random)
+        let place = ColumnIndex(rawValue: Int.random(in: 0...schema.entities[entity].columns.count, using: &random))
         insert(column, entity, at: place)
         for key in objects[schema.entities[entity].name, default: [:]].keys {
             objects[schema.entities[entity].name]?[key]?[column.name] = column.rounded(column.initialValue)
         }
     }
 
-    private mutating func insert(_ column: ColumnSchema, _ entity: Int, at place: Int) {
-        schema.entities[entity].columns.insert(column, at: place)
+    private mutating func insert(_ column: ColumnSchema, _ entity: EntityIndex, at place: ColumnIndex) {
+        schema.entities[entity].columns.insert(column, at: place.rawValue)
         for index in schema.entities[entity].indexes.indices {
             schema.entities[entity].indexes[index].columns = schema.entities[entity].indexes[index].columns.map {
-                $0 >= place ? $0 + 1 : $0
+                $0 >= place ? $0.next : $0
             }
         }
     }
 
     private mutating func removeColumn(_ random: inout SeededRandom) {
-        let entity = Int.random(in: schema.entities.indices, using: &random)
-        guard let place = schema.entities[entity].columns.indices.randomElement(using: &random) else { return }
+        let entity = randomEntity(&random)
+        guard let place = schema.entities[entity].columnIndices.randomElement(using: &random) else { return }
         schema.entities[entity].indexes.removeAll()
-        let name = schema.entities[entity].columns.remove(at: place).name
+        let name = schema.entities[entity].columns.remove(at: place.rawValue).name
         for key in objects[schema.entities[entity].name, default: [:]].keys {
             objects[schema.entities[entity].name]?[key]?[name] = nil
         }
     }
 
     private mutating func renameColumn(_ random: inout SeededRandom) {
-        let entity = Int.random(in: schema.entities.indices, using: &random)
-        guard let place = schema.entities[entity].columns.indices.randomElement(using: &random) else { return }
+        let entity = randomEntity(&random)
+        guard let place = schema.entities[entity].columnIndices.randomElement(using: &random) else { return }
         let old = schema.entities[entity].columns[place].name
         let new = fresh("r")
         schema.entities[entity].columns[place].name = new
@@ -114,8 +119,8 @@ struct EvolvingModel {
 
     /// Makes a column wider, optional, or required with a default.
     private mutating func changeColumn(_ random: inout SeededRandom) {
-        let entity = Int.random(in: schema.entities.indices, using: &random)
-        guard let place = schema.entities[entity].columns.indices.randomElement(using: &random) else { return }
+        let entity = randomEntity(&random)
+        guard let place = schema.entities[entity].columnIndices.randomElement(using: &random) else { return }
         var column = schema.entities[entity].columns[place]
         guard column.type != .reference else { return }
         if random.chance(50), let wider = Self.types.filter({ column.type.widens(to: $0) }).randomElement(using: &random) {
@@ -137,8 +142,8 @@ struct EvolvingModel {
     }
 
     private mutating func toggleIndex(_ random: inout SeededRandom) {
-        let entity = Int.random(in: schema.entities.indices, using: &random)
-        let places = Array(schema.entities[entity].columns.indices)
+        let entity = randomEntity(&random)
+        let places = Array(schema.entities[entity].columnIndices)
         guard let place = places.randomElement(using: &random) else { return }
         if random.chance(30), places.count > 1 {
             let columns = Array(places.shuffled(using: &random).prefix(2))
@@ -155,7 +160,7 @@ struct EvolvingModel {
     }
 
     private mutating func renameEntity(_ random: inout SeededRandom) {
-        let entity = Int.random(in: schema.entities.indices, using: &random)
+        let entity = randomEntity(&random)
         let old = schema.entities[entity].name
         let new = fresh("N")
         schema.entities[entity].name = new
@@ -166,7 +171,7 @@ struct EvolvingModel {
 
     /// Removes the last entity, if no relationship leads to it.
     private mutating func removeEntity(_ random: inout SeededRandom) {
-        let last = schema.entities.count - 1
+        let last = EntityIndex(rawValue: schema.entities.count - 1)
         let isUsed =
             schema.links.contains { $0.source == last || $0.destination == last }
             || schema.entities.contains { $0.columns.contains { $0.destination == last } }
@@ -176,9 +181,9 @@ struct EvolvingModel {
 
     private mutating func changeLinks(_ random: inout SeededRandom) {
         guard random.chance(60) || schema.links.isEmpty else {
-            let place = Int.random(in: schema.links.indices, using: &random)
+            let place = LinkIndex(rawValue: Int.random(in: schema.links.indices, using: &random))
             if random.chance(40) {
-                links[schema.links.remove(at: place).name] = nil
+                links[schema.links.remove(at: place.rawValue).name] = nil
             } else {
                 let old = schema.links[place].name
                 let new = fresh("l")
@@ -200,24 +205,24 @@ struct EvolvingModel {
         }
         schema.links.append(
             LinkSchema(
-                name: fresh("l"), source: Int.random(in: schema.entities.indices, using: &random),
-                destination: Int.random(in: schema.entities.indices, using: &random)))
+                name: fresh("l"), source: randomEntity(&random),
+                destination: randomEntity(&random)))
     }
 
     /// Reorders everything. Numbers in the file must not depend on positions.
     private mutating func shuffle(_ random: inout SeededRandom) {
-        let order = Array(schema.entities.indices).shuffled(using: &random)
-        func moved(_ old: Int) -> Int { order.firstIndex(of: old) ?? old }
+        let order = Array(schema.entityIndices).shuffled(using: &random)
+        func moved(_ old: EntityIndex) -> EntityIndex { order.firstIndex(of: old).map(EntityIndex.init(rawValue:)) ?? old }
         schema.entities = order.map { schema.entities[$0] }
-        for entity in schema.entities.indices {
-            for column in schema.entities[entity].columns.indices {
+        for entity in schema.entityIndices {
+            for column in schema.entities[entity].columnIndices {
                 schema.entities[entity].columns[column].destination =
                     schema.entities[entity].columns[column].destination.map(moved)
             }
             schema.entities[entity].indexes = []
             schema.entities[entity].columns.shuffle(using: &random)
         }
-        for link in schema.links.indices {
+        for link in schema.linkIndices {
             schema.links[link].source = moved(schema.links[link].source)
             schema.links[link].destination = moved(schema.links[link].destination)
         }
@@ -245,16 +250,16 @@ struct EvolvingModel {
     mutating func write(to store: any ObjectStore, _ random: inout SeededRandom) throws {
         try store.write(.deferred) { transaction in
             let layer = Layer(schema: schema)
-            for (number, entity) in schema.entities.enumerated() {
+            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
                 for key in (objects[entity.name] ?? [:]).keys.sorted() where random.chance(5) && !isReferred(number, key) {
                     layer.delete(number, key)
                     objects[entity.name]?[key] = nil
                     forgetLinks(number, key)
                 }
             }
-            for (number, entity) in schema.entities.enumerated() where random.chance(70) {
+            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) where random.chance(70) {
                 for key in (objects[entity.name] ?? [:]).keys.sorted() where random.chance(10) && !entity.columns.isEmpty {
-                    let column = Int.random(in: entity.columns.indices, using: &random)
+                    let column = ColumnIndex(rawValue: Int.random(in: entity.columns.indices, using: &random))
                     let value = self.value(of: entity.columns[column], &random)
                     layer.update(number, key: key, of: entity.columns.count, values: [column: value])
                     objects[entity.name]?[key]?[entity.columns[column].name] = value
@@ -267,7 +272,7 @@ struct EvolvingModel {
                         Dictionary(uniqueKeysWithValues: zip(entity.columns.map(\.name), values))
                 }
             }
-            for (number, link) in schema.links.enumerated() {
+            for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
                 let sources = (objects[schema.entities[link.source].name] ?? [:]).keys.sorted()
                 let destinations = (objects[schema.entities[link.destination].name] ?? [:]).keys.sorted()
                 guard !sources.isEmpty, !destinations.isEmpty else { continue }
@@ -291,7 +296,7 @@ struct EvolvingModel {
         return keys.isEmpty ? .null : .reference(random.pick(keys))
     }
 
-    private func isReferred(_ entity: Int, _ key: ObjectKey) -> Bool {
+    private func isReferred(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
         schema.entities.contains { other in
             other.columns.contains { column in
                 column.destination == entity
@@ -300,7 +305,7 @@ struct EvolvingModel {
         }
     }
 
-    private mutating func forgetLinks(_ entity: Int, _ key: ObjectKey) {
+    private mutating func forgetLinks(_ entity: EntityIndex, _ key: ObjectKey) {
         for link in schema.links {
             links[link.name] = links[link.name]?.filter {
                 !(link.source == entity && $0[0] == key || link.destination == entity && $0[1] == key)

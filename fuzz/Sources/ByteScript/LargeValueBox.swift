@@ -12,7 +12,7 @@ public final class LargeValueBox: LargeValueSource {
 
     deinit { for room in lent { room.deallocate() } }
 
-    public func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+    public func largeChunk(_ entity: EntityIndex, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
         guard let bytes = chunks[key] else { return nil }
         // The buffer has exactly the size of the bytes, so that the sanitizer detects a read beyond them.
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)

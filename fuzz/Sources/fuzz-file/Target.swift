@@ -121,7 +121,9 @@ private func use(isWriting: Bool) throws {
     let keys = try? snapshot.keys(StoreQuery(entity: 0, predicate: .compare(0, .equal, to: .int(1))))
     _ = try? snapshot.count(StoreQuery(entity: 0, predicate: .keys(Set(1...300))))
     _ = try? store.retention(of: [snapshot])
-    for key in keys?.prefix(50) ?? [] { for column in 0..<3 { _ = try? snapshot.value(0, key: key, column: column) } }
+    for key in keys?.prefix(50) ?? [] {
+        for column in 0..<3 as Range<ColumnIndex> { _ = try? snapshot.value(0, key: key, column: column) }
+    }
     guard isWriting else { return }
     try store.write(.durable) { transaction in
         let layer = Layer(schema: schema)

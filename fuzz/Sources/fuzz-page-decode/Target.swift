@@ -45,8 +45,8 @@ private let soundPage: [UInt8] = {
     let layer = Layer(schema: StoreSchema(entities: [entity]))
     for slot in 0..<UInt64(20) {
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
-        for (number, column) in entity.columns.enumerated() where !column.isOptional || slot % 3 != 0 {
-            row[number] = value(column.type, slot)
+        for column in entity.columnIndices where !entity.columns[column].isOptional || slot % 3 != 0 {
+            row[column] = value(entity.columns[column].type, slot)
         }
         row.version = .committed(Generation(rawValue: slot * 300))
         layer.put(row, entity: 0, key: ObjectKey(rawValue: slot))
@@ -114,7 +114,7 @@ public func fuzzPageDecode(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt
 
 private func readAll(_ page: ObjectPage, mustSucceed: Bool) {
     for slot in SlotIterator(page.presence) {
-        for column in entity.columns.indices {
+        for column in entity.columnIndices {
             let value = try? page.value(slot, column)
             // A record may name a value that does not exist.
             let isOutside = (try? page.largeValue(slot, column)) ?? nil != nil

@@ -86,16 +86,16 @@ private func change(
     let generation = Generation(rawValue: UInt64(bitPattern: script.integer()) & (1 << 62 - 1))
     row.version = .committed(generation)
     let wanted = script.byte()
-    for (number, column) in entity.columns.enumerated()
-    where kind == .insert || kind == .update && wanted >> (number & 7) & 1 != 0 {
-        row[number] = script.value(column)
+    for column in entity.columnIndices
+    where kind == .insert || kind == .update && wanted >> (column.rawValue & 7) & 1 != 0 {
+        row[column] = script.value(entity.columns[column])
     }
     // Each slot is set once per merge, because the layer has one row per slot.
     guard layer.row(0, ObjectKey(page: 0, slot: slot)) == nil else { return }
     layer.put(row, entity: 0, key: ObjectKey(page: 0, slot: slot))
     switch kind {
     case .delete: objects[slot] = nil
-    case .insert: objects[slot] = (entity.columns.indices.map { row[$0] }, generation)
+    case .insert: objects[slot] = (entity.columnIndices.map { row[$0] }, generation)
     case .update:
         guard objects[slot] != nil || row.set.count == entity.columns.count else { return }
         var values = objects[slot]?.0 ?? entity.columns.map { _ in .null }
@@ -114,8 +114,8 @@ private func compare(_ bytes: [UInt8], _ layout: PageLayout, _ objects: [Int: ([
         for (slot, (values, version)) in objects {
             precondition(page.presence >> UInt64(slot) & 1 != 0, "slot \(slot) is missing")
             precondition(try! page.version(slot) == version, "version of slot \(slot) differs")
-            for (column, value) in values.enumerated() {
-                precondition(try! page.value(slot, column) == value, "slot \(slot), column \(column) differs")
+            for column in 0..<ColumnIndex(rawValue: values.count) {
+                precondition(try! page.value(slot, column) == values[column], "slot \(slot), column \(column) differs")
             }
         }
     }

@@ -30,7 +30,7 @@ private struct Crash: Error {}
 extension ByteScript {
     fileprivate mutating func key() -> ObjectKey { keys.lowerBound.advanced(by: Int(byte()) % keys.count) }
 
-    fileprivate mutating func value(_ column: Int) -> Value {
+    fileprivate mutating func value(_ column: ColumnIndex) -> Value {
         let choice = byte()
         switch column {
         case 0: return .int(Int64(Int8(bitPattern: choice)))
@@ -53,12 +53,12 @@ extension ByteScript {
                 left.remove(key)
             case 1 where left.contains(key):
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: 4)
-                for column in 0..<4 where byte() & 1 != 0 { row[column] = value(column) }
+                for column in schema.entities[0].columnIndices where byte() & 1 != 0 { row[column] = value(column) }
                 if !row.set.isEmpty { layer.put(row, entity: 0, key: key) }
             default:
                 guard !present.contains(key) else { continue }
                 let row = Row.make(kind: .insert, layer: layer.id, columnCount: 4)
-                for column in 0..<4 { row[column] = value(column) }
+                for column in schema.entities[0].columnIndices { row[column] = value(column) }
                 layer.put(row, entity: 0, key: key)
                 left.insert(key)
             }
@@ -111,7 +111,7 @@ private final class Pair {
         let expected = try right.keys(StoreQuery(entity: 0))
         precondition(found == expected, "the objects that are there")
         for key in found {
-            for column in 0..<4 {
+            for column in schema.entities[0].columnIndices {
                 let values = (try left.value(0, key: key, column: column), try right.value(0, key: key, column: column))
                 precondition(values.0 == values.1, "a value")
             }
@@ -121,7 +121,7 @@ private final class Pair {
             let related = (try left.related(relation, to: key), try right.related(relation, to: key))
             precondition(related.0 == related.1, "a relationship")
         }
-        for column in 0..<2 {
+        for column in 0..<2 as Range<ColumnIndex> {
             let value = script.value(column)
             let query = StoreQuery(entity: 0, predicate: .compare(column, column == 0 ? .less : .equal, to: value))
             let keys = (Set(try left.keys(query)), Set(try right.keys(query)))

@@ -12,9 +12,11 @@ final class DictionarySnapshot: StoreSnapshot {
 
     var generation: Generation { state.generation }
 
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { state.objects[entity][key]?.version }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? { state.objects[entity][key]?.version }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { state.objects[entity][key]?.values[column] }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
+        state.objects[entity][key]?.values[column]
+    }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         switch relation {
@@ -27,17 +29,17 @@ final class DictionarySnapshot: StoreSnapshot {
         }
     }
 
-    private func keys(_ entity: Int, where isIncluded: (DictionaryState.Object) -> Bool) -> [ObjectKey] {
+    private func keys(_ entity: EntityIndex, where isIncluded: (DictionaryState.Object) -> Bool) -> [ObjectKey] {
         state.objects[entity].filter { isIncluded($0.value) }.keys.sorted()
     }
 
     // MARK: Pages
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         DictionaryPage(entity: entity, number: number, snapshot: self)
     }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] {
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] {
         Set(state.objects[entity].keys.map { $0.page }).sorted()
     }
 
@@ -62,7 +64,7 @@ final class DictionarySnapshot: StoreSnapshot {
 
     func count(_ query: StoreQuery) throws -> Int { try keys(query).count }
 
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         keys(entity) { $0.values[column] == value }
     }
 
@@ -74,11 +76,11 @@ final class DictionarySnapshot: StoreSnapshot {
 
 /// The objects of one page, looked up one by one.
 private final class DictionaryPage: StorePage {
-    private let entity: Int
+    private let entity: EntityIndex
     private let number: PageNumber
     private let snapshot: DictionarySnapshot
 
-    init(entity: Int, number: PageNumber, snapshot: DictionarySnapshot) {
+    init(entity: EntityIndex, number: PageNumber, snapshot: DictionarySnapshot) {
         self.entity = entity
         self.number = number
         self.snapshot = snapshot
@@ -96,5 +98,5 @@ private final class DictionaryPage: StorePage {
 
     func version(_ slot: Int) throws -> Generation { object(slot)?.version ?? 0 }
 
-    func value(_ slot: Int, _ column: Int) throws -> Value { object(slot)?.values[column] ?? .null }
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value { object(slot)?.values[column] ?? .null }
 }

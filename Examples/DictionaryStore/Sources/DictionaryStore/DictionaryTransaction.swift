@@ -28,7 +28,7 @@ final class DictionaryTransaction: StoreTransaction {
     // MARK: Saving
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
-        for entity in schema.entities.indices {
+        for entity in schema.entityIndices {
             guard let rows = layer.entity(entity) else { continue }
             for number in rows.sortedPageNumbers {
                 guard let page = rows.page(number) else { continue }
@@ -38,8 +38,8 @@ final class DictionaryTransaction: StoreTransaction {
                 }
             }
         }
-        for (link, pairs) in layer.links.enumerated() {
-            for (source, destinations) in pairs.forward {
+        for link in schema.linkIndices {
+            for (source, destinations) in layer.links[link].forward {
                 for (destination, isLinked) in destinations { setLink(link, source, destination, isLinked) }
             }
         }
@@ -50,10 +50,11 @@ final class DictionaryTransaction: StoreTransaction {
         nextGeneration = Self.timestamp(after: state.generation)
     }
 
-    private func apply(_ row: Row, _ entity: Int, _ key: ObjectKey, _ numbers: CommitNumbers) throws {
+    private func apply(_ row: Row, _ entity: EntityIndex, _ key: ObjectKey, _ numbers: CommitNumbers) throws {
         if row.kind == .delete {
             state.objects[entity][key] = nil
-            for (number, link) in schema.links.enumerated() {
+            for number in schema.linkIndices {
+                let link = schema.links[number]
                 state.links[number] = state.links[number].filter { pair in
                     !(link.source == entity && pair.source == key || link.destination == entity && pair.destination == key)
                 }
@@ -65,7 +66,8 @@ final class DictionaryTransaction: StoreTransaction {
         // An incomplete update of an object that is gone.
         guard old != nil || row.set.count == columns.count else { return }
         var values = old?.values ?? columns.map { _ in .null }
-        for (number, column) in columns.enumerated() where row.isSet(number) {
+        for number in schema.entities[entity].columnIndices where row.isSet(number) {
+            let column = columns[number]
             guard column.accepts(row[number]) else {
                 throw StoreError(
                     .unsupported,
@@ -77,7 +79,7 @@ final class DictionaryTransaction: StoreTransaction {
         state.objects[entity][key] = .init(version: numbers.generation(of: row.version), values: values)
     }
 
-    private func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, _ isLinked: Bool) {
+    private func setLink(_ link: LinkIndex, _ source: ObjectKey, _ destination: ObjectKey, _ isLinked: Bool) {
         let pair = DictionaryState.Pair(source: source, destination: destination)
         let ends = schema.links[link]
         if !isLinked {
@@ -89,7 +91,7 @@ final class DictionaryTransaction: StoreTransaction {
 
     // MARK: Keys and history
 
-    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+    func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey> {
         let first = state.nextKeys[entity]
         state.nextKeys[entity] = first.advanced(by: max(1, pages) * PageAddress.slots)
         return first..<state.nextKeys[entity]

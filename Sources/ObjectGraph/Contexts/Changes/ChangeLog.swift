@@ -22,7 +22,7 @@ struct ChangeLog {
     private var links: Set<ChangedPair> = []
 
     struct ChangedPair: Hashable {
-        var link: Int
+        var link: LinkIndex
         var source: ObjectKey
         var destination: ObjectKey
     }
@@ -30,14 +30,14 @@ struct ChangeLog {
     var isEmpty: Bool { touched.isEmpty && links.isEmpty }
 
     @inline(__always)
-    mutating func note(_ entity: Int, _ key: ObjectKey) {
+    mutating func note(_ entity: EntityIndex, _ key: ObjectKey) {
         count &+= 1
         guard isWatching, records() else { return }
         if let onFirstChange, isEmpty { onFirstChange() }
         touched.insert(ObjectAddress(entity: entity, key: key))
     }
 
-    mutating func noteLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey) {
+    mutating func noteLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey) {
         count &+= 1
         guard isWatching, records() else { return }
         if let onFirstChange, isEmpty { onFirstChange() }
@@ -68,8 +68,8 @@ struct ChangeLog {
     /// Returns the recorded objects as a change set and empties the log.
     ///
     /// - Parameter kind: Returns the current change of an object. An object for which it returns nil is recorded as an update.
-    mutating func take(_ metadata: SaveMetadata, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
-        var pages: [Int: [PageNumber: ChangeSet.PageChange]] = [:]
+    mutating func take(_ metadata: SaveMetadata, _ kind: (EntityIndex, ObjectKey) -> RowKind?) -> ChangeSet {
+        var pages: [EntityIndex: [PageNumber: ChangeSet.PageChange]] = [:]
         for place in touched {
             let number = place.key.page
             let bit: UInt64 = 1 << UInt64(place.key.slot)

@@ -8,7 +8,7 @@ extension ChangeSet {
     package func limited(to other: ChangeSet) -> ChangeSet {
         // Usually nothing was dropped.
         if entities == other.entities, links == other.links { return self }
-        var known: [Int: [PageNumber: UInt64]] = [:]
+        var known: [EntityIndex: [PageNumber: UInt64]] = [:]
         for change in other.entities {
             for page in change.pages {
                 known[change.entity, default: [:]][page.number, default: 0] |= page.inserted | page.updated | page.deleted
@@ -29,7 +29,7 @@ extension ChangeSet {
     }
 
     /// Returns the changes of the objects whose slots are in a mask, per entity and page. O(pages).
-    func entities(within mask: (_ entity: Int, _ page: PageNumber) -> UInt64) -> [EntityChange] {
+    func entities(within mask: (_ entity: EntityIndex, _ page: PageNumber) -> UInt64) -> [EntityChange] {
         entities.compactMap { change in
             let kept = change.pages.compactMap { page -> PageChange? in
                 var page = page

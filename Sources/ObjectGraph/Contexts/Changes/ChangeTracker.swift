@@ -48,8 +48,8 @@ struct ChangeTracker {
     }
 
     /// Takes all unused keys, so that the caller returns them to the allocator.
-    mutating func takeKeys() -> [(entity: Int, keys: Range<ObjectKey>)] {
-        let rest = keys.enumerated().filter { !$0.element.isEmpty }.map { (entity: $0.offset, keys: $0.element) }
+    mutating func takeKeys() -> [(entity: EntityIndex, keys: Range<ObjectKey>)] {
+        let rest = keys.enumerated(as: EntityIndex.self).filter { !$1.isEmpty }.map { (entity: $0, keys: $1) }
         keys = Array(repeating: 0..<0, count: keys.count)
         return rest
     }

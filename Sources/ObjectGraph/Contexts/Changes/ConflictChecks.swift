@@ -13,7 +13,7 @@ struct ConflictChecks: Sendable {
     struct Unmerged: Sendable {
         var columns = ColumnSet()
         /// The values of columns before those saves, over which the context made its changes. Missing if they are not known.
-        var before: [Int: Value] = [:]
+        var before: [ColumnIndex: Value] = [:]
     }
 
     var isEmpty: Bool { watched.isEmpty && unmerged.isEmpty }
@@ -24,7 +24,7 @@ struct ConflictChecks: Sendable {
     }
 
     /// Adds later saves. Values that are known from before earlier ones stay.
-    mutating func note(_ address: ObjectAddress, _ columns: ColumnSet, before: [Int: Value] = [:]) {
+    mutating func note(_ address: ObjectAddress, _ columns: ColumnSet, before: [ColumnIndex: Value] = [:]) {
         unmerged[address, default: Unmerged()].columns.formUnion(columns)
         unmerged[address]?.before.merge(before) { earlier, _ in earlier }
     }

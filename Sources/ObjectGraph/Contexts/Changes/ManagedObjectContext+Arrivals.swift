@@ -98,7 +98,7 @@ extension ManagedObjectContext {
         }
         claimModel(of: object, relations, entity)
         object.context = self
-        object.entityNumber = Int32(entity.number)
+        object.entity = entity.number
         note(entity, of: object)
         object.key = nextKey(entity.number)
         object.state = .registered

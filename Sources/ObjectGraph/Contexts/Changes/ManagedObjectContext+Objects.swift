@@ -94,7 +94,7 @@ extension ManagedObjectContext {
 
     /// Returns the next key of an entity. Keys are taken from the pool one page's worth at a time.
     @inline(__always)
-    func nextKey(_ entity: Int) -> ObjectKey {
+    func nextKey(_ entity: EntityIndex) -> ObjectKey {
         if tracker.keys[entity].isEmpty { tracker.keys[entity] = configuration.writer.takeKeys(entity) }
         let key = tracker.keys[entity].lowerBound
         tracker.keys[entity] = key.advanced(by: 1)..<tracker.keys[entity].upperBound
@@ -106,7 +106,7 @@ extension ManagedObjectContext {
     /// Returns the registered object with this id, or nil. Never reads the store (S004).
     public func registeredObject(for id: ObjectID) -> ManagedObject? {
         checkIsolation()
-        guard id.store == storeIdentity, model.entities.indices.contains(id.entity) else { return nil }
+        guard id.store == storeIdentity, model.entities.indices().contains(id.entity) else { return nil }
         return registry.object(id.entity, id.key)
     }
 
@@ -116,7 +116,7 @@ extension ManagedObjectContext {
     public func object(with id: ObjectID) -> ManagedObject {
         checkIsolation()
         precondition(
-            id.store == storeIdentity && id.entity < storedModel.entities.count,
+            id.store == storeIdentity && storedModel.entities.indices().contains(id.entity),
             "the id \(id) belongs to another store than that of the context \(name)")
         return object(id.entity, id.key)
     }
@@ -134,7 +134,7 @@ extension ManagedObjectContext {
     public func model(for id: ObjectID) -> (any PersistentModel)? {
         checkIsolation()
         let id = finalID(id)
-        guard id.store == storeIdentity, model.entities.indices.contains(id.entity) else { return nil }
+        guard id.store == storeIdentity, model.entities.indices().contains(id.entity) else { return nil }
         return typed(object(id.entity, id.key))
     }
 
@@ -155,7 +155,7 @@ extension ManagedObjectContext {
         checkIsolation()
         prepareRequest()
         try checkOpen()
-        guard id.store == storeIdentity, id.entity < storedModel.entities.count, try exists(id.entity, id.key) else {
+        guard id.store == storeIdentity, storedModel.entities.indices().contains(id.entity), try exists(id.entity, id.key) else {
             // The parent of a child may be closed already, and then shows no objects.
             try configuration.coordinator.checkOpen()
             throw ContextError.objectNotFound(id)
@@ -183,7 +183,7 @@ extension ManagedObjectContext {
         return wrapped(object(with: id), as: M.self)
     }
 
-    func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject {
+    func object(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject {
         if let known = registry.object(entity, key) { return known }
         let object = ManagedObject(context: self, entity: entity, key: key)
         registry.register(object)
@@ -212,12 +212,12 @@ extension ManagedObjectContext {
         return model
     }
 
-    func newestOwnRow(_ entity: Int, _ key: ObjectKey) -> Row? {
+    func newestOwnRow(_ entity: EntityIndex, _ key: ObjectKey) -> Row? {
         layerStack.view.layers.prefix(layerStack.sealed.count + 1).newestRow(entity, key)
     }
 
     /// Returns whether an object exists in the context's view.
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
         if let isThere = layerStack.view.existsInLayers(entity, key) { return isThere }
         let page = try layerStack.pages.page(entity, key.page, in: layerStack.view.base)
         return try page?.contains(key.slot) ?? false
@@ -243,17 +243,19 @@ extension ManagedObjectContext {
     private func pendingObjects(_ kind: RowKind) -> [ManagedObject] {
         checkIsolation()
         var objects: [ManagedObject] = []
-        forEachPending(of: { $0 < model.entities.count }) { if $2 == kind { objects.append(object($0, $1)) } }
+        forEachPending(of: { $0.rawValue < model.entities.count }) { if $2 == kind { objects.append(object($0, $1)) } }
         return objects
     }
 
     /// Calls `body` with the entity, key and kind of change of each object with unsaved changes. O(changed objects).
     ///
     /// Both ends of a pair that was linked or unlinked count as updated (S007).
-    func forEachPending(of wanted: (Int) -> Bool = { _ in true }, _ body: (Int, ObjectKey, RowKind) -> Void) {
+    func forEachPending(
+        of wanted: (EntityIndex) -> Bool = { _ in true }, _ body: (EntityIndex, ObjectKey, RowKind) -> Void
+    ) {
         let changes = layerStack.folded()
-        var ends: [Int: Set<ObjectKey>] = [:]
-        for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
+        var ends: [EntityIndex: Set<ObjectKey>] = [:]
+        for (link, pairs) in changes.links.enumerated(as: LinkIndex.self) where !pairs.isEmpty {
             let schema = storedModel.storeSchema.links[link]
             ends[schema.source, default: []].formUnion(pairs.forward.keys)
             ends[schema.destination, default: []].formUnion(pairs.backward.keys)
@@ -261,7 +263,7 @@ extension ManagedObjectContext {
         for order in capabilities.rules.orders.joined() {
             forEachListChanged(in: changes, order) { ends[order.ownerEntity, default: []].insert($0) }
         }
-        for entity in 0..<changes.entityCount where wanted(entity) {
+        for entity in changes.entityIndices where wanted(entity) {
             for number in changes.entity(entity)?.sortedPageNumbers ?? [] {
                 guard let page = changes.entity(entity)?.page(number) else { continue }
                 for slot in SlotIterator(page.touched) {
@@ -275,20 +277,20 @@ extension ManagedObjectContext {
     }
 
     /// Returns the kind of an object's unsaved change, changed pairs included; nil if the object is unchanged.
-    func changeKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
+    func changeKind(_ entity: EntityIndex, _ key: ObjectKey) -> RowKind? {
         if let kind = layerStack.pendingKind(entity, key) { return kind }
         // An object that is deleted elsewhere has no pairs.
         return hasChangedPairs(entity, key) && trapOnStoreError { try exists(entity, key) } ? .update : nil
     }
 
-    private func hasChangedPairs(_ entity: Int, _ key: ObjectKey) -> Bool {
+    private func hasChangedPairs(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
         for layer in layerStack.sealed + [layerStack.top] {
             for order in capabilities.rules.orders.joined() where order.ownerEntity == entity {
                 var isMoved = false
                 forEachListChanged(in: layer, order) { if $0 == key { isMoved = true } }
                 if isMoved { return true }
             }
-            for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty {
+            for (link, pairs) in layer.links.enumerated(as: LinkIndex.self) where !pairs.isEmpty {
                 let schema = storedModel.storeSchema.links[link]
                 if schema.source == entity && pairs.forward[key] != nil { return true }
                 if schema.destination == entity && pairs.backward[key] != nil { return true }

@@ -11,7 +11,7 @@ extension ManagedObjectContext {
         guard capabilities.rules.hasPairs else { return }
         let below = LayeredView(
             base: layerStack.view.base, layers: layerStack.view.layers.filter { layer in !layers.contains { $0 === layer } })
-        for entity in capabilities.rules.pairs.indices where !capabilities.rules.pairs[entity].isEmpty {
+        for entity in capabilities.rules.pairs.indices(as: EntityIndex.self) where !capabilities.rules.pairs[entity].isEmpty {
             // Collect the keys first, because settling writes to the newest layer.
             var keys: Set<ObjectKey> = []
             for layer in layers {
@@ -29,11 +29,11 @@ extension ManagedObjectContext {
         }
     }
 
-    private func isSet(_ column: Int, entity: Int, key: ObjectKey, in layers: [Layer]) -> Bool {
+    private func isSet(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey, in layers: [Layer]) -> Bool {
         layers.contains { $0.row(entity, key)?.isSet(column) == true }
     }
 
-    private func settle(_ pair: RelationshipRules.Pair, entity: Int, key: ObjectKey, below: LayeredView) throws {
+    private func settle(_ pair: RelationshipRules.Pair, entity: EntityIndex, key: ObjectKey, below: LayeredView) throws {
         let partner = try layerStack.view.value(entity, key: key, column: pair.column)?.referenceKey
         // The object that refers to the partner below these layers.
         if let partner, let former = try below.value(pair.destination, key: partner, column: pair.back)?.referenceKey,

@@ -8,7 +8,7 @@ extension ManagedObjectContext {
     ///
     /// A destination with an unsaved deletion is still returned, and fetches agree (S053). The save then throws.
     /// A reference to a missing object that the rule noAction permits reads as nil.
-    func toOne(_ object: ManagedObject, _ column: Int, destination: Int) -> ManagedObject? {
+    func toOne(_ object: ManagedObject, _ column: ColumnIndex, destination: EntityIndex) -> ManagedObject? {
         let value = read(object, column) ?? lastValue(object.entity, key: object.key, column: column)
         guard let key = value?.referenceKey else { return nil }
         if let known = registry.object(destination, key), !known.isDeletedHere { return known }
@@ -22,7 +22,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns whether a column has an unsaved value, in this context or in an ancestor.
-    private func hasUnsaved(_ column: Int, entity: Int, key: ObjectKey) -> Bool {
+    private func hasUnsaved(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) -> Bool {
         layerStack.view.layers.prefix(layerStack.sealed.count + 1 + layerStack.baseState.inherited.count).contains { layer in
             layer.row(entity, key)?.isSet(column) ?? false
         }
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
     }
 
     private func relate(
-        _ object: ManagedObject, relationship: Relationship, column: Int, from old: ObjectKey?, to other: ManagedObject?
+        _ object: ManagedObject, relationship: Relationship, column: ColumnIndex, from old: ObjectKey?, to other: ManagedObject?
     ) {
         guard old != other?.key else { return }
         let inverse = relationship.inverse.map { storedModel.entities[relationship.destination].relationships[$0] }
@@ -71,7 +71,7 @@ extension ManagedObjectContext {
     }
 
     /// Sets a to-one relationship by the key of its destination. The inverse is updated too (S044).
-    func setReference(_ object: ManagedObject, _ column: Int, to value: Value) {
+    func setReference(_ object: ManagedObject, _ column: ColumnIndex, to value: Value) {
         let relationship = storedModel.entities[object.entity].relationships.first { $0.kind == .toOne(column: column) }
         guard let relationship, value.isNull || value.referenceKey != nil else {
             return write(object, column: column, value: value)
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the value of a reference as the property shows it: null if the destination was deleted under the rule noAction (S053).
-    func shown(_ value: Value, object: ManagedObject, column: Int) -> Value {
+    func shown(_ value: Value, object: ManagedObject, column: ColumnIndex) -> Value {
         guard capabilities.rules.dangling[object.entity].contains(column) else { return value }
         return trapOnStoreError { try layerStack.view.shown(value, entity: object.entity, column: column) }
     }
@@ -193,7 +193,7 @@ extension ManagedObjectContext {
 
     /// Links or unlinks a pair, with its positions in ordered relationships. Undoing an unsaved change removes the change (S032).
     private func setLink(
-        _ link: Int, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation, linked: Bool
+        _ link: LinkIndex, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation, linked: Bool
     ) {
         for order in capabilities.rules.orders[link] { place(order, source: source, target: target, linked: linked) }
         if layerStack.top.links[link].forward[source]?[target] == !linked {
@@ -206,7 +206,8 @@ extension ManagedObjectContext {
     }
 
     private func noteLink(
-        _ link: Int, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, entity: Int, other: ObjectKey
+        _ link: LinkIndex, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, entity: EntityIndex,
+        other: ObjectKey
     ) {
         tracker.log.noteLink(link, from: source, to: target)
         tracker.log.note(object.entity, object.key)
@@ -214,7 +215,7 @@ extension ManagedObjectContext {
     }
 
     private func isLinked(
-        _ link: Int, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation,
+        _ link: LinkIndex, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation,
         in view: LayeredView
     ) -> Bool {
         for layer in view.layers {
@@ -298,7 +299,9 @@ extension ManagedObjectContext {
     }
 
     /// Removes a pair of a deleted object, and records that the object at its far end has changed.
-    private func unlink(_ link: Int, from source: ObjectKey, to target: ObjectKey, far entity: Int, _ key: ObjectKey) {
+    private func unlink(
+        _ link: LinkIndex, from source: ObjectKey, to target: ObjectKey, far entity: EntityIndex, _ key: ObjectKey
+    ) {
         tracker.log.note(entity, key)
         layerStack.top.setLink(link, from: source, to: target, linked: false)
         tracker.log.noteLink(link, from: source, to: target)
@@ -317,7 +320,7 @@ extension ManagedObjectContext {
     }
 
     /// Puts the row of a deletion in the top layer. Returns nil if the object never left the top layer: then its row is removed.
-    func putTombstone(_ entity: Int, _ key: ObjectKey) -> Row? {
+    func putTombstone(_ entity: EntityIndex, _ key: ObjectKey) -> Row? {
         tracker.log.note(entity, key)
         let known = layerStack.top.row(entity, key)
         let isNewInTop = known?.kind == .insert
@@ -332,7 +335,7 @@ extension ManagedObjectContext {
         // Objects without a change skip the look-up, for which Swift copies the layer stack.
         if known != nil || isKnownBelow, layerStack.pendingKind(entity, key) == .insert {
             // Folding drops the insertion, and with it the values.
-            for column in 0..<row.columnCount where !row.isSet(column) {
+            for column in row.columnIndices where !row.isSet(column) {
                 row[column] = readBelow(entity, key: key, column: column) ?? .null
             }
         }

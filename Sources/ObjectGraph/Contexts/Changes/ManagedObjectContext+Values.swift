@@ -6,7 +6,7 @@ extension ManagedObjectContext {
     /// Returns the value of a column from the newest layer that has one, else from the snapshot. Returns nil if the object does not
     /// exist.
     @inline(__always)
-    func read(_ object: ManagedObject, _ column: Int) -> Value? {
+    func read(_ object: ManagedObject, _ column: ColumnIndex) -> Value? {
         if let row = object.row, row.isSet(column) { return row[column] }
         return readBelow(object.entity, key: object.key, column: column)
     }
@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     /// Returns a value looked up by key. A damaged page stops the program with the store's own message.
     ///
     /// Property reads cannot throw, and continuing with a wrong value would be worse. `verify` finds damage without stopping.
-    func readBelow(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
+    func readBelow(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) -> Value? {
         let number = key.page
         let slot = key.slot
         if layerStack.hasLayers {
@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the value to read for a property whose record is gone (S022).
-    func inaccessible(_ object: ManagedObject, _ column: Int) -> Value {
+    func inaccessible(_ object: ManagedObject, _ column: ColumnIndex) -> Value {
         if object.isDeletedHere, let last = lastValue(object.entity, key: object.key, column: column) { return last }
         if !object.isDeletedHere {
             precondition(
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the last value of a column of an object that has an unsaved deletion here (S054); nil for any other object.
-    func lastValue(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
+    func lastValue(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) -> Value? {
         guard newestOwnRow(entity, key)?.kind == .delete else { return nil }
         let count = layerStack.sealed.count + 1
         for layer in layerStack.view.layers.prefix(count) {
@@ -57,20 +57,20 @@ extension ManagedObjectContext {
         return trapOnStoreError { try below.value(entity, key: key, column: column) }
     }
 
-    private func zeroValue(_ entity: Int, _ column: Int) -> Value {
+    private func zeroValue(_ entity: EntityIndex, _ column: ColumnIndex) -> Value {
         let type = storedModel.entities[entity].columns[column].type
         return Value.zero(of: type)
     }
 
     /// Sets a column. An equal value is not a change, nor is NaN in place of NaN (S032).
-    func write(_ object: ManagedObject, column: Int, value: Value) {
+    func write(_ object: ManagedObject, column: ColumnIndex, value: Value) {
         if object.isDeletedHere || object.isAwaking { return }
         if object.observation != nil { return writeObserved(object, column: column, value: value) }
         store(object, column: column, value: value)
     }
 
     /// Sets a column and notifies observers before and after, if the value differs.
-    private func writeObserved(_ object: ManagedObject, column: Int, value: Value) {
+    private func writeObserved(_ object: ManagedObject, column: ColumnIndex, value: Value) {
         guard let old = read(object, column), !Value.areSame(old, value) else { return }
         changingObserved {
             observed.willChange(object, .column(column))
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
     }
 
     @inline(__always)
-    private func store(_ object: ManagedObject, column: Int, value: Value) {
+    private func store(_ object: ManagedObject, column: ColumnIndex, value: Value) {
         if let row = object.row, row.layer == layerStack.topID, row.isSet(column) {
             guard row.change(column, to: value) else { return }
             if layerStack.top.mustKeepIndexes { layerStack.top.didSet(column, of: row, entity: object.entity, key: object.key) }
@@ -99,7 +99,7 @@ extension ManagedObjectContext {
     }
 
     /// Sets a column of an object that may be unregistered, without creating an instance.
-    func write(_ entity: Int, key: ObjectKey, column: Int, value: Value) {
+    func write(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex, value: Value) {
         if let known = registry.object(entity, key) { return write(known, column: column, value: value) }
         if !differsInSize(entity, key: key, column: column, value: value) {
             guard let old = readBelow(entity, key: key, column: column), !Value.areSame(old, value) else { return }
@@ -113,7 +113,7 @@ extension ManagedObjectContext {
 
     /// Returns whether a large value differs in byte count from the stored value, which then need not be read for comparison.
     @inline(__always)
-    private func differsInSize(_ entity: Int, key: ObjectKey, column: Int, value: Value) -> Bool {
+    private func differsInSize(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex, value: Value) -> Bool {
         switch value {
         case .data(let data) where data.count > 4096: differsInSize(entity, key: key, column: column, byteCount: data.count)
         case .string(let text) where text.utf8.count > 4096:
@@ -123,7 +123,7 @@ extension ManagedObjectContext {
     }
 
     @inline(never)
-    private func differsInSize(_ entity: Int, key: ObjectKey, column: Int, byteCount: Int) -> Bool {
+    private func differsInSize(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex, byteCount: Int) -> Bool {
         // If this read fails, the read that follows reports the error.
         guard let parts = try? layerStack.view.parts(entity, key: key, column: column) else { return false }
         return parts.byteCount != byteCount
@@ -140,7 +140,7 @@ extension ManagedObjectContext {
 
 extension ManagedObjectContext {
     /// Returns the top layer's own row for an object, after creating it if necessary.
-    func makeWritableRow(_ entity: Int, _ key: ObjectKey) -> Row {
+    func makeWritableRow(_ entity: EntityIndex, _ key: ObjectKey) -> Row {
         let row: Row
         if let own = layerStack.top.row(entity, key) {
             if own.layer == layerStack.top.id { return own }

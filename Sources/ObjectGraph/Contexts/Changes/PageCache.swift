@@ -10,18 +10,21 @@ struct PageCache {
     private var count = 0
 
     @inline(__always)
-    mutating func page(_ entity: Int, _ number: PageNumber, in base: any StoreSnapshot) throws -> (any StorePage)? {
-        if entity < tables.count, let page = tables[entity][number] { return page }
+    mutating func page(_ entity: EntityIndex, _ number: PageNumber, in base: any StoreSnapshot) throws -> (any StorePage)? {
+        if entity.rawValue < tables.count, let page = tables[entity][number] { return page }
         return try read(entity, number: number, from: base)
     }
 
     /// Returns whether a page is cached, so that reading it needs no access to the store.
-    func holds(_ entity: Int, _ number: PageNumber) -> Bool { entity < tables.count && tables[entity][number] != nil }
+    func holds(_ entity: EntityIndex, _ number: PageNumber) -> Bool {
+        entity.rawValue < tables.count && tables[entity][number] != nil
+    }
 
-    private mutating func read(_ entity: Int, number: PageNumber, from base: any StoreSnapshot) throws -> (any StorePage)? {
+    private mutating func read(_ entity: EntityIndex, number: PageNumber, from base: any StoreSnapshot) throws -> (any StorePage)?
+    {
         guard let page = try base.page(entity, number) else { return nil }
         if count >= base.pagesWorthKeeping { removeAll() }
-        while tables.count <= entity { tables.append(NumberTable()) }
+        while tables.count <= entity.rawValue { tables.append(NumberTable()) }
         tables[entity][number] = page
         count += 1
         return page

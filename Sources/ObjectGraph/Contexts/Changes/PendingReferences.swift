@@ -7,19 +7,19 @@ struct PendingReferences: ObjectReader {
     /// The layers, newest first.
     let layers: [Layer]
 
-    private func newest(_ entity: Int, _ key: ObjectKey) -> RowKind? {
+    private func newest(_ entity: EntityIndex, _ key: ObjectKey) -> RowKind? {
         layers.newestRow(entity, key)?.kind
     }
 
     /// Returns nil also if no change sets the column.
-    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) -> Value? {
         let answer = layers.lookup(entity, page: key.page, slot: key.slot, column)
         return if case .row(let row) = answer, row.isSet(column) { row[column] } else { nil }
     }
 
-    func exists(_ entity: Int, _ key: ObjectKey) -> Bool { newest(entity, key) != .delete }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) -> Bool { newest(entity, key) != .delete }
 
-    func version(_ entity: Int, _ key: ObjectKey) -> Generation? { exists(entity, key) ? 0 : nil }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) -> Generation? { exists(entity, key) ? 0 : nil }
 
     func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
         var found: Set<ObjectKey> = []
@@ -57,7 +57,7 @@ extension RelationshipRules {
         var waiting = newest.deletions
         while let (entity, key) = waiting.popLast() {
             // The references of the deleted object itself. Its deletion keeps those that the owner of the layer set before it.
-            let own = { (column: Int) -> ObjectKey? in
+            let own = { (column: ColumnIndex) -> ObjectKey? in
                 if let row = newest.row(entity, key), row.isSet(column) { return row[column].referenceKey }
                 return older.value(entity, key: key, column: column)?.referenceKey
             }
@@ -80,7 +80,7 @@ extension RelationshipRules {
                     continue
                 }
             }
-            for (number, link) in schema.links.enumerated() {
+            for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
                 if link.source == entity {
                     for other in reader.related(.link(number, .forward, destination: link.destination), to: key)
                     where newest.links[number].forward[key]?[other] == nil {
@@ -103,8 +103,8 @@ extension RelationshipRules {
 
 extension Layer {
     /// The objects that the layer deletes, by entity and key.
-    var deletions: [(Int, ObjectKey)] {
-        (0..<entityCount).flatMap { entity in
+    var deletions: [(EntityIndex, ObjectKey)] {
+        entityIndices.flatMap { entity in
             (self.entity(entity)?.sortedPageNumbers ?? []).flatMap { number in
                 SlotIterator(self.entity(entity)?.page(number)?.deleted ?? 0).map {
                     (entity, PageAddress.key(page: number, slot: $0))
@@ -114,8 +114,8 @@ extension Layer {
     }
 
     /// Removes the layer's changes to an object's pairs.
-    func forgetLinks(of entity: Int, _ key: ObjectKey, _ schema: StoreSchema) {
-        for (number, link) in schema.links.enumerated() {
+    func forgetLinks(of entity: EntityIndex, _ key: ObjectKey, _ schema: StoreSchema) {
+        for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
             if link.source == entity {
                 for other in (links[number].forward[key] ?? [:]).keys { forgetLink(number, from: key, to: other) }
             }

@@ -48,7 +48,7 @@ extension ChangeSet {
     init?(withdrawing layers: [Layer], without others: [ChangeSet]) {
         self.init(generation: others.first?.generation ?? 0)
         guard let first = layers.first else { return nil }
-        for entity in 0..<first.entityCount {
+        for entity in first.entityIndices {
             var pages: [PageNumber: PendingPage] = [:]
             for layer in layers {
                 for (number, page) in layer.entity(entity)?.pages ?? [:] { pages[number, default: PendingPage()].add(page) }
@@ -59,7 +59,7 @@ extension ChangeSet {
             let left = pages.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }
             if !left.isEmpty { entities.append(.init(entity: entity, pages: left.map { $0.value.discarded($0.key) })) }
         }
-        for link in first.links.indices {
+        for link in first.links.indices(as: LinkIndex.self) {
             var sources = Set(layers.flatMap { $0.links[link].forward.keys })
             var destinations = Set(layers.flatMap { $0.links[link].backward.keys })
             for change in others.flatMap(\.links) where change.link == link {

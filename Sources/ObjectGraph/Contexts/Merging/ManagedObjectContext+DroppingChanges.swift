@@ -5,7 +5,7 @@ import StoreModel
 extension ManagedObjectContext {
     /// One end of a one-to-one relationship.
     private struct End: Hashable {
-        var entity: Int
+        var entity: EntityIndex
         var key: ObjectKey
         var pair: Int
     }
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
     /// and so on.
     ///
     /// Dropping only some of these changes would leave the two ends of a relationship inconsistent.
-    private func pairedEnds(_ entity: Int, _ key: ObjectKey) -> Set<End> {
+    private func pairedEnds(_ entity: EntityIndex, _ key: ObjectKey) -> Set<End> {
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
         let isDeleted = layerStack.top.row(entity, key)?.kind == .delete
         var found: Set<End> = []
@@ -79,8 +79,8 @@ extension ManagedObjectContext {
         show(end.entity, end.key)
     }
 
-    private func dropLinks(_ entity: Int, _ key: ObjectKey) {
-        for (number, link) in storedModel.storeSchema.links.enumerated() {
+    private func dropLinks(_ entity: EntityIndex, _ key: ObjectKey) {
+        for (number, link) in storedModel.storeSchema.links.enumerated(as: LinkIndex.self) {
             var pairs: [(ObjectKey, ObjectKey)] = []
             if link.source == entity { pairs += (layerStack.top.links[number].forward[key] ?? [:]).keys.map { (key, $0) } }
             if link.destination == entity { pairs += (layerStack.top.links[number].backward[key] ?? [:]).keys.map { ($0, key) } }
@@ -94,7 +94,7 @@ extension ManagedObjectContext {
     }
 
     /// Drops the unsaved positions in the lists of an object, and those of its pairs in the lists of others.
-    private func dropOrders(_ entity: Int, _ key: ObjectKey) {
+    private func dropOrders(_ entity: EntityIndex, _ key: ObjectKey) {
         for order in capabilities.rules.orders.joined() where order.ownerEntity == entity || order.memberEntity == entity {
             for (place, row) in rows(of: order, in: layerStack.top) {
                 let isOwner = order.ownerEntity == entity && value(OrderEntity.owner, order: order, key: place, row: row) == key
@@ -106,7 +106,7 @@ extension ManagedObjectContext {
     }
 
     /// Sets a registered object to the remainder of its changes.
-    private func show(_ entity: Int, _ key: ObjectKey) {
+    private func show(_ entity: EntityIndex, _ key: ObjectKey) {
         tracker.log.note(entity, key)
         guard let object = registry.object(entity, key) else { return }
         object.row = newestOwnRow(entity, key)

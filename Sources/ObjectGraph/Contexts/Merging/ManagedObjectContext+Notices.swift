@@ -189,7 +189,7 @@ extension ManagedObjectContext {
     private func comparing(_ changes: ChangeSet?, saved: ChangeSet) -> (changes: ChangeSet?, saved: ChangeSet) {
         guard layerStack.hasTakenLayers, let changes, !changes.entities.isEmpty else { return (changes, saved) }
         let taken = layerStack.taken
-        func ownSlots(_ entity: Int, _ page: PageNumber) -> UInt64 {
+        func ownSlots(_ entity: EntityIndex, _ page: PageNumber) -> UInt64 {
             taken.reduce(0) { $0 | ($1.entity(entity)?.pages[page]?.touched ?? 0) }
         }
         var (others, own) = (changes, changes)

@@ -40,7 +40,7 @@ extension ManagedObjectContext {
         if changes?.isEmpty == true { return }
         let (new, shown) = (viewBelow(), shown ?? old)
         let numbers = configuration.writer.shared.withLock { $0.numbers }
-        func changed(_ entity: Int, _ key: ObjectKey) throws -> ColumnSet? {
+        func changed(_ entity: EntityIndex, _ key: ObjectKey) throws -> ColumnSet? {
             if let changes, !changes.contains(where: { $0.contains(ObjectAddress(entity: entity, key: key)) }) { return nil }
             let (before, after) = try (old.version(entity, key), new.version(entity, key))
             guard let before, let after else {
@@ -50,21 +50,21 @@ extension ManagedObjectContext {
             if !isSavedHere, numbers.areSame(before, after) { return nil }
             let derived = capabilities.derived.isEmpty ? ColumnSet() : capabilities.derived[entity]
             var columns = ColumnSet()
-            for column in storedModel.entities[entity].columns.indices where !derived.contains(column) {
+            for column in storedModel.entities[entity].columnIndices where !derived.contains(column) {
                 let isSame = try Value.areSame(
                     shown.value(entity, key: key, column: column), new.value(entity, key: key, column: column))
                 if !isSame { columns.insert(column) }
             }
             return columns.isEmpty && (isSavedHere || !derived.isEmpty) ? nil : columns
         }
-        func note(_ entity: Int, _ key: ObjectKey, row: Row?) throws {
+        func note(_ entity: EntityIndex, _ key: ObjectKey, row: Row?) throws {
             guard let columns = try changed(entity, key) else { return }
             let own = row?.kind == .update ? columns.intersection(row?.set ?? ColumnSet()) : columns
             checks.note(.init(entity: entity, key: key), columns, before: try values(entity, key, of: own, in: shown))
         }
         trapOnStoreError {
             for layer in layers {
-                for entity in 0..<layer.entityCount {
+                for entity in layer.entityIndices {
                     for (number, page) in layer.entity(entity)?.pages ?? [:] {
                         for slot in SlotIterator(page.updated | page.deleted) {
                             try note(entity, PageAddress.key(page: number, slot: slot), row: page[slot])
@@ -87,8 +87,10 @@ extension ManagedObjectContext {
         return known + more
     }
 
-    private func values(_ entity: Int, _ key: ObjectKey, of columns: ColumnSet, in view: LayeredView) throws -> [Int: Value] {
-        var values: [Int: Value] = [:]
+    private func values(_ entity: EntityIndex, _ key: ObjectKey, of columns: ColumnSet, in view: LayeredView) throws
+        -> [ColumnIndex: Value]
+    {
+        var values: [ColumnIndex: Value] = [:]
         try columns.forEach { values[$0] = try view.value(entity, key: key, column: $0) }
         return values
     }
@@ -183,7 +185,7 @@ extension ManagedObjectContext {
     func dropUpdatesOfDropped(_ written: [Layer], _ accepted: ChangeSet) {
         guard hasUnsavedLayers else { return }
         for layer in written {
-            for entity in 0..<layer.entityCount {
+            for entity in layer.entityIndices {
                 for (number, page) in layer.entity(entity)?.pages ?? [:] {
                     for slot in SlotIterator(page.touched & ~page.updated & ~page.deleted) {
                         let address = ObjectAddress(entity: entity, key: PageAddress.key(page: number, slot: slot))

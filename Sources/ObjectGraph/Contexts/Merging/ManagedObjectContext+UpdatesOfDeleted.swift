@@ -21,7 +21,7 @@ struct UpdatesOfDeletedObjects: Sendable {
     }
 
     /// Records a later change.
-    mutating func note(_ entity: Int, key: ObjectKey, column: Int) {
+    mutating func note(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) {
         changed[ObjectAddress(entity: entity, key: key)]?.insert(column)
         completions[ObjectAddress(entity: entity, key: key)]?.insert(column)
     }
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
 
     /// The unsaved updates and deletions of one page, by slot.
     private struct ChangedPage {
-        var entity: Int
+        var entity: EntityIndex
         var number: PageNumber
         var updated: UInt64
         var deleted: UInt64
@@ -113,7 +113,7 @@ extension ManagedObjectContext {
 
     private func allChanges() -> [ChangedPage] {
         (layerStack.sealed + [layerStack.top]).flatMap { layer in
-            (0..<layer.entityCount).flatMap { entity in
+            layer.entityIndices.flatMap { entity in
                 (layer.entity(entity)?.pages ?? [:]).map {
                     ChangedPage(entity: entity, number: $0, updated: $1.updated, deleted: $1.deleted)
                 }
@@ -146,7 +146,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func complete(_ entity: Int, _ key: ObjectKey) {
+    private func complete(_ entity: EntityIndex, _ key: ObjectKey) {
         let place = ObjectAddress(entity: entity, key: key)
         if layerStack.hasTakenLayers, tracker.updatesOfDeleted.completions[place] == nil {
             var own = ColumnSet()
@@ -159,7 +159,7 @@ extension ManagedObjectContext {
             for layer in layerStack.sealed { if let older = layer.row(entity, key) { changed.formUnion(older.set) } }
             tracker.updatesOfDeleted.add(place, changed)
         }
-        for column in 0..<row.columnCount where !row.isSet(column) {
+        for column in row.columnIndices where !row.isSet(column) {
             row[column] = readBelow(entity, key: key, column: column) ?? .null
             layerStack.top.didSet(column, of: row, entity: entity, key: key)
         }
@@ -172,7 +172,7 @@ extension ManagedObjectContext {
 extension Layer {
     /// Replaces a row of this layer by one with the same values and another kind. Returns the new row.
     @discardableResult
-    func replace(_ row: Row, by kind: RowKind, entity: Int, key: ObjectKey) -> Row {
+    func replace(_ row: Row, by kind: RowKind, entity: EntityIndex, key: ObjectKey) -> Row {
         let new = row.copy(layer: id)
         new.kind = kind
         remove(entity: entity, key: key)

@@ -35,8 +35,8 @@ struct AuthorChanges {
     }
 
     private(set) var objects: [ObjectAddress: ObjectChanges] = [:]
-    private(set) var ownLinks: [Int: [Ends]] = [:]
-    private(set) var otherLinks: [Int: [Ends]] = [:]
+    private(set) var ownLinks: [LinkIndex: [Ends]] = [:]
+    private(set) var otherLinks: [LinkIndex: [Ends]] = [:]
 
     /// - Parameters:
     ///   - saves: The saves since the state, oldest first.
@@ -61,7 +61,7 @@ struct AuthorChanges {
     }
 
     private mutating func note(
-        _ page: ChangeSet.PageChange, entity: Int, touched: Set<ObjectAddress>, isOwn: Bool, ignoring ignored: ColumnSet
+        _ page: ChangeSet.PageChange, entity: EntityIndex, touched: Set<ObjectAddress>, isOwn: Bool, ignoring ignored: ColumnSet
     ) {
         let all = ColumnSet(first: EntitySchema.maximumColumns)
         for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
@@ -84,7 +84,7 @@ struct AuthorChanges {
     }
 
     /// Returns whether a pair may have been changed by the author, and by others.
-    func touches(_ link: Int, from source: ObjectKey, to destination: ObjectKey) -> (own: Bool, others: Bool) {
+    func touches(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey) -> (own: Bool, others: Bool) {
         func contains(_ ends: [Ends]?) -> Bool {
             ends?.contains { $0.sources.contains(source) && $0.destinations.contains(destination) } ?? false
         }

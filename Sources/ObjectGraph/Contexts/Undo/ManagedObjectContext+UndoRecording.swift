@@ -117,7 +117,7 @@ extension ManagedObjectContext {
     func undoStep(of layers: [Layer], over below: [Layer], _ limit: Int) -> UndoStep? {
         let changes = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: storedModel.storeSchema)
         var step = UndoStep()
-        for entity in 0..<changes.entityCount {
+        for entity in changes.entityIndices {
             for (number, page) in changes.entity(entity)?.pages ?? [:] {
                 for slot in SlotIterator(page.touched) {
                     let key = PageAddress.key(page: number, slot: slot)
@@ -131,7 +131,7 @@ extension ManagedObjectContext {
                 }
             }
         }
-        for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
+        for (link, pairs) in changes.links.enumerated(as: LinkIndex.self) where !pairs.isEmpty {
             for (source, partners) in pairs.forward {
                 let linked = linkedPartners(link, of: source, in: below)
                 for (destination, isLinked) in partners where linked(destination) != isLinked {
@@ -146,7 +146,7 @@ extension ManagedObjectContext {
     /// Returns a function that tells whether a source object is linked to a destination in a state, whether or not both exist.
     ///
     /// - Parameter layers: The layers of the state, newest first. The state below them is the base of the view.
-    func linkedPartners(_ link: Int, of source: ObjectKey, in layers: [Layer]) -> (ObjectKey) -> Bool {
+    func linkedPartners(_ link: LinkIndex, of source: ObjectKey, in layers: [Layer]) -> (ObjectKey) -> Bool {
         let relation = Relation.link(link, .forward, destination: storedModel.storeSchema.links[link].destination)
         let verdicts = layers.compactMap { $0.links[link].forward[source] }
         var stored: Set<ObjectKey>?

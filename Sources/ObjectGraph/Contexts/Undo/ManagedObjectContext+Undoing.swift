@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         for change in layer.changeSet().entities {
             for key in change.insertedKeys + change.updatedKeys + change.deletedKeys { tracker.log.note(change.entity, key) }
         }
-        for (number, link) in layer.links.enumerated() {
+        for (number, link) in layer.links.enumerated(as: LinkIndex.self) {
             let ends = storedModel.storeSchema.links[number]
             for (source, pairs) in link.forward {
                 tracker.log.note(ends.source, source)
@@ -103,7 +103,7 @@ extension ManagedObjectContext {
         guard newest.kind != .delete else { return false }
         let state = StateBelow(context: self, layers: below, entity: address.entity, key: address.key)
         if newest.kind == .insert, !trapOnStoreError(state.exists) { return true }
-        return (0..<newest.columnCount).contains { column in
+        return newest.columnIndices.contains { column in
             guard let row = rows.first(where: { $0.isSet(column) || $0.kind == .insert }) else { return false }
             return Value.areSame(trapOnStoreError { try state.value(column) }, row[column])
         }

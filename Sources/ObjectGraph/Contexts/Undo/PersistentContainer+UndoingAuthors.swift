@@ -96,7 +96,7 @@ private struct AuthorInverse {
 
     private mutating func addUpdate(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
         let (old, new) = try (row(address, before), row(address, now))
-        for column in 0..<old.columnCount {
+        for column in old.columnIndices {
             var isUndone = change.own.contains(column) && !Value.areSame(old[column], new[column])
             if isUndone, change.before.contains(column) {
                 add(.unknownValue, address: address, column: column)
@@ -112,7 +112,7 @@ private struct AuthorInverse {
         if !old.set.isEmpty { step.set(.init(before: old, after: new), at: address) }
     }
 
-    private mutating func addPairs(of link: Int, _ changes: AuthorChanges) throws {
+    private mutating func addPairs(of link: LinkIndex, _ changes: AuthorChanges) throws {
         let schema = context.storedModel.storeSchema.links[link]
         let relation = Relation.link(link, .forward, destination: schema.destination)
         for source in Set((changes.ownLinks[link] ?? []).flatMap(\.sources)).sorted() {
@@ -132,7 +132,9 @@ private struct AuthorInverse {
     private func row(_ address: ObjectAddress, _ view: LayeredView) throws -> Row {
         let count = context.storedModel.entities[address.entity].columns.count
         let row = Row.make(kind: .update, layer: 0, columnCount: count)
-        for column in 0..<count { row[column] = try view.value(address.entity, key: address.key, column: column) ?? .null }
+        for column in row.columnIndices {
+            row[column] = try view.value(address.entity, key: address.key, column: column) ?? .null
+        }
         return row
     }
 
@@ -141,13 +143,13 @@ private struct AuthorInverse {
     /// Adds a conflict per column of the object. Returns whether there are any.
     @discardableResult
     private mutating func note(_ kind: UndoConflict.Kind, address: ObjectAddress, columns: ColumnSet) -> Bool {
-        let known = (0..<context.storedModel.entities[address.entity].columns.count).filter(columns.contains)
+        let known = context.storedModel.entities[address.entity].columnIndices.filter(columns.contains)
         for column in known { add(kind, address: address, column: column) }
         return !known.isEmpty
     }
 
     private mutating func add(
-        _ kind: UndoConflict.Kind, address: ObjectAddress, column: Int?, present: Value? = nil, wanted: Value? = nil
+        _ kind: UndoConflict.Kind, address: ObjectAddress, column: ColumnIndex?, present: Value? = nil, wanted: Value? = nil
     ) {
         let entity = context.storedModel.entities[address.entity]
         conflicts.append(

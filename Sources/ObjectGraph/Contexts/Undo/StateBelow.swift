@@ -6,7 +6,7 @@ struct StateBelow {
     let context: ManagedObjectContext
     /// The layers of the state, newest first, over the base of the context's view.
     let layers: [Layer]
-    let entity: Int
+    let entity: EntityIndex
     let key: ObjectKey
 
     private var number: PageNumber { key.page }
@@ -32,7 +32,7 @@ struct StateBelow {
     }
 
     /// Returns the value of a column; nil if the object does not exist.
-    func value(_ column: Int) throws -> Value? {
+    func value(_ column: ColumnIndex) throws -> Value? {
         switch layers.lookup(entity, page: number, slot: slot, column) {
         case .row(let row): return row[column]
         case .deleted: return nil
@@ -55,7 +55,7 @@ struct StateBelow {
     private func values(of columns: ColumnSet, _ columnCount: Int, _ limit: Int) throws -> Row? {
         let row = Row.make(kind: .update, layer: 0, columnCount: columnCount)
         var bytes = 0
-        for column in 0..<columnCount where columns.contains(column) {
+        for column in row.columnIndices where columns.contains(column) {
             if case .below = layers.lookup(entity, page: number, slot: slot, column),
                 context.storedModel.entities[entity].columns[column].type == .data,
                 let count = try context.layerStack.view.base.parts(entity, key: key, column: column)?.byteCount,

@@ -83,17 +83,17 @@ struct UndoPlan {
     }
 
     /// Whether saves derive the values of a column, so that no one sets them.
-    private func isDerived(_ column: Int, _ address: ObjectAddress) -> Bool {
+    private func isDerived(_ column: ColumnIndex, _ address: ObjectAddress) -> Bool {
         context.storedModel.entities[address.entity].columns[column].derivation != nil
     }
 
-    private func present(_ address: ObjectAddress, _ column: Int) -> Value? {
+    private func present(_ address: ObjectAddress, _ column: ColumnIndex) -> Value? {
         context.readBelow(address.entity, key: address.key, column: column)
     }
 
     private mutating func planDeletion(_ address: ObjectAddress, _ expected: Row) {
         guard !kept.contains(address) else { return }
-        let changed = (0..<expected.columnCount).filter {
+        let changed = expected.columnIndices.filter {
             expected.isSet($0) && !isDerived($0, address) && !Value.areSame(present(address, $0), expected[$0])
         }
         for column in changed { add(.changed, address: address, column: column, expected: expected[column]) }
@@ -101,7 +101,7 @@ struct UndoPlan {
         let row = Row.make(kind: .delete, layer: layer.id, columnCount: expected.columnCount)
         // The last values of an object that was never saved are nowhere else.
         if context.layerStack.pendingKind(address.entity, address.key) == .insert {
-            for column in 0..<expected.columnCount { row[column] = present(address, column) ?? .null }
+            for column in row.columnIndices { row[column] = present(address, column) ?? .null }
         } else if address.entity == context.capabilities.keyedValues {
             row[KeyedColumn.key] = expected[KeyedColumn.key]
         }
@@ -149,7 +149,7 @@ struct UndoPlan {
 
     /// Plans the values of an object that should have to be inserted, and exists already.
     private mutating func planValues(of address: ObjectAddress, _ wanted: Row) {
-        let different = (0..<wanted.columnCount).filter {
+        let different = wanted.columnIndices.filter {
             !isDerived($0, address) && !Value.areSame(present(address, $0), wanted[$0])
         }
         guard !different.isEmpty else { return }
@@ -163,7 +163,7 @@ struct UndoPlan {
     private mutating func planUpdate(_ address: ObjectAddress, expected: Row, wanted: Row, exists: Bool) {
         guard exists else { return add(.deleted, address: address, column: nil) }
         let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
-        for column in 0..<wanted.columnCount where wanted.isSet(column) && !isDerived(column, address) {
+        for column in wanted.columnIndices where wanted.isSet(column) && !isDerived(column, address) {
             let value = present(address, column)
             if Value.areSame(value, wanted[column]) { continue }
             if !Value.areSame(value, expected[column]) {
@@ -186,7 +186,7 @@ struct UndoPlan {
     // MARK: Relationships
 
     /// Returns whether an object exists after the plan.
-    private func willExist(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+    private func willExist(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
         switch layer.row(entity, key)?.kind {
         case .insert: true
         case .delete: false
@@ -200,7 +200,7 @@ struct UndoPlan {
             let references = context.capabilities.rules.references[address.entity]
             guard let row = layer.row(address.entity, address.key), row.kind != .delete, !references.isEmpty else { continue }
             let columns = context.storedModel.entities[address.entity].columns
-            for column in columns.indices where references.contains(column) && row.isSet(column) {
+            for column in columns.indices(as: ColumnIndex.self) where references.contains(column) && row.isSet(column) {
                 guard let key = row[column].referenceKey, let destination = columns[column].destination,
                     try !willExist(destination, key)
                 else { continue }
@@ -240,7 +240,8 @@ struct UndoPlan {
         var found: [UndoConflict] = []
         for address in deleted {
             var isLinked = false
-            for (number, link) in schema.links.enumerated() where !context.capabilities.rules.links[number].mayDangle {
+            for (number, link) in schema.links.enumerated(as: LinkIndex.self)
+            where !context.capabilities.rules.links[number].mayDangle {
                 if link.source == address.entity {
                     for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
                     where layer.links[number].forward[address.key]?[other] == nil {
@@ -306,20 +307,20 @@ struct UndoPlan {
         return (related, denied)
     }
 
-    private func consequenceRow(_ kind: RowKind, _ entity: Int) -> Row {
+    private func consequenceRow(_ kind: RowKind, _ entity: EntityIndex) -> Row {
         Row.make(kind: kind, layer: consequences.id, columnCount: context.storedModel.entities[entity].columns.count)
     }
 
     // MARK: Conflicts
 
     private mutating func add(
-        _ kind: UndoConflict.Kind, address: ObjectAddress, column: Int?, expected: Value? = nil, wanted: Value? = nil
+        _ kind: UndoConflict.Kind, address: ObjectAddress, column: ColumnIndex?, expected: Value? = nil, wanted: Value? = nil
     ) {
         conflicts.append(conflict(kind, address: address, column: column, expected: expected, wanted: wanted))
     }
 
     private func conflict(
-        _ kind: UndoConflict.Kind, address: ObjectAddress, column: Int?, expected: Value? = nil, wanted: Value? = nil
+        _ kind: UndoConflict.Kind, address: ObjectAddress, column: ColumnIndex?, expected: Value? = nil, wanted: Value? = nil
     ) -> UndoConflict {
         let entity = context.storedModel.entities[address.entity]
         return UndoConflict(

@@ -5,7 +5,7 @@ import StoreModel
 struct BatchColumn: Sendable {
     /// The name of the property, or its path to the unique attribute.
     let name: String
-    let column: Int
+    let column: ColumnIndex
     /// The unique attribute by which the destination is found; nil for a value of the column itself.
     let destination: UniqueColumn?
     private let entity: Entity
@@ -71,7 +71,7 @@ struct BatchColumn: Sendable {
 
 extension StoreState {
     /// Returns an object of an entity with these values of columns. Uses an index over the columns if there is one.
-    func key(of entity: Entity, _ columns: [Int], _ values: [Value]) throws -> ObjectKey? {
+    func key(of entity: Entity, _ columns: [ColumnIndex], _ values: [Value]) throws -> ObjectKey? {
         if deferred.isEmpty {
             return try base.lookup(entity.number, columns: columns, values: values).first { try includes($0, in: entity) }
         }

@@ -7,13 +7,13 @@ import StoreModel
 struct BatchInsertion: Sendable {
     let entity: Entity
     /// The columns for which rows have values.
-    let columns: [Int]
+    let columns: [ColumnIndex]
     /// The same columns, with the unique attributes by which rows name destinations.
     private let properties: [BatchColumn]
     /// The positions in rows of destinations that are found or checked in the state that a save follows.
     private let lookups: [Int]
     /// The columns by which existing objects are found; nil if they are not looked up.
-    let match: [Int]?
+    let match: [ColumnIndex]?
     let rule: UpsertRule
     /// The class of the entity, if it may have initial values in columns for which rows have no values.
     private let initialValues: InitialValues?

@@ -52,10 +52,10 @@ public enum UpsertRule: Sendable, Hashable {
 public struct BatchResult: Sendable {
     /// The changes of each save of the batch, in order. Contexts can merge them like those of any save.
     public private(set) var changes: [ChangeSet] = []
-    private let entity: Int
+    private let entity: EntityIndex
     private let store: StoreIdentity
 
-    init(entity: Int, store: StoreIdentity) {
+    init(entity: EntityIndex, store: StoreIdentity) {
         self.entity = entity
         self.store = store
     }

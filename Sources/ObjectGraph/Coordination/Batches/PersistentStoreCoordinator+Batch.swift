@@ -160,7 +160,7 @@ extension PersistentStoreCoordinator {
     }
 
     private func result(
-        _ span: String, entity: Int, options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
+        _ span: String, entity: EntityIndex, options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> BatchResult {
         try await writer.suspension.enter(for: self)
         defer { writer.suspension.leave() }
@@ -194,7 +194,7 @@ extension PersistentStoreCoordinator {
 
 extension StoreWriter {
     /// Returns at least this number of unused keys.
-    fileprivate func takeKeys(_ entity: Int, atLeast count: Int) -> [Range<ObjectKey>] {
+    fileprivate func takeKeys(_ entity: EntityIndex, atLeast count: Int) -> [Range<ObjectKey>] {
         var ranges: [Range<ObjectKey>] = []
         var total = 0
         while total < count {

@@ -55,17 +55,19 @@ extension SaveCheck {
             row.kind = .insert
             let base = request.base.view
             var added = try base.exists(id.entity, id.key) ? ColumnSet() : row.set
-            for column in schema.columns.indices where !row.isSet(column) {
+            for column in schema.columnIndices where !row.isSet(column) {
                 row[column] = try base.value(id.entity, key: id.key, column: column) ?? .null
                 added.insert(column)
             }
             for name in values.keys {
-                if let column = schema.columns.firstIndex(where: { $0.name == name }) { added.remove(column) }
+                if let column = schema.columnIndices.first(where: { schema.columns[$0].name == name }) { added.remove(column) }
             }
             restored[.init(entity: id.entity, key: id.key)] = added
         }
         for (name, value) in values {
-            guard let column = schema.columns.firstIndex(where: { $0.name == name }), schema.columns[column].accepts(value) else {
+            guard let column = schema.columnIndices.first(where: { schema.columns[$0].name == name }),
+                schema.columns[column].accepts(value)
+            else {
                 throw StoreError(
                     .unsupported,
                     "cannot apply a merge policy: \(value) is not a valid value of \(schema.name).\(name). Return a value of its type."

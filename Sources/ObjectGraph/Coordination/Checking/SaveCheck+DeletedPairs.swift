@@ -10,13 +10,15 @@ extension SaveCheck {
     /// Writes the removal of each pair that a deleted object has in the state. O(deleted objects · links of their entities), with one read
     /// of the state each.
     mutating func unlinkDeleted() throws {
-        for (number, link) in writer.store.schema.links.enumerated() {
+        for (number, link) in writer.store.schema.links.enumerated(as: LinkIndex.self) {
             try unlinkDeleted(link.source, from: number, .forward, far: link.destination)
             try unlinkDeleted(link.destination, from: number, .backward, far: link.source)
         }
     }
 
-    private mutating func unlinkDeleted(_ entity: Int, from link: Int, _ direction: LinkDirection, far: Int) throws {
+    private mutating func unlinkDeleted(_ entity: EntityIndex, from link: LinkIndex, _ direction: LinkDirection, far: EntityIndex)
+        throws
+    {
         let (checked, view) = (layer, state.view)
         let changes = checked.links[link]
         let relation = Relation.link(link, direction, destination: far)

@@ -36,7 +36,7 @@ extension SaveCheck {
 
     /// Drops the removal of an object's pairs.
     private mutating func keepPairs(of address: ObjectAddress) {
-        for (number, link) in writer.store.schema.links.enumerated() {
+        for (number, link) in writer.store.schema.links.enumerated(as: LinkIndex.self) {
             var removed: [(source: ObjectKey, destination: ObjectKey)] = []
             if link.source == address.entity {
                 for case (let other, false) in layer.links[number].forward[address.key] ?? [:] {

@@ -23,11 +23,11 @@ extension SaveCheck {
         }
     }
 
-    /// The number of the entity of keyed values.
-    var keyedValues: Int? { writer.store.schema.keyedValues }
+    /// The entity of keyed values.
+    var keyedValues: EntityIndex? { writer.store.schema.keyedValues }
 
     /// Returns the name of an object in conflicts: its entity's, or the collection with the key.
-    func nameInConflict(_ row: Row?, entity: Int, key: ObjectKey) throws -> String {
+    func nameInConflict(_ row: Row?, entity: EntityIndex, key: ObjectKey) throws -> String {
         guard entity == keyedValues else { return writer.store.schema.entities[entity].name }
         let value =
             try row.flatMap { $0.isSet(KeyedColumn.key) ? $0[KeyedColumn.key] : nil }

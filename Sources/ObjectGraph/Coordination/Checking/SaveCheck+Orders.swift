@@ -6,7 +6,7 @@ import StoreModel
 extension SaveCheck {
     /// Settles a changed position that another save has changed too. Returns false if the object is no position, or if the merge policy
     /// decides.
-    mutating func settlePosition(_ row: Row, entity: Int, key: ObjectKey, isInStore: Bool) -> Bool {
+    mutating func settlePosition(_ row: Row, entity: EntityIndex, key: ObjectKey, isInStore: Bool) -> Bool {
         guard request.rules.isOrder(entity) else { return false }
         if !isInStore { writable().remove(entity: entity, key: key) }
         if case .custom = request.policy { return true }
@@ -47,7 +47,7 @@ extension SaveCheck {
     }
 
     /// Returns the conflict of two moves of one member, as a conflict of the list.
-    func placeConflict(_ row: Row?, entity: Int, key: ObjectKey) throws -> MergeConflict? {
+    func placeConflict(_ row: Row?, entity: EntityIndex, key: ObjectKey) throws -> MergeConflict? {
         guard request.rules.isOrder(entity), let relationship = writer.store.schema.entities[entity].orderedRelationship,
             let list = writer.store.schema.entities[entity].columns[OrderEntity.owner].destination,
             let owner = try state.view.value(entity, key: key, column: OrderEntity.owner)?.referenceKey

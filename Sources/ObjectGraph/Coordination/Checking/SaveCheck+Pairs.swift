@@ -12,7 +12,7 @@ import StoreModel
 extension SaveCheck {
     /// One end of a one-to-one relationship: an object, and its side of the relationship.
     private struct PairEnd {
-        var entity: Int
+        var entity: EntityIndex
         var key: ObjectKey
         var pair: RelationshipRules.Pair
 
@@ -32,7 +32,7 @@ extension SaveCheck {
         var changes = 0
         // The ends that are still to be settled.
         var open: [PairEnd] = []
-        for entity in rules.pairs.indices where !rules.pairs[entity].isEmpty {
+        for entity in rules.pairs.indices(as: EntityIndex.self) where !rules.pairs[entity].isEmpty {
             guard let rows = layer.entity(entity) else { continue }
             for number in rows.sortedPageNumbers {
                 guard let page = rows.page(number) else { continue }

@@ -33,8 +33,8 @@ extension SaveCheck {
 
     /// Drops deletions of objects that are not in the state, with their pairs (S056). One look-up per page.
     private mutating func forgetGhosts() throws -> Bool {
-        var targets = ReferenceTargets(entityCount: layer.entityCount)
-        for entity in 0..<layer.entityCount {
+        var targets = ReferenceTargets(entityCount: layer.entityIndices.count)
+        for entity in layer.entityIndices {
             guard let changes = layer.entity(entity) else { continue }
             for (number, page) in changes.pages where page.deleted != 0 {
                 targets.insert(entity, page: number, slots: page.deleted)
@@ -57,11 +57,11 @@ extension SaveCheck {
 
     /// Returns the objects that the layer inserts, updates or deletes, as `mask` selects, by entity and key.
     private func addresses(
-        _ mask: KeyPath<LayerPage, UInt64>, where isWanted: (Int) -> Bool = { _ in true }
+        _ mask: KeyPath<LayerPage, UInt64>, where isWanted: (EntityIndex) -> Bool = { _ in true }
     ) -> [ObjectAddress] {
         var addresses: [ObjectAddress] = []
         let layer = layer
-        for entity in 0..<layer.entityCount where isWanted(entity) {
+        for entity in layer.entityIndices where isWanted(entity) {
             guard let changes = layer.entity(entity) else { continue }
             for number in changes.sortedPageNumbers {
                 for slot in SlotIterator(changes.page(number)?[keyPath: mask] ?? 0) {
@@ -121,7 +121,7 @@ extension SaveCheck {
         }
     }
 
-    private mutating func markDeleted(_ entity: Int, _ key: ObjectKey) {
+    private mutating func markDeleted(_ entity: EntityIndex, _ key: ObjectKey) {
         let layer = writable()
         let known = layer.row(entity, key)
         if known?.kind == .insert { return layer.remove(entity: entity, key: key) }
@@ -135,12 +135,12 @@ extension SaveCheck {
     // MARK: References
 
     /// Whether the save itself set the column, not a policy that wrote a whole object.
-    func hasSet(_ column: Int, entity: Int, key: ObjectKey) -> Bool {
+    func hasSet(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) -> Bool {
         guard let row = layer.row(entity, key), row.kind != .delete, row.isSet(column) else { return false }
         return restored[.init(entity: entity, key: key)]?.contains(column) != true
     }
 
-    mutating func put(_ value: Value, entity: Int, key: ObjectKey, column: Int) {
+    mutating func put(_ value: Value, entity: EntityIndex, key: ObjectKey, column: ColumnIndex) {
         let layer = writable()
         let known = layer.row(entity, key)
         if known?.kind == .delete { return }
@@ -153,7 +153,7 @@ extension SaveCheck {
     }
 
     /// Removes our value of a column, so that the store's value applies, or null for a new object.
-    mutating func drop(_ column: Int, entity: Int, key: ObjectKey) {
+    mutating func drop(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) {
         guard let known = layer.row(entity, key) else { return }
         if known.kind == .insert { return put(.null, entity: entity, key: key, column: column) }
         let layer = writable()
@@ -199,12 +199,14 @@ extension SaveCheck {
                 }
             }
         }
-        for (number, link) in layer.links.enumerated() where !link.isEmpty { try settlePairs(of: number, missing, rules) }
+        for (index, link) in layer.links.enumerated(as: LinkIndex.self) where !link.isEmpty {
+            try settlePairs(of: index, missing, rules)
+        }
         return true
     }
 
     private mutating func settlePairs(
-        of number: Int, _ missing: Set<ObjectAddress>, _ rules: RelationshipRules
+        of number: LinkIndex, _ missing: Set<ObjectAddress>, _ rules: RelationshipRules
     ) throws {
         let schema = writer.store.schema.links[number]
         for (source, pairs) in layer.links[number].forward.sorted(by: { $0.key < $1.key }) {
@@ -233,9 +235,9 @@ extension SaveCheck {
 
     /// Returns the destinations of the layer's references and pairs that will not exist after the save.
     private func missingTargets(_ rules: RelationshipRules) throws -> Set<ObjectAddress> {
-        var targets = ReferenceTargets(entityCount: layer.entityCount)
+        var targets = ReferenceTargets(entityCount: layer.entityIndices.count)
         let schema = writer.store.schema
-        for entity in 0..<layer.entityCount {
+        for entity in layer.entityIndices {
             let wanted = rules.references[entity]
             guard !wanted.isEmpty, let changes = layer.entity(entity) else { continue }
             let destinations = schema.entities[entity].columns.map { $0.destination ?? 0 }
@@ -250,7 +252,7 @@ extension SaveCheck {
                 }
             }
         }
-        for (number, link) in layer.links.enumerated() {
+        for (number, link) in layer.links.enumerated(as: LinkIndex.self) {
             for (source, pairs) in link.forward {
                 var isLinked = false
                 for case (let destination, true) in pairs {
@@ -297,15 +299,15 @@ private struct ReferenceTargets {
 
     init(entityCount: Int) { entities = Array(repeating: Pages(), count: entityCount) }
 
-    mutating func insert(_ entity: Int, _ key: ObjectKey) {
+    mutating func insert(_ entity: EntityIndex, _ key: ObjectKey) {
         entities[entity].insert(key.page, 1 << UInt64(key.slot))
     }
 
-    mutating func insert(_ entity: Int, page number: PageNumber, slots: UInt64) { entities[entity].insert(number, slots) }
+    mutating func insert(_ entity: EntityIndex, page number: PageNumber, slots: UInt64) { entities[entity].insert(number, slots) }
 
     mutating func missing(in view: LayeredView) throws -> Set<ObjectAddress> {
         var missing: Set<ObjectAddress> = []
-        for entity in entities.indices {
+        for entity in entities.indices(as: EntityIndex.self) {
             for (number, wanted) in entities[entity].all() {
                 var open = wanted
                 var found: UInt64 = 0

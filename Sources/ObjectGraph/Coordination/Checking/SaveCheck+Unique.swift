@@ -13,8 +13,8 @@ import StoreModel
 ///   store. Of two new objects the first lives, under `objectTrump` and `overwrite` with the values of the last.
 extension SaveCheck {
     struct UniqueConstraint {
-        var entity: Int
-        var columns: [Int]
+        var entity: EntityIndex
+        var columns: [ColumnIndex]
     }
 
     /// A changed object and the object that has the same values: a row of the store, or another object of the save.
@@ -37,9 +37,9 @@ extension SaveCheck {
     /// Returns the conflicts of the first constraint that has any.
     private func firstUniquenessConflicts() throws -> [UniquenessConflict]? {
         let layer = layer
-        for (entity, schema) in writer.store.schema.entities.enumerated() {
+        for (entity, schema) in writer.store.schema.entities.enumerated(as: EntityIndex.self) {
             guard let changes = layer.entity(entity) else { continue }
-            for (column, definition) in schema.columns.enumerated() where definition.index == .unique {
+            for (column, definition) in schema.columns.enumerated(as: ColumnIndex.self) where definition.index == .unique {
                 let conflicts = try uniquenessConflicts(
                     changes, constraint: .init(entity: entity, columns: [column]), in: layer)
                 if !conflicts.isEmpty { return conflicts }
@@ -144,7 +144,7 @@ extension SaveCheck {
     }
 
     /// Clears the one-to-one references of this save to an object that is merged with another, unless the merged object keeps them.
-    private mutating func releasePartners(of key: ObjectKey, _ entity: Int, keeping kept: Row) {
+    private mutating func releasePartners(of key: ObjectKey, _ entity: EntityIndex, keeping kept: Row) {
         guard request.rules.hasPairs, let row = layer.row(entity, key) else { return }
         for pair in request.rules.pairs[entity] where row.isSet(pair.column) && row[pair.column] != kept[pair.column] {
             guard let partner = row[pair.column].referenceKey, hasSet(pair.back, entity: pair.destination, key: partner),
@@ -164,17 +164,17 @@ extension SaveCheck {
     }
 
     /// Redirects references from objects that are not inserted to the rows that replace them. O(rows of the layer).
-    private mutating func redirect(_ entity: Int, _ replaced: [ObjectKey: ObjectKey]) {
+    private mutating func redirect(_ entity: EntityIndex, _ replaced: [ObjectKey: ObjectKey]) {
         let layer = writable()
         let schema = writer.store.schema
-        for (number, definition) in schema.entities.enumerated() {
-            let columns = definition.columns.indices.filter { definition.columns[$0].destination == entity }
+        for (number, definition) in schema.entities.enumerated(as: EntityIndex.self) {
+            let columns = definition.columnIndices.filter { definition.columns[$0].destination == entity }
             guard !columns.isEmpty, let changes = layer.entity(number) else { continue }
             for pageNumber in changes.sortedPageNumbers {
                 guard let page = changes.page(pageNumber) else { continue }
                 for slot in SlotIterator(page.inserted | page.updated) {
                     guard let row = page[slot] else { continue }
-                    let moved = columns.compactMap { column -> (Int, ObjectKey)? in
+                    let moved = columns.compactMap { column -> (ColumnIndex, ObjectKey)? in
                         guard row.isSet(column), let old = row[column].referenceKey, let new = replaced[old] else { return nil }
                         return (column, new)
                     }
@@ -185,7 +185,8 @@ extension SaveCheck {
                 }
             }
         }
-        for (number, link) in schema.links.enumerated() where link.source == entity || link.destination == entity {
+        for (number, link) in schema.links.enumerated(as: LinkIndex.self)
+        where link.source == entity || link.destination == entity {
             for (source, pairs) in layer.links[number].forward {
                 for (destination, isLinked) in pairs {
                     let newSource = link.source == entity ? replaced[source] ?? source : source

@@ -18,7 +18,7 @@ extension SaveCheck {
 
     private func checkTypes(_ errors: inout ValidationErrors) {
         let layer = layer
-        for (entity, schema) in writer.store.schema.entities.enumerated() {
+        for (entity, schema) in writer.store.schema.entities.enumerated(as: EntityIndex.self) {
             guard let changes = layer.entity(entity) else { continue }
             let rules = writer.valueRules[entity]
             for number in changes.sortedPageNumbers {
@@ -43,7 +43,7 @@ extension SaveCheck {
         let layer = layer
         let store = writer.store.identity
         let isValidated = request.make == nil && !isChanged && !request.mayUpdateDeleted
-        for (entity, entityRules) in rules.entities.enumerated() {
+        for (entity, entityRules) in rules.entities.enumerated(as: EntityIndex.self) {
             guard let entityRules else { continue }
             let columns = isValidated ? entityRules.references : entityRules.columns
             if columns.isEmpty { continue }
@@ -69,7 +69,7 @@ extension SaveCheck {
 
 extension SaveCheck {
     /// Returns the type of an object in its hierarchy; nil for another column than that of types.
-    fileprivate func type(of entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+    fileprivate func type(of entity: EntityIndex, _ key: ObjectKey, _ column: ColumnIndex) throws -> Value? {
         guard column == writer.store.schema.entities[entity].typeColumn else { return nil }
         return try state.view.value(entity, key: key, column: column)
     }
@@ -89,10 +89,11 @@ struct ValueRules: Sendable {
     }
 
     /// Returns the first column whose value is invalid; nil if there is none. A new row sets every column.
-    func firstRefused(in row: Row) -> Int? {
+    func firstRefused(in row: Row) -> ColumnIndex? {
         row.withValues { set, values in
-            for column in rules.indices where set.contains(column) {
-                let rule = rules[column]
+            for (index, rule) in rules.enumerated() {
+                let column = ColumnIndex(rawValue: index)
+                guard set.contains(column) else { continue }
                 if !rule.type.accepts(values[column], isOptional: rule.isOptional) { return column }
             }
             return nil
@@ -120,7 +121,7 @@ public struct InvalidValue: Error, Sendable, Hashable, CustomStringConvertible {
     public let value: Value
     private let type: ColumnType
 
-    init(_ schema: EntitySchema, column: Int, value: Value) {
+    init(_ schema: EntitySchema, column: ColumnIndex, value: Value) {
         entity = schema.name
         property = schema.columns[column].name
         type = schema.columns[column].type

@@ -84,7 +84,7 @@ struct SaveCheck {
     private mutating func checkVersions() throws {
         let base = request.base.view
         let current = state.view
-        for entity in 0..<folded.entityCount {
+        for entity in folded.entityIndices {
             guard let changes = folded.entity(entity) else { continue }
             for number in changes.sortedPageNumbers {
                 guard let page = changes.page(number) else { continue }
@@ -123,7 +123,7 @@ struct SaveCheck {
         }
     }
 
-    mutating func resolve(_ row: Row, entity: Int, key: ObjectKey, isInStore: Bool) throws {
+    mutating func resolve(_ row: Row, entity: EntityIndex, key: ObjectKey, isInStore: Bool) throws {
         if request.isPreview, row.kind != .delete || isInStore {
             met.append(try conflict(row, entity: entity, key: key, isInStore: isInStore))
         }
@@ -131,7 +131,7 @@ struct SaveCheck {
     }
 
     /// Resolves the conflict of one object by a policy.
-    mutating func apply(_ policy: MergePolicy, to row: Row, entity: Int, key: ObjectKey, isInStore: Bool) throws {
+    mutating func apply(_ policy: MergePolicy, to row: Row, entity: EntityIndex, key: ObjectKey, isInStore: Bool) throws {
         // The parent that inserted the object has rolled back, so there is no object to update.
         if !isInStore, row.kind == .update, try !request.base.view.exists(entity, key), row.set.count < row.columnCount {
             return writable().remove(entity: entity, key: key)
@@ -162,7 +162,7 @@ struct SaveCheck {
     }
 
     /// Drops our value of each property that the store also changed.
-    private mutating func keepUncontested(_ row: Row, entity: Int, key: ObjectKey) throws {
+    private mutating func keepUncontested(_ row: Row, entity: EntityIndex, key: ObjectKey) throws {
         let layer = writable()
         let ours = row.copy(layer: layer.id)
         let unseen = request.checks.unmerged[.init(entity: entity, key: key)]?.columns
@@ -187,7 +187,7 @@ struct SaveCheck {
     }
 
     /// Drops our position in a list if only the store has moved the object to another list: a position goes with its list.
-    private mutating func keepPositionsInStore(_ row: Row, entity: Int, key: ObjectKey) throws {
+    private mutating func keepPositionsInStore(_ row: Row, entity: EntityIndex, key: ObjectKey) throws {
         for reference in request.rules.ordered[entity] where row.isSet(reference.position) && !row.isSet(reference.column) {
             if try hasStoreChanged(reference.column, entity: entity, key: key) {
                 drop(reference.position, entity: entity, key: key)
@@ -195,20 +195,20 @@ struct SaveCheck {
         }
     }
 
-    private func hasStoreChanged(_ column: Int, entity: Int, key: ObjectKey) throws -> Bool {
+    private func hasStoreChanged(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) throws -> Bool {
         try !Value.areSame(
             request.base.view.value(entity, key: key, column: column), state.view.value(entity, key: key, column: column))
     }
 
     /// Writes our whole object: changed properties, and the other properties as the context read them.
-    private mutating func putWhole(_ row: Row, entity: Int, key: ObjectKey, kind: RowKind) throws {
+    private mutating func putWhole(_ row: Row, entity: EntityIndex, key: ObjectKey, kind: RowKind) throws {
         let base = request.base.view
         let layer = writable()
         let whole = row.copy(layer: layer.id)
         whole.kind = kind
         // The context completed the row of an object that was already deleted in the base.
         var added = try base.exists(entity, key) ? ColumnSet() : row.set
-        for column in 0..<whole.columnCount where !whole.isSet(column) {
+        for column in whole.columnIndices where !whole.isSet(column) {
             whole[column] = try base.value(entity, key: key, column: column) ?? .null
             added.insert(column)
         }
@@ -225,14 +225,14 @@ struct SaveCheck {
         return copy
     }
 
-    func conflict(_ row: Row?, entity: Int, key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
+    func conflict(_ row: Row?, entity: EntityIndex, key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
         if let moved = try placeConflict(row, entity: entity, key: key) { return moved }
         let base = request.base.view
         let current = state.view
         let schema = writer.store.schema.entities[entity]
         let unmerged = request.checks.unmerged[.init(entity: entity, key: key)]
         var properties: [MergeConflict.Property] = []
-        for (column, definition) in schema.columns.enumerated() {
+        for (column, definition) in schema.columns.enumerated(as: ColumnIndex.self) {
             let before = try unmerged?.before[column] ?? base.value(entity, key: key, column: column)
             let theirs = try current.value(entity, key: key, column: column)
             let isOurs = row?.isSet(column) ?? false

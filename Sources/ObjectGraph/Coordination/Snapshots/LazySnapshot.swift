@@ -112,30 +112,30 @@ final class LazySnapshot: StoreSnapshot {
 
     var pagesWorthKeeping: Int { (try? read { $0.pagesWorthKeeping }) ?? 0 }
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? { try read { try $0.page(entity, number) } }
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] { try read { try $0.pageNumbers(entity) } }
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? { try read { try $0.page(entity, number) } }
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { try read { try $0.pageNumbers(entity) } }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         try read { try $0.value(entity, key: key, column: column) }
     }
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try read { try $0.related(relation, to: key) } }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { try read { try $0.keys(query) } }
     func count(_ query: StoreQuery) throws -> Int { try read { try $0.count(query) } }
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try read { try $0.groups(aggregation) } }
     func explain(_ query: StoreQuery) throws -> String { try read { try $0.explain(query) } }
 
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         try read { try $0.lookup(entity, column: column, value: value) }
     }
 
-    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey] {
         try read { try $0.lookup(entity, columns: columns, values: values) }
     }
 
     func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try read { try $0.orderedData(query) } }
 
-    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+    func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {
         try read { try $0.parts(entity, key: key, column: column) }
     }
 }

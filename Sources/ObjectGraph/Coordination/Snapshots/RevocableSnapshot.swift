@@ -160,34 +160,34 @@ final class RevocableSnapshot: StoreSnapshot {
     var isFixed: Bool { read { $0 !== closed && $0.isFixed } }
     var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
 
-    func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         try read { try $0.page(entity, number).map { RevocablePage($0, entity: entity, number: number, of: self) } }
     }
 
-    func pageNumbers(_ entity: Int) throws -> [PageNumber] { try read { try $0.pageNumbers(entity) } }
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { try read { try $0.pageNumbers(entity) } }
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         try read { try $0.value(entity, key: key, column: column) }
     }
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try read { try $0.related(relation, to: key) } }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { try read { try $0.keys(query) } }
     func count(_ query: StoreQuery) throws -> Int { try read { try $0.count(query) } }
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try read { try $0.groups(aggregation) } }
     func explain(_ query: StoreQuery) throws -> String { try read { try $0.explain(query) } }
 
-    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         try read { try $0.lookup(entity, column: column, value: value) }
     }
 
-    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+    func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey] {
         try read { try $0.lookup(entity, columns: columns, values: values) }
     }
 
     func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try read { try $0.orderedData(query) } }
 
     /// The parts of a large value keep the store's snapshot themselves: a stream has to be ended before the container is closed.
-    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+    func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {
         try read { try $0.parts(entity, key: key, column: column) }
     }
 }
@@ -197,10 +197,10 @@ private final class RevocablePage: StorePage {
     private let reading: Reading<any StorePage>
     private let uses: StoreUses
     private let snapshot: RevocableSnapshot
-    private let (entity, number): (Int, PageNumber)
+    private let (entity, number): (EntityIndex, PageNumber)
 
     /// Precondition: a use is running.
-    init(_ page: any StorePage, entity: Int, number: PageNumber, of snapshot: RevocableSnapshot) {
+    init(_ page: any StorePage, entity: EntityIndex, number: PageNumber, of snapshot: RevocableSnapshot) {
         reading = Reading(page)
         uses = snapshot.uses
         self.snapshot = snapshot
@@ -229,8 +229,8 @@ private final class RevocablePage: StorePage {
     func contains(_ slot: Int) throws -> Bool { try read(false) { try $0.contains(slot) } }
     func present(among slots: UInt64) throws -> UInt64 { try read(0) { try $0.present(among: slots) } }
     func version(_ slot: Int) throws -> Generation { try read(0) { try $0.version(slot) } }
-    func value(_ slot: Int, _ column: Int) throws -> Value { try read(.null) { try $0.value(slot, column) } }
-    func presentValue(_ slot: Int, _ column: Int) throws -> Value? { try read(nil) { try $0.presentValue(slot, column) } }
+    func value(_ slot: Int, _ column: ColumnIndex) throws -> Value { try read(.null) { try $0.value(slot, column) } }
+    func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value? { try read(nil) { try $0.presentValue(slot, column) } }
 }
 
 extension StoreState {

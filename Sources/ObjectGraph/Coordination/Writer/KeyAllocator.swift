@@ -34,7 +34,7 @@ final class KeyAllocator: Sendable {
     }
 
     /// Takes up to one page of keys. O(1), with a lock held for some nanoseconds.
-    func take(_ entity: Int) -> Taken {
+    func take(_ entity: EntityIndex) -> Taken {
         supplies.withLock { supplies in
             if let rest = supplies[entity].returned.popLast() { return .keys(rest) }
             let leased = supplies[entity].leased
@@ -50,13 +50,13 @@ final class KeyAllocator: Sendable {
         }
     }
 
-    func giveBack(_ keys: Range<ObjectKey>, _ entity: Int) {
+    func giveBack(_ keys: Range<ObjectKey>, _ entity: EntityIndex) {
         guard !keys.isEmpty else { return }
         supplies.withLock { $0[entity].returned.append(keys) }
     }
 
     /// Adds keys of pages shared with other objects. The last range is handed out first.
-    func add(shared keys: [Range<ObjectKey>], _ entity: Int) {
+    func add(shared keys: [Range<ObjectKey>], _ entity: EntityIndex) {
         supplies.withLock { $0[entity].returned.append(contentsOf: keys) }
     }
 
@@ -76,22 +76,21 @@ final class KeyAllocator: Sendable {
     }
 
     /// Returns the number of pages to allocate for each entity that runs low. The writer calls this inside a transaction.
-    func wanted() -> [(entity: Int, pages: Int)] {
+    func wanted() -> [(entity: EntityIndex, pages: Int)] {
         supplies.withLock { supplies in
-            supplies.indices.compactMap { entity in
-                let supply = supplies[entity]
+            supplies.enumerated(as: EntityIndex.self).compactMap { entity, supply in
                 let low = supply.leased.count < supply.nextLease * PageAddress.slots / 4
                 return low && (supply.isRefilling || supply.leased.isEmpty) ? (entity, supply.nextLease) : nil
             }
         }
     }
 
-    func markWanted(_ entity: Int) {
+    func markWanted(_ entity: EntityIndex) {
         supplies.withLock { $0[entity].isRefilling = true }
     }
 
     /// Adds keys whose allocation is on disk. The remainder of the previous allocation stays available.
-    func add(_ keys: Range<ObjectKey>, _ entity: Int) {
+    func add(_ keys: Range<ObjectKey>, _ entity: EntityIndex) {
         supplies.withLock { supplies in
             let rest = supplies[entity].leased
             if rest.upperBound == keys.lowerBound, !rest.isEmpty {

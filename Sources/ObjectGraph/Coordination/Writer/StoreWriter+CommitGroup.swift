@@ -111,7 +111,7 @@ extension Layer {
     /// Returns a sealed copy that shares no rows, for a preview.
     func copied(schema: StoreSchema) -> Layer {
         let copy = Layer(schema: schema)
-        for entity in 0..<entityCount {
+        for entity in entityIndices {
             guard let changes = self.entity(entity) else { continue }
             for (number, page) in changes.pages {
                 for slot in SlotIterator(page.touched) {
@@ -120,7 +120,7 @@ extension Layer {
                 }
             }
         }
-        for (link, changes) in links.enumerated() {
+        for (link, changes) in links.enumerated(as: LinkIndex.self) {
             for (source, pairs) in changes.forward {
                 for (destination, linked) in pairs { copy.setLink(link, from: source, to: destination, linked: linked) }
             }

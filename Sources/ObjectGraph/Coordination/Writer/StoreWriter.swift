@@ -191,7 +191,7 @@ final class StoreWriter: Sendable {
     ///
     /// If no keys can be allocated (the disk is full, or another process migrated the file), this returns random keys outside all
     /// allocations. Inserting then continues, and the save reports the error.
-    func takeKeys(_ entity: Int) -> Range<ObjectKey> {
+    func takeKeys(_ entity: EntityIndex) -> Range<ObjectKey> {
         while true {
             switch keys.take(entity) {
             case .keys(let range): return range
@@ -252,7 +252,9 @@ final class StoreWriter: Sendable {
     static func giveBack(_ rests: [[Range<ObjectKey>]], to store: any ObjectStore) {
         do {
             try store.write(.durable) { transaction in
-                for (entity, rest) in rests.enumerated() where !rest.isEmpty { try transaction.giveBackKeys(rest, entity) }
+                for (entity, rest) in rests.enumerated(as: EntityIndex.self) where !rest.isEmpty {
+                    try transaction.giveBackKeys(rest, entity)
+                }
             }
         } catch {
             // Only key numbers are lost. Often the file was deleted before.

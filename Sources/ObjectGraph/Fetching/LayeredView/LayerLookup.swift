@@ -15,7 +15,7 @@ enum LayerAnswer {
 extension Collection<Layer> {
     /// Returns the newest row of an object; nil if no layer changes the object. The layers are in order, newest first.
     @inline(__always)
-    func newestRow(_ entity: Int, page number: PageNumber, slot: Int) -> Row? {
+    func newestRow(_ entity: EntityIndex, page number: PageNumber, slot: Int) -> Row? {
         for layer in self {
             if let row = layer.entity(entity)?.page(number)?[slot] { return row }
         }
@@ -23,13 +23,13 @@ extension Collection<Layer> {
     }
 
     /// Returns the newest row of an object, by its key.
-    func newestRow(_ entity: Int, _ key: ObjectKey) -> Row? {
+    func newestRow(_ entity: EntityIndex, _ key: ObjectKey) -> Row? {
         newestRow(entity, page: key.page, slot: key.slot)
     }
 
     /// Returns which layer decides the value of a column. The layers are in order, newest first.
     @inline(__always)
-    func lookup(_ entity: Int, page number: PageNumber, slot: Int, _ column: Int) -> LayerAnswer {
+    func lookup(_ entity: EntityIndex, page number: PageNumber, slot: Int, _ column: ColumnIndex) -> LayerAnswer {
         for layer in self {
             guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
             if row.kind == .delete { return .deleted }

@@ -44,7 +44,7 @@ extension LayeredView {
         }
     }
 
-    private func shown(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
+    private func shown(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value {
         try shown(value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
     }
 
@@ -56,7 +56,7 @@ extension LayeredView {
     }
 
     /// Returns the keys of the objects that layers change, ascending.
-    func touchedKeys(_ entity: Int) -> [ObjectKey] {
+    func touchedKeys(_ entity: EntityIndex) -> [ObjectKey] {
         touchedPages(entity).sorted { $0.key < $1.key }.flatMap { number, mask in
             SlotIterator(mask).map { PageAddress.key(page: number, slot: $0) }
         }

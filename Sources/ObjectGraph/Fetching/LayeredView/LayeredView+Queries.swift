@@ -120,7 +120,7 @@ extension LayeredView {
     }
 
     /// Returns the slots, by page, that have a row in a layer.
-    func touchedPages(_ entity: Int) -> [PageNumber: UInt64] {
+    func touchedPages(_ entity: EntityIndex) -> [PageNumber: UInt64] {
         var touched: [PageNumber: UInt64] = [:]
         for layer in layers {
             guard let changes = layer.entity(entity) else { continue }
@@ -130,7 +130,7 @@ extension LayeredView {
     }
 
     /// Returns every object of the entity in this view, ascending. O(objects).
-    func allKeys(_ entity: Int) throws -> [ObjectKey] {
+    func allKeys(_ entity: EntityIndex) throws -> [ObjectKey] {
         var keys: [ObjectKey] = []
         let touched = touchedPages(entity)
         guard base.isFixed else {

@@ -74,8 +74,10 @@ extension ValueQuery {
     var rowOrder: ([Value], [Value]) -> Int {
         let sorts = request.sortBy.compactMap { sort in
             columns.firstIndex { $0.name == sort.attribute }.map { position in
+                // A column of the result, not of an entity.
                 var order = StoreSort(
-                    column: position, direction: sort.direction, caseSensitivity: sort.comparison.caseSensitivity,
+                    column: ColumnIndex(rawValue: position), direction: sort.direction,
+                    caseSensitivity: sort.comparison.caseSensitivity,
                     nulls: sort.nils.order(sort.direction))
                 order.textOrder = sort.comparison.textOrder
                 return order
@@ -94,7 +96,7 @@ extension ValueQuery {
 /// Reads many values of a view. It caches the last page of each entity, so that reading in key order loads each page once.
 struct PagedReader {
     private let view: LayeredView
-    private var pages: [Int: Page] = [:]
+    private var pages: [EntityIndex: Page] = [:]
     private let mayDangle: Bool
 
     private struct Page {
@@ -108,12 +110,12 @@ struct PagedReader {
     }
 
     /// Returns the value of a column; null for a missing object, and for a reference to one.
-    mutating func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
+    mutating func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value {
         let value = try stored(entity, key: key, column: column)
         return mayDangle ? try view.shown(value, entity: entity, column: column) : value
     }
 
-    private mutating func stored(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
+    private mutating func stored(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value {
         let number = key.page
         let slot = key.slot
         switch try view.lookup(entity, page: number, slot: slot, column, pages: { try page(entity, $0) }) {
@@ -125,14 +127,14 @@ struct PagedReader {
         return try page.value(slot, column)
     }
 
-    private mutating func page(_ entity: Int, _ number: PageNumber) throws -> (any StorePage)? {
+    private mutating func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
         if let known = pages[entity], known.number == number { return known.page }
         let page = try view.base.page(entity, number)
         pages[entity] = Page(number: number, page: page)
         return page
     }
 
-    mutating func value(_ entity: Int, key: ObjectKey, path: ValueQuery.Path) throws -> Value {
+    mutating func value(_ entity: EntityIndex, key: ObjectKey, path: ValueQuery.Path) throws -> Value {
         let first = try value(entity, key: key, column: path.firstColumn)
         return path.steps.isEmpty ? first : try value(behind: first, path)
     }

@@ -22,18 +22,18 @@ public struct LayeredView: ObjectReader {
     public var schema: StoreSchema { base.schema }
 
     /// Returns the newest row that a layer has for the object; nil if only the base may contain it.
-    public func row(_ entity: Int, _ key: ObjectKey) -> Row? { layers.newestRow(entity, key) }
+    public func row(_ entity: EntityIndex, _ key: ObjectKey) -> Row? { layers.newestRow(entity, key) }
 
     /// Returns the value from the newest layer that has the column set, else from the base. An inserting row ends the search; a
     /// deleting row returns nil.
-    public func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    public func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         try value(entity, key: key, column: column) { try base.page(entity, $0) }
     }
 
     /// Like ``value(_:key:column:)``, with another source of the base's pages.
     @inline(__always)
     func value(
-        _ entity: Int, key: ObjectKey, column: Int, pages: (PageNumber) throws -> (any StorePage)?
+        _ entity: EntityIndex, key: ObjectKey, column: ColumnIndex, pages: (PageNumber) throws -> (any StorePage)?
     ) throws -> Value? {
         let number = key.page
         let slot = key.slot
@@ -52,7 +52,8 @@ public struct LayeredView: ObjectReader {
     /// - Parameter pages: The base's pages.
     @inline(__always)
     func lookup(
-        _ entity: Int, page number: PageNumber, slot: Int, _ column: Int, pages: (PageNumber) throws -> (any StorePage)?
+        _ entity: EntityIndex, page number: PageNumber, slot: Int, _ column: ColumnIndex,
+        pages: (PageNumber) throws -> (any StorePage)?
     ) throws -> LayerAnswer {
         let answer = layers.lookup(entity, page: number, slot: slot, column)
         guard case .row(let row) = answer, row.kind == .update else { return answer }
@@ -61,7 +62,7 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Like ``lookup(_:page:slot:_:pages:)``, with the pages of ``base``.
-    func lookup(_ entity: Int, page number: PageNumber, slot: Int, _ column: Int) throws -> LayerAnswer {
+    func lookup(_ entity: EntityIndex, page number: PageNumber, slot: Int, _ column: ColumnIndex) throws -> LayerAnswer {
         try lookup(entity, page: number, slot: slot, column) { try base.page(entity, $0) }
     }
 
@@ -69,7 +70,7 @@ public struct LayeredView: ObjectReader {
     ///
     /// Rows that no writer has accepted have no version, so older rows or the base determine it. Only the writer may call this,
     /// because it stamps rows with their versions.
-    public func version(_ entity: Int, _ key: ObjectKey) throws -> RowVersion? {
+    public func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> RowVersion? {
         let number = key.page
         let slot = key.slot
         for layer in layers {
@@ -82,7 +83,7 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Returns whether the object exists in this view. Reads no versions, because the writer may be stamping rows at the same time.
-    public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+    public func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
         if let isThere = existsInLayers(entity, key) { return isThere }
         let page = try base.page(entity, key.page)
         return try page?.contains(key.slot) ?? false
@@ -90,7 +91,7 @@ public struct LayeredView: ObjectReader {
 
     /// Returns whether the object exists according to the layers; nil if only the base decides. An update alone does not make an
     /// object exist, because the object may have been deleted below it.
-    func existsInLayers(_ entity: Int, _ key: ObjectKey) -> Bool? {
+    func existsInLayers(_ entity: EntityIndex, _ key: ObjectKey) -> Bool? {
         let number = key.page
         let slot = key.slot
         for layer in layers {
@@ -111,7 +112,7 @@ public struct LayeredView: ObjectReader {
     }
 
     private func referrers(
-        _ relation: Relation, entity: Int, column: Int, to key: ObjectKey
+        _ relation: Relation, entity: EntityIndex, column: ColumnIndex, to key: ObjectKey
     ) throws -> [ObjectKey] {
         let below = try base.related(relation, to: key)
         guard touches(entity: entity) else { return below }
@@ -136,7 +137,7 @@ public struct LayeredView: ObjectReader {
     }
 
     private func partners(
-        _ relation: Relation, link: Int, direction: LinkDirection, destination: Int, of key: ObjectKey
+        _ relation: Relation, link: LinkIndex, direction: LinkDirection, destination: EntityIndex, of key: ObjectKey
     ) throws -> [ObjectKey] {
         let below = try base.related(relation, to: key)
         var verdicts: [ObjectKey: Bool] = [:]
@@ -163,8 +164,8 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Whether any layer changes objects of the entity.
-    func touches(entity: Int) -> Bool { layers.contains { $0.entity(entity) != nil } }
+    func touches(entity: EntityIndex) -> Bool { layers.contains { $0.entity(entity) != nil } }
 
     /// Whether any layer changes pairs of the link.
-    func touches(link: Int) -> Bool { layers.contains { !$0.links[link].isEmpty } }
+    func touches(link: LinkIndex) -> Bool { layers.contains { !$0.links[link].isEmpty } }
 }

@@ -13,11 +13,11 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
 
     var schema: StoreSchema { view.schema }
 
-    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+    func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         try view.value(entity, key: key, column: column) { try pages.page(entity, $0, in: view.base) }
     }
 
-    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
         if let isThere = view.existsInLayers(entity, key) { return isThere }
         let page = try pages.page(entity, key.page, in: view.base)
         return try page?.contains(key.slot) ?? false
@@ -60,9 +60,9 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
     }
 
     /// Whether an object exists in both views or in neither, with the same values.
-    func looksTheSame(_ entity: Int, _ key: ObjectKey, in next: PageKeepingView) throws -> Bool {
+    func looksTheSame(_ entity: EntityIndex, _ key: ObjectKey, in next: PageKeepingView) throws -> Bool {
         guard try exists(entity, key) == next.exists(entity, key) else { return false }
-        return try schema.entities[entity].columns.indices.allSatisfy { column in
+        return try schema.entities[entity].columnIndices.allSatisfy { column in
             try (value(entity, key: key, column: column) ?? .null).order(next.value(entity, key: key, column: column) ?? .null)
                 == 0
         }

@@ -7,7 +7,7 @@ import StoreModel
     import Foundation
 #endif
 
-/// A part of a Foundation predicate that can be converted to a term with column numbers.
+/// A part of a Foundation predicate that can be converted to a term with the positions of columns.
 protocol LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm
 }
@@ -24,12 +24,12 @@ struct PredicateLowering {
     /// The number of collections that enclose the current part.
     private(set) var scope = 0
     /// The entity that the request fetches, for error messages.
-    private var fetched = 0
+    private var fetched: EntityIndex = 0
     /// The number of parts that enclose the current part.
     private var depth = 0
     private var bindings: [PredicateExpressions.VariableID: PredicateTerm] = [:]
     /// The entity that the condition of each enclosing scope tests, from the fetched entity to the innermost collection.
-    private(set) var scopeEntities: [Int] = []
+    private(set) var scopeEntities: [EntityIndex] = []
     /// The variables of closures over values, which have no term.
     var elements: Set<PredicateExpressions.VariableID> = []
 
@@ -38,7 +38,7 @@ struct PredicateLowering {
         self.request = request
     }
 
-    static func lower<M: PersistentModel>(_ predicate: Predicate<M>, entity: Int, in request: RequestScope) throws
+    static func lower<M: PersistentModel>(_ predicate: Predicate<M>, entity: EntityIndex, in request: RequestScope) throws
         -> StorePredicate
     {
         var lowering = PredicateLowering(request)
@@ -171,7 +171,7 @@ struct PredicateLowering {
 
     /// Runs `body` in the scope of a closure over objects of an entity, to which a variable is bound.
     mutating func inClosure<R>(
-        over entity: Int, _ key: PredicateExpressions.VariableID, _ body: (inout PredicateLowering) throws -> R
+        over entity: EntityIndex, _ key: PredicateExpressions.VariableID, _ body: (inout PredicateLowering) throws -> R
     ) rethrows -> R {
         scope += 1
         scopeEntities.append(entity)
@@ -232,7 +232,7 @@ struct PredicateLowering {
 
     /// Returns a condition on a column. For nil, the result is that of the fallback, or false if there is none.
     func on(
-        _ scalar: PredicateScalar, _ leaf: (Int) -> StorePredicate, fallback matches: (Value) -> Bool
+        _ scalar: PredicateScalar, _ leaf: (ColumnIndex) -> StorePredicate, fallback matches: (Value) -> Bool
     ) throws -> StorePredicate {
         guard case .column(let column, _) = scalar.source else {
             throw FetchError.unsupportedPredicate(part: "a count in this place")

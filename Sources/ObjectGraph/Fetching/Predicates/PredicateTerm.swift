@@ -1,7 +1,7 @@
 import StoreInterface
 import StoreModel
 
-/// The meaning of a part of a predicate, with column numbers instead of key paths.
+/// The meaning of a part of a predicate, with positions of columns instead of key paths.
 enum PredicateTerm {
     case truth(PredicateTruth)
     case constant(Value)
@@ -47,9 +47,9 @@ struct PredicatePath: Equatable {
     /// The number of collections that enclose the condition. In an inner scope, a path of an outer scope can only be computed.
     var scope: Int
     /// The entity at the end of the path.
-    var entity: Int
+    var entity: EntityIndex
     /// The reference columns, in order.
-    var steps: [Int] = []
+    var steps: [ColumnIndex] = []
     /// Conditions on the types of objects on the path, by the number of steps that lead to the object: `as? BusinessTrip`.
     var casts: [Int: StorePredicate] = [:]
 
@@ -61,7 +61,7 @@ struct PredicatePath: Equatable {
         scope == other.scope && steps.starts(with: other.steps) && other.casts.allSatisfy { casts[$0.key] == $0.value }
     }
 
-    func appending(_ column: Int, entity: Int) -> PredicatePath {
+    func appending(_ column: ColumnIndex, entity: EntityIndex) -> PredicatePath {
         PredicatePath(scope: scope, entity: entity, steps: steps + [column], casts: casts)
     }
 
@@ -76,7 +76,7 @@ struct PredicatePath: Equatable {
 /// A value at the end of a path: a column, or a count of related objects.
 struct PredicateScalar {
     enum Source: Equatable {
-        case column(Int, isOptional: Bool)
+        case column(ColumnIndex, isOptional: Bool)
         case count(Relation, StorePredicate)
     }
 

@@ -6,11 +6,11 @@ import StoreModel
 extension StorePredicate {
     /// Returns the condition with each reference to a missing object treated as nil. O(parts). Returns the condition unchanged if
     /// the model has no such relationships.
-    func withoutDangling(on entity: Int, _ schema: StoreSchema) -> StorePredicate {
+    func withoutDangling(on entity: EntityIndex, _ schema: StoreSchema) -> StorePredicate {
         schema.mayDangle ? rewritten(entity, schema) : self
     }
 
-    private func rewritten(_ entity: Int, _ schema: StoreSchema) -> StorePredicate {
+    private func rewritten(_ entity: EntityIndex, _ schema: StoreSchema) -> StorePredicate {
         switch form {
         case .constant, .string, .keys, .evaluated, .tooDeep:
             return self
@@ -49,26 +49,26 @@ extension StorePredicate {
         }
     }
 
-    private static func equal(_ column: Int, _ value: Value) -> StorePredicate {
+    private static func equal(_ column: ColumnIndex, _ value: Value) -> StorePredicate {
         value.isNull ? .not(leads(column)) : .all([.compare(column, .equal, to: value), leads(column)])
     }
 
     /// Returns a condition that the reference leads to an existing object.
-    private static func leads(_ column: Int) -> StorePredicate { .toOne(column, .constant(true)) }
+    private static func leads(_ column: ColumnIndex) -> StorePredicate { .toOne(column, .constant(true)) }
 }
 
 extension StoreSchema {
     var mayDangle: Bool { relationships.contains(where: \.mayDangle) }
 
     /// Whether a column is a reference whose destination may be missing.
-    func mayDangle(_ entity: Int, _ column: Int) -> Bool {
+    func mayDangle(_ entity: EntityIndex, _ column: ColumnIndex) -> Bool {
         relationships.contains { $0.mayDangle && $0.entity == entity && $0.column == column }
     }
 }
 
 extension ObjectReader {
     /// Returns a value as properties show it: null for a reference to a missing object.
-    func shown(_ value: Value, entity: Int, column: Int) throws -> Value {
+    func shown(_ value: Value, entity: EntityIndex, column: ColumnIndex) throws -> Value {
         guard let key = value.referenceKey, schema.mayDangle(entity, column),
             let destination = schema.entities[entity].columns[column].destination, try !exists(destination, key)
         else { return value }

@@ -100,7 +100,7 @@ extension FetchRequest {
         return copy
     }
 
-    /// Returns the request with column numbers. Takes microseconds; throws ``FetchError``.
+    /// Returns the request with the positions of columns. Takes microseconds; throws ``FetchError``.
     func storeQuery(in scope: RequestScope) throws -> StoreQuery {
         guard let entity = scope.model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
         var parts = [try condition.storePredicate(on: entity, in: scope)]
@@ -115,7 +115,7 @@ extension FetchRequest {
 }
 
 extension EntityFetchRequest {
-    /// Returns the request with column numbers. Takes microseconds; throws ``FetchError``.
+    /// Returns the request with the positions of columns. Takes microseconds; throws ``FetchError``.
     func storeQuery(in scope: RequestScope) throws -> StoreQuery {
         guard let entity = scope.model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
         let predicate = try condition.storePredicate(on: entity, in: scope)

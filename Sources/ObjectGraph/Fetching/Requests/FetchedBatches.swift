@@ -18,7 +18,7 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
     }
 
     let context: ManagedObjectContext
-    let entity: Int
+    let entity: EntityIndex
     let keys: [ObjectKey]
     let batchSize: Int
     let prefetching: PrefetchPlan?

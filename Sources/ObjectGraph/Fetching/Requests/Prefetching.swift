@@ -14,11 +14,11 @@ struct PrefetchPlan {
 
 extension ManagedObjectContext {
     /// Throws if a path is not a relationship, before anything is read.
-    func check(_ plan: PrefetchPlan, _ entity: Int) throws {
+    func check(_ plan: PrefetchPlan, _ entity: EntityIndex) throws {
         for path in plan.paths { _ = try relationships(path, entity) }
     }
 
-    private func relationships(_ path: String, _ entity: Int) throws -> [Relationship] {
+    private func relationships(_ path: String, _ entity: EntityIndex) throws -> [Relationship] {
         var entity = storedModel.entities[entity]
         return try path.split(separator: ".", omittingEmptySubsequences: false).map { name in
             guard let found = entity.relationship(named: String(name)) else {
@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     ///
     /// Until the context moves to another state, following the relationships and reading properties then needs no access to the store.
     /// This also works in child contexts. Unsaved objects need no reading, because they are in layers.
-    func prefetch(_ plan: PrefetchPlan, of keys: [ObjectKey], _ entity: Int) throws {
+    func prefetch(_ plan: PrefetchPlan, of keys: [ObjectKey], _ entity: EntityIndex) throws {
         for path in plan.paths {
             var sources = keys
             var place = entity
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func related(_ relationship: Relationship, of keys: [ObjectKey], _ entity: Int) throws -> [ObjectKey] {
+    private func related(_ relationship: Relationship, of keys: [ObjectKey], _ entity: EntityIndex) throws -> [ObjectKey] {
         var found: Set<ObjectKey> = []
         for key in keys {
             switch relationship.kind {

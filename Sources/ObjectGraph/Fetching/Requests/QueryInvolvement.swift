@@ -4,18 +4,18 @@ import StoreModel
 /// The entities and links that a predicate reads besides the object that it tests.
 struct QueryInvolvement: Sendable, Equatable {
     /// Entities reached through relationships, including the tested object's entity if a path leads back to it.
-    var entities: Set<Int> = []
-    var links: Set<Int> = []
+    var entities: Set<EntityIndex> = []
+    var links: Set<LinkIndex> = []
 
     init() {}
 
-    init(of predicate: StorePredicate, on entity: Int, schema: StoreSchema) {
+    init(of predicate: StorePredicate, on entity: EntityIndex, schema: StoreSchema) {
         add(predicate, entity: entity, schema: schema)
     }
 
     var isEmpty: Bool { entities.isEmpty && links.isEmpty }
 
-    private mutating func add(_ predicate: StorePredicate, entity: Int, schema: StoreSchema) {
+    private mutating func add(_ predicate: StorePredicate, entity: EntityIndex, schema: StoreSchema) {
         switch predicate.form {
         case .constant, .compare, .compareColumns, .isIn, .string, .keys, .tooDeep:
             break

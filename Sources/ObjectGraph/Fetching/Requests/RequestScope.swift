@@ -7,7 +7,7 @@ struct RequestScope: Sendable {
     let store: StoreIdentity
 
     /// Returns the keys of the ids that belong to an entity of this store. Other ids are left out (S003).
-    func keys(_ ids: [ObjectID], of entity: Int) -> Set<ObjectKey> {
+    func keys(_ ids: [ObjectID], of entity: EntityIndex) -> Set<ObjectKey> {
         Set(ids.lazy.filter { $0.store == store && $0.entity == entity }.map(\.key))
     }
 }

@@ -200,7 +200,7 @@ extension Entity {
         _ property: String, direction: StoreSort.Direction, comparison: StringComparison, nils: NilPosition, in model: Model
     ) throws -> StoreSort {
         var entity = self
-        var path: [Int] = []
+        var path: [ColumnIndex] = []
         let names = self.names(onPath: property, in: model)
         for name in names.dropLast() {
             guard let column = entity.column(named: name), let destination = entity.columns[column].destination else {

@@ -21,7 +21,7 @@ struct SortOrder: Sendable {
     init(_ sort: [StoreSort]) { self.sort = sort }
 
     /// Reads the sort values of an object, which must exist.
-    func candidate(_ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> SortCandidate {
+    func candidate(_ entity: EntityIndex, _ key: ObjectKey, in reader: some ObjectReader) throws -> SortCandidate {
         if sort.count == 1 {
             let value = try Self.read(sort[0], entity: entity, key: key, in: reader)
             let prefix = SortPrefix(value, sort[0])
@@ -32,11 +32,12 @@ struct SortOrder: Sendable {
         return SortCandidate(entry: SortEntry(prefix: prefix, key: key), values: prefix.isExact ? [] : values)
     }
 
-    func values(_ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> [Value] {
+    func values(_ entity: EntityIndex, _ key: ObjectKey, in reader: some ObjectReader) throws -> [Value] {
         try sort.map { try Self.read($0, entity: entity, key: key, in: reader) }
     }
 
-    private static func read(_ sort: StoreSort, entity: Int, key: ObjectKey, in reader: some ObjectReader) throws -> Value {
+    private static func read(_ sort: StoreSort, entity: EntityIndex, key: ObjectKey, in reader: some ObjectReader) throws -> Value
+    {
         let value =
             try sort.path.isEmpty
             ? reader.value(entity, key: key, column: sort.column) ?? .null : follow(sort, entity: entity, key: key, in: reader)
@@ -46,7 +47,9 @@ struct SortOrder: Sendable {
     }
 
     /// Reads the value at the end of a path; null if a reference on the way is nil, or its destination is missing.
-    private static func follow(_ sort: StoreSort, entity: Int, key: ObjectKey, in reader: some ObjectReader) throws -> Value {
+    private static func follow(_ sort: StoreSort, entity: EntityIndex, key: ObjectKey, in reader: some ObjectReader) throws
+        -> Value
+    {
         var (entity, key) = (entity, key)
         for step in sort.path {
             guard let next = try reader.value(entity, key: key, column: step)?.referenceKey,

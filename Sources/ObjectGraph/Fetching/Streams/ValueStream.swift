@@ -84,7 +84,7 @@ extension ManagedObject {
 
 extension LayeredView {
     /// Returns the parts of a value, found as in ``value(_:key:column:)``: in the newest layer that has the column set, else in the base.
-    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+    func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {
         let number = key.page
         let slot = key.slot
         switch try lookup(entity, page: number, slot: slot, column) {

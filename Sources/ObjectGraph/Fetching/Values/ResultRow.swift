@@ -77,12 +77,12 @@ extension ResultRow: CustomStringConvertible, CustomReflectable {
 final class ResultShape: Sendable {
     let names: [String]
     /// For each column of ids, the entity to which they belong; nil for other columns.
-    let entities: [Int?]
+    let entities: [EntityIndex?]
     let store: StoreIdentity
     /// The type of each column's values; nil if it is computed.
     private let types: [ColumnType?]
 
-    init(names: [String], types: [ColumnType?], entities: [Int?], store: StoreIdentity) {
+    init(names: [String], types: [ColumnType?], entities: [EntityIndex?], store: StoreIdentity) {
         self.names = names
         self.types = types
         self.entities = entities

@@ -1,23 +1,23 @@
 import StoreInterface
 import StoreModel
 
-/// A value request with column numbers, checked before any row is read.
+/// A value request with the positions of columns, checked before any row is read.
 struct ValueQuery: Sendable {
     /// A column at the end of a path of to-one relationships.
     struct Path: Sendable, Hashable {
         /// The reference columns, each with the entity to which it leads.
         var steps: [Step] = []
-        var column: Int
+        var column: ColumnIndex
         /// The entity to which the column belongs.
-        var entity: Int
+        var entity: EntityIndex
 
         struct Step: Sendable, Hashable {
-            var column: Int
-            var entity: Int
+            var column: ColumnIndex
+            var entity: EntityIndex
         }
 
         /// The first column of the path, which belongs to the fetched entity.
-        var firstColumn: Int { steps.first?.column ?? column }
+        var firstColumn: ColumnIndex { steps.first?.column ?? column }
     }
 
     enum Source: Sendable {
@@ -78,7 +78,7 @@ struct ValueQuery: Sendable {
     }
 
     /// For each column of ids, the entity to which they belong.
-    var idEntities: [Int?] {
+    var idEntities: [EntityIndex?] {
         columns.map { column in
             switch column.source {
             case .objectID: objects.entity
@@ -122,14 +122,14 @@ struct ValueQuery: Sendable {
         return Column(name: column.name, source: .aggregate(aggregates.count - 1))
     }
 
-    private func attribute(_ name: String, _ entity: Entity) throws -> Int {
+    private func attribute(_ name: String, _ entity: Entity) throws -> ColumnIndex {
         guard let column = entity.column(named: name) else {
             throw FetchError.unknownProperty(entity: entity.name, property: name)
         }
         return column
     }
 
-    private func number(_ name: String, entity: Entity, function: String) throws -> Int {
+    private func number(_ name: String, entity: Entity, function: String) throws -> ColumnIndex {
         let column = try attribute(name, entity)
         guard entity.columns[column].type.isNumeric else {
             throw FetchError.unsupportedAggregate(function: function, entity: entity.name, property: name)

@@ -12,7 +12,7 @@ extension Hierarchy {
             for (place, member) in members.enumerated() { places[member.name] = place }
         }
         var hierarchies: [Hierarchy?] = []
-        for (number, descriptions) in model.members.enumerated() {
+        for (number, descriptions) in model.members.enumerated(as: EntityIndex.self) {
             let own = descriptions.isEmpty ? [model.described(model.stored[number])] : descriptions
             let whole = entities[number].withMembers(of: own, places)
             entities[number] = whole
@@ -34,7 +34,7 @@ extension Hierarchy {
     ///   - whole: The store's entity, which has the properties of all of them.
     ///   - model: The descriptions of the model.
     convenience init(_ descriptions: [EntityDescription], of whole: Entity, in model: FlattenedModel) throws(ModelError) {
-        let typeColumn = whole.columns.count - 1
+        let typeColumn = ColumnIndex(rawValue: whole.columns.count - 1)
         let types = descriptions.map { description in
             description.superentity == nil
                 ? 0 : description.storedType ?? SubentitySchema.type(of: description.renamedFrom ?? description.name)
@@ -79,14 +79,14 @@ extension Entity {
 private struct MemberDraft {
     let whole: Entity
     var columns = ColumnSet()
-    var properties: [Int] = []
-    var ownColumns: [Int] = []
+    var properties: [ColumnIndex] = []
+    var ownColumns: [ColumnIndex] = []
     var ownRelationships: [Int] = []
     var attributes: [Attribute] = []
     var relationships: [Relationship] = []
     var defaults: [Value]
 
-    init(_ whole: Entity, typeColumn: Int, type: Int64) {
+    init(_ whole: Entity, typeColumn: ColumnIndex, type: Int64) {
         self.whole = whole
         defaults = Array(repeating: .null, count: whole.columns.count)
         defaults[typeColumn] = .int(type)
@@ -105,7 +105,7 @@ private struct MemberDraft {
     private mutating func add(
         _ attribute: AttributeDescription, of entity: EntityDescription, _ isOwn: Bool
     ) throws(ModelError) {
-        guard let column = whole.columns.firstIndex(where: { $0.name == attribute.name }) else { return }
+        guard let column = whole.columnIndices.first(where: { whole.columns[$0].name == attribute.name }) else { return }
         add(column, isOwn)
         defaults[column] = try ModelResolution.defaultValue(attribute, entity.name)
         var resolved = Attribute(
@@ -125,7 +125,7 @@ private struct MemberDraft {
         if let position = relationship.position { columns.insert(position) }
     }
 
-    private mutating func add(_ column: Int, _ isOwn: Bool) {
+    private mutating func add(_ column: ColumnIndex, _ isOwn: Bool) {
         columns.insert(column)
         properties.append(column)
         if isOwn { ownColumns.append(column) }
@@ -146,7 +146,7 @@ extension EntityRules {
                 entity: member.name, typeColumn: hierarchy.typeColumn,
                 types: place?.isHead == true ? nil : place?.types)
             for property in description.properties {
-                let column = whole.columns.firstIndex { $0.name == property.name } ?? 0
+                let column = whole.columnIndices.first { whole.columns[$0].name == property.name } ?? 0
                 let relationship = whole.relationship(named: property.name)?.number ?? 0
                 try draft.add(property, of: description.name, column: column, relationship: relationship, owner)
             }

@@ -8,7 +8,7 @@ struct Inheritance: Sendable {
     /// The number of the entity among the members of its hierarchy.
     var member: Int
     /// The column of types.
-    var typeColumn: Int
+    var typeColumn: ColumnIndex
     /// The types of the entity's objects: its own, and those of the entities that inherit from it. Abstract entities have no own type.
     var types: Set<Value>
     /// The members that inherit from the entity, and the entity.
@@ -16,9 +16,9 @@ struct Inheritance: Sendable {
     /// All columns that objects of the entity have, positions and the type among them.
     var columns: ColumnSet
     /// The columns of attributes and to-one relationships: inherited ones first, each entity's in declaration order.
-    var properties: [Int]
+    var properties: [ColumnIndex]
     /// The columns and relationships that the entity declares itself, in declaration order.
-    var ownColumns: [Int]
+    var ownColumns: [ColumnIndex]
     var ownRelationships: [Int]
 
     var isHead: Bool { superentity == nil }
@@ -28,10 +28,10 @@ struct Inheritance: Sendable {
 final class Hierarchy: Sendable {
     /// The entities as users see them, the head first. A member's number is its position.
     let members: [Entity]
-    let typeColumn: Int
+    let typeColumn: ColumnIndex
     private let numbers: [Int64: Int]
 
-    init(members: [Entity], types: [Int64], typeColumn: Int) {
+    init(members: [Entity], types: [Int64], typeColumn: ColumnIndex) {
         self.members = members
         self.typeColumn = typeColumn
         numbers = Dictionary(zip(types, members.indices), uniquingKeysWith: { first, _ in first })
@@ -83,7 +83,7 @@ extension Entity {
 }
 
 extension ColumnSet {
-    init(_ columns: some Sequence<Int>) { self = columns.reduce(into: ColumnSet()) { $0.insert($1) } }
+    init(_ columns: some Sequence<ColumnIndex>) { self = columns.reduce(into: ColumnSet()) { $0.insert($1) } }
 }
 
 extension Inheritance {

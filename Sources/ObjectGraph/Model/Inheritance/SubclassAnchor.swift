@@ -56,8 +56,8 @@ public struct SubclassAnchor<M: PersistentModel>: ~Copyable {
     ///
     /// - Parameter number: The position among the attributes and to-one relationships of the class.
     public mutating func column(_ number: Int) -> Int {
-        if object.state == .detached { return (object.detachedState?.entity.inherited(M.self)?.column ?? 0) + number }
-        return declared.ownColumns[number]
+        if object.state == .detached { return (object.detachedState?.entity.inherited(M.self)?.column.rawValue ?? 0) + number }
+        return declared.ownColumns[number].rawValue
     }
 
     /// Returns the number of a relationship that the class declares.

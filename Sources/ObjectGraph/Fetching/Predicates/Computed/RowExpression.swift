@@ -253,12 +253,12 @@ extension PredicateLowering {
     /// The way from the object that a condition tests to the object at the end of a path.
     struct RowLocation {
         let scope: Int
-        let entity: Int
-        let steps: [Int]
+        let entity: EntityIndex
+        let steps: [ColumnIndex]
         let casts: [Int: StorePredicate]
 
         /// Returns the object at the end; nil if a reference on the way is nil or its destination is missing.
-        func object(_ row: EvaluatedRow) throws -> (reader: any ObjectReader, entity: Int, key: ObjectKey)? {
+        func object(_ row: EvaluatedRow) throws -> (reader: any ObjectReader, entity: EntityIndex, key: ObjectKey)? {
             guard let reader = row.reader else { return nil }
             var (entity, key) = (entity, row.key(in: scope))
             if let cast = casts[0], try !cast.matches(entity, key: key, in: reader) { return nil }
