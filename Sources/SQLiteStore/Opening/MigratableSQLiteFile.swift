@@ -42,22 +42,19 @@ struct MigratableSQLiteFile: MigratableFile {
         }
     }
 
-    /// Fills the copy with the newest state of the file.
-    /// - Returns: The state in the copy.
+    /// Fills the copy with the newest state of the file, which it has read in one transaction.
+    ///
+    /// - Returns: The state in the copy. What is saved in the file meanwhile is not in it: see ``SQLiteMigrationCopy/replaceOriginal()``.
     private func fill(_ copy: PartialFile) throws -> SQLiteMigrationCopy.State {
         let connection = try SQLiteConnection(path: copy.target, role: .writer)
-        return try connection.withLock {
-            let version = try connection.integer("PRAGMA data_version")
-            let state = try SQLiteMigrationCopy.State(connection)
+        try connection.withLock {
             // Writes to the existing empty file, so that it keeps its mode.
             let statement = try connection.statement("VACUUM INTO ?")
             statement.bind([.string(copy.path)])
             try statement.run()
-            guard try connection.integer("PRAGMA data_version") == version else {
-                throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was copied. Open it again")
-            }
-            return state
         }
+        let copied = try SQLiteConnection(path: copy.path, role: .observer)
+        return try copied.withLock { try SQLiteMigrationCopy.State(copied) }
     }
 }
 

@@ -2,6 +2,7 @@ import Foundation
 import StoreContract
 import StoreInterface
 import StoreModel
+import Synchronization
 import Testing
 
 @testable import SQLiteStore
@@ -206,6 +207,34 @@ import Testing
         #expect(error?.code == .inUseElsewhere)
         copy.discard()
         #expect(try open().snapshot().all(Sample.owner) == [64])
+    }
+
+    /// Catches: a copy that takes another connection's write-back of the log, as at the end of a store that is being released, for a save.
+    @Test func `S164: a file whose log is written back while it is copied is migrated`() throws {
+        try fill()
+        let results = Mutex<[Result<[ObjectKey]?, any Error>]>([])
+        DispatchQueue.concurrentPerform(iterations: 2) { number in
+            if number == 0 {
+                for _ in 0..<60 {
+                    let result = Result { try copiedOwners() }
+                    results.withLock { $0.append(result) }
+                }
+            } else {
+                // Writes a page without a change, and the log back.
+                while results.withLock({ $0.count < 60 }) {
+                    try? change("UPDATE strata_keys SET next = next; PRAGMA wal_checkpoint(TRUNCATE)")
+                }
+            }
+        }
+        for result in results.withLock({ $0 }) { #expect(try result.get() == [64]) }
+    }
+
+    private func copiedOwners() throws -> [ObjectKey]? {
+        let copy = try MigratableSQLiteFile(url).makeCopy()
+        defer { copy.discard() }
+        let store = try copy.store.open(Sample.schema) as? SQLiteStore
+        defer { try? store?.shutDown() }
+        return try store?.snapshot().all(Sample.owner)
     }
 
     @Test func `a dropped column is named when the store is opened`() throws {
