@@ -178,9 +178,7 @@ extension ModelProperty {
     /// Whether the compiler chooses the description and the accessors by the property's type.
     ///
     /// In models for SwiftData, it does for each relationship: the destination is often named by an alias of a class in a versioned
-    /// schema. The accessors of Strata's own models would not compile: while the compiler expands a model whose `@Relationship` names a
-    /// property of a class in another file, it does not find the conformance of that class to a protocol which refines Strata's, unless it
-    /// has looked for another conformance before.
+    /// schema.
     fileprivate func isDescribedByType(_ spelling: Spelling) -> Bool {
         switch kind.access {
         case .byType: true

@@ -62,7 +62,7 @@ extension ModelMaking {
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
             extensions.append(
-                try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: spelling.types)PersistentModel {}"))
+                try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: spelling.modelProtocols) {}"))
         }
         if missing.contains("Sendable") {
             extensions.append(try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"))

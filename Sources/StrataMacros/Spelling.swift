@@ -8,6 +8,11 @@ enum Spelling {
 
     /// The text before the name of a type.
     var types: String { self == .strata ? "" : "_Strata." }
+    /// The protocols of a model.
+    ///
+    /// The one of `StrataSwiftData` refines the other. Both are stated, because while the compiler expands a model whose `@Relationship`
+    /// names a property of a class in another file, it does not find what the conformance of that class implies.
+    var modelProtocols: String { self == .strata ? "PersistentModel" : "_Strata.StoredModel, _Strata.PersistentModel" }
     /// The text before the name of a macro that writes accessors.
     var macros: String { self == .strata ? "" : "_" }
     /// The label of a former name.

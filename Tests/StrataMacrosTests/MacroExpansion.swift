@@ -3,6 +3,7 @@ import SwiftDiagnostics
 import SwiftParser
 import SwiftSyntax
 import SwiftSyntaxMacroExpansion
+import SwiftSyntaxMacros
 import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
@@ -22,10 +23,13 @@ struct MacroExpansion {
         "PersistedProperty": MacroSpec(type: PersistedPropertyMacro.self),
     ]
 
-    /// - Parameter missing: The protocols to which the classes do not conform by themselves.
-    init(of source: String, missing: [String] = ["PersistentModel", "Sendable"]) {
+    /// - Parameters:
+    ///   - source: The source text.
+    ///   - model: The implementation of `@Model`.
+    ///   - missing: The protocols to which the classes do not conform by themselves.
+    init(of source: String, model: any Macro.Type = ModelMacro.self, missing: [String] = ["PersistentModel", "Sendable"]) {
         var specs = Self.specs
-        specs["Model"] = MacroSpec(type: ModelMacro.self, conformances: missing.map { "\(raw: $0)" })
+        specs["Model"] = MacroSpec(type: model, conformances: missing.map { "\(raw: $0)" })
         let file = Parser.parse(source: source)
         let context = BasicMacroExpansionContext(
             sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "test.swift")])

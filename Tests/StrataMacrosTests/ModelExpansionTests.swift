@@ -1,4 +1,5 @@
 import Foundation
+import StrataMacros
 import Testing
 
 /// The code that `@Model` generates.
@@ -35,6 +36,14 @@ import Testing
             return
         }
         #expect(handWritten.count == expanded.count)
+    }
+
+    /// Without it, the compiler does not see the first one while it expands a model of another file.
+    @Test func `a model of StrataSwiftData states Strata's protocol and its own`() {
+        let model = "@Model final class Song { var title = \"\" }"
+        let text = MacroExpansion(of: model, model: SwiftDataModelMacro.self).text
+        #expect(text.contains("nonisolated extension Song: _Strata.StoredModel, _Strata.PersistentModel {"))
+        #expect(MacroExpansion(of: model).text.contains("nonisolated extension Song: PersistentModel {"))
     }
 
     @Test func `rules are arguments of the descriptions`() {

@@ -110,4 +110,21 @@ import Testing
             #expect(!migrated.hasChanges)
         }
     }
+
+    @Test func `inverses in classes of another file make relationships, also of codable models`() throws {
+        let talk = Talk()
+        #expect(talk.name == "untitled")
+        talk.lines = [Line("first")]
+        talk.guests = [Guest("Ada")]
+        talk.opening = talk.lines.first
+        talk.others = [Line("other")]
+        #expect(talk.name == "untitled" && talk.lines.map(\.text) == ["first"] && talk.others.map(\.text) == ["other"])
+
+        let context = ModelContext(try inMemory(Talk.self))
+        context.insert(talk)
+        try context.save()
+        #expect(try context.fetch(FetchDescriptor<Line>()).map(\.text).sorted() == ["first", "other"])
+        #expect(try context.fetch(FetchDescriptor<Guest>()).first?.talk === talk)
+        #expect(talk.lines.first?.talk === talk && talk.opening === talk.lines.first)
+    }
 }

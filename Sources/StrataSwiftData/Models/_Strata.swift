@@ -18,6 +18,8 @@ public enum _Strata {
     public typealias ModelPlaceholder = ObjectGraph.ModelPlaceholder
     /// The protocol of models.
     public typealias PersistentModel = StrataSwiftData.PersistentModel
+    /// Strata's protocol of models, which that one refines.
+    public typealias StoredModel = ObjectGraph.PersistentModel
     /// Strata's type of this name.
     public typealias PropertyDescription = ObjectGraph.PropertyDescription
     /// Strata's type of this name.
