@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout peers test-peers test test-examples new-package run-new-package server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve man screenshots clean strata-bench
+.PHONY: help setup shootout peers test-peers test test-examples new-package run-new-package server-load test-long test-layers test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve man screenshots clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
@@ -147,6 +147,11 @@ server-load: setup ## load the example server over loopback, check it, print fig
 test-long: setup ## run the tests with long random runs and many crashes
 	@$(call say,"Tests with long runs")
 	@$(call run_tests,,STRATA_LONG=1)
+
+# LAYERS names a folder of clones. Without it, git fetches twenty repositories from github.com.
+test-layers: setup ## compile public SwiftData models, round-trip their data (LAYERS=folder)
+	@$(call say,"Public model layers")
+	@LAYERS="$(LAYERS)" Tests/ModelLayers/run.sh
 
 # The package's own products are built by the tests already.
 crash-runs:
