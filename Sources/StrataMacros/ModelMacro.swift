@@ -61,8 +61,8 @@ extension ModelMaking {
         let missing = protocols.map(\.lastName)
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
-            extensions.append(
-                try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: spelling.modelProtocols) {}"))
+            let stated = spelling.modelProtocols + (missing.contains("Hashable") ? ", Hashable" : "")
+            extensions.append(try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: stated) {}"))
         }
         if missing.contains("Sendable") {
             extensions.append(try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"))

@@ -116,6 +116,7 @@ import Testing
         #expect(talk.name == "untitled")
         talk.lines = [Line("first")]
         talk.guests = [Guest("Ada")]
+        talk.speakers = [Speaker("Grace"), Speaker("Alan")]
         talk.opening = talk.lines.first
         talk.others = [Line("other")]
         #expect(talk.name == "untitled" && talk.lines.map(\.text) == ["first"] && talk.others.map(\.text) == ["other"])
@@ -125,6 +126,7 @@ import Testing
         try context.save()
         #expect(try context.fetch(FetchDescriptor<Line>()).map(\.text).sorted() == ["first", "other"])
         #expect(try context.fetch(FetchDescriptor<Guest>()).first?.talk === talk)
-        #expect(talk.lines.first?.talk === talk && talk.opening === talk.lines.first)
+        #expect(try context.fetch(FetchDescriptor<Speaker>()).allSatisfy { $0.talk === talk && talk.speakers.contains($0) })
+        #expect(talk.speakers.count == 2 && talk.lines.first?.talk === talk && talk.opening === talk.lines.first)
     }
 }

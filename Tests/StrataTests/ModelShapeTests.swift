@@ -21,6 +21,19 @@ import Testing
     }
 
     @Test(arguments: TestStore.allCases)
+    func `S173: a set of models has its inverse in a class of another file`(_ store: TestStore) async throws {
+        try await reopen(store, [BookSet.self, SetBook.self]) { context in
+            let set = BookSet()
+            set.books = [SetBook("A"), SetBook("B")]
+            context.insert(set)
+        } read: { context in
+            let set = try #require(context.fetch(FetchRequest<BookSet>()).first)
+            #expect(set.books.map(\.title).sorted() == ["A", "B"])
+            #expect(try context.fetch(FetchRequest<SetBook>()).allSatisfy { $0.owner === set && set.books.contains($0) })
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
     func `S173: relationships without annotation come back with their inverses`(_ store: TestStore) async throws {
         let id = UUID()
         try await reopen(store, Shelves.types) { context in

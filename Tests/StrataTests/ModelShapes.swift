@@ -174,3 +174,11 @@ enum Lists {
     var name = "shared"
     init() {}
 }
+
+/// A model whose relationship names its inverse in a class of another file, whose name comes later. In the other order, or in one file, the
+/// compiler has found the conformances of that class before it needs them here.
+@Model final class BookSet {
+    var name = "set"
+    @Relationship(inverse: \SetBook.owner) var books: Set<SetBook> = []
+    init() {}
+}

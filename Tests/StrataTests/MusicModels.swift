@@ -110,3 +110,10 @@ struct Place: CodableAttribute, Equatable {
 
     #Index<`Protocol`>([\.`extension`, \.`play count`])
 }
+
+/// A member of the set in another file.
+@Model final class SetBook {
+    var title: String
+    var owner: BookSet?
+    init(_ title: String) { self.title = title }
+}

@@ -7,6 +7,7 @@ import StrataSwiftData
     var name: String = "untitled"
     @Relationship(deleteRule: .cascade, inverse: \Line.talk) var lines: [Line] = []
     @Relationship(inverse: \Guest.talk) var guests: [Guest]? = []
+    @Relationship(inverse: \Speaker.talk) var speakers: Set<Speaker> = []
     var opening: Line?
     var others: [Line] = []
 

@@ -18,3 +18,10 @@ import StrataSwiftData
 
     init(_ name: String) { self.name = name }
 }
+
+@Model final class Speaker {
+    var name: String
+    var talk: Talk?
+
+    init(_ name: String) { self.name = name }
+}
