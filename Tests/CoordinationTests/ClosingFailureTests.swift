@@ -42,7 +42,7 @@ import Testing
         try await parent.perform(andSave: .durable) { _ = $0.makeTrack("a") }
         let (isBusy, isListed) = (Flag(), Flag())
         let working = Task {
-            try await parent.perform { _, parent in
+            try await parent.perform { background, parent in
                 isBusy.set()
                 // Blocks the executor, so that the parent cannot be closed.
                 let makeChild = {
@@ -51,7 +51,11 @@ import Testing
                 }
                 let child = makeChild()
                 #expect(try child.trackTitles() == ["a"])
-                try await until("the child is closed") { child.phase.closure != nil }
+                try await until("the child is closed") {
+                    // A closure that captures the isolated parameter runs on its executor.
+                    _ = background
+                    return child.phase.closure != nil
+                }
                 #expect(throws: StoreError.self) { try child.trackTitles() }
             }
         }
