@@ -83,7 +83,7 @@ public final class Entity: Sendable {
     }
 
     /// The positions of all columns.
-    package var columnIndices: Range<ColumnIndex> { columns.indices() }
+    public var columnIndices: Range<ColumnIndex> { columns.indices() }
 
     /// The columns of attributes and to-one relationships in declaration order, inherited ones first.
     ///
