@@ -14,7 +14,7 @@ import StoreModel
 /// lost when the process ends. Reads never wait for the writer.
 public final class MemoryStore: ObjectStore {
     /// The identity of the store, which is new for each object.
-    public let identity = StoreIdentity(UUID())
+    public let identity = StoreIdentity(.random())
     /// The schema that the store was created with.
     public let schema: StoreSchema
     /// Nobody else can save, and the history is kept in memory.

@@ -30,6 +30,21 @@ import Testing
         #expect((0..<128 as Range<ColumnIndex>).allSatisfy { set.contains($0) == ($0.rawValue < count) })
     }
 
+    /// Catches: identities of stores from Foundation's UUIDs, which read a file on Linux, and are all the same if they cannot.
+    @Test func `incarnations differ in a process without free descriptors`() async {
+        await #expect(processExitsWith: .success) {
+            while open("/dev/null", O_RDONLY) >= 0 {}
+            var lineage = StoreLineage(store: UUID.random())
+            var ids: Set<UUID> = [lineage.store]
+            for generation in 1...9 as ClosedRange<Generation> {
+                lineage.begin(after: generation)
+                ids.insert(lineage.current)
+            }
+            try #require(ids.count == 10)
+            try #require(ids.allSatisfy { $0.uuid.6 >> 4 == 4 && $0.uuid.8 >> 6 == 2 })
+        }
+    }
+
     @Test func slotsAreWalkedInOrder() {
         #expect(Array(SlotIterator(1 | 1 << 5 | 1 << 63)) == [0, 5, 63])
         #expect(Array(SlotIterator(0)).isEmpty)

@@ -17,7 +17,7 @@ package struct CopyStamp: Sendable, Hashable {
 
     package let id: UUID
 
-    package init(id: UUID = UUID()) { self.id = id }
+    package init(id: UUID = .random()) { self.id = id }
 
     /// Reads a mark. Returns nil if the bytes are not a complete mark.
     /// - Parameter bytes: The ``byteCount`` bytes from ``offset`` on.

@@ -79,7 +79,7 @@ enum SQLiteCopy {
                 .notAStore, "\(partial.target) was not made, because the database is one of another program. Choose another file")
         }
         try copy.runScript("PRAGMA journal_mode = DELETE")
-        try copy.setMeta(SQLiteLineage.copyMark, UUID().uuidString)
+        try copy.setMeta(SQLiteLineage.copyMark, UUID.random().uuidString)
         return Generation(stored: generation)
     }
 }

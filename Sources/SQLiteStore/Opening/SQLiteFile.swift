@@ -86,7 +86,7 @@ enum SQLiteFile {
     }
 
     private static func create(_ connection: SQLiteConnection, _ layout: SQLiteLayout) throws -> StoreLineage {
-        let uuid = UUID()
+        let uuid = UUID.random()
         try connection.runScript(layout.creation)
         let schema = try text(layout.schema)
         for (name, value) in [("format", format), ("uuid", uuid.uuidString), ("schema", schema)] {

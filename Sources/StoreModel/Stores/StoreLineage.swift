@@ -54,8 +54,8 @@ public struct StoreLineage: Sendable, Hashable, Codable {
     }
 
     /// Begins a new incarnation after a save.
-    public mutating func begin(after generation: Generation, id: UUID = UUID()) {
-        copies.append(Incarnation(id: id, start: generation))
+    public mutating func begin(after generation: Generation, id: UUID? = nil) {
+        copies.append(Incarnation(id: id ?? .random(), start: generation))
     }
 }
 
