@@ -187,7 +187,9 @@ extension LMDBStore {
         try Array(MetaTable.libraryLine.utf8).withUnsafeBytes {
             try MetaTable.put($0, key: MetaTable.Key.library, meta: meta, in: transaction)
         }
-        try withUnsafeBytes(of: UUID.random().uuid) { try MetaTable.put($0, key: MetaTable.Key.uuid, meta: meta, in: transaction) }
+        try withUnsafeBytes(of: UUID.random().uuid) {
+            try MetaTable.put($0, key: MetaTable.Key.uuid, meta: meta, in: transaction)
+        }
         try StoredSchemas.put(StoredSchema(first: schema), number: 1, meta: meta, in: transaction)
         try MetaTable.put(1, key: MetaTable.Key.schemaNumber, meta: meta, in: transaction)
         try MetaTable.put(0, key: MetaTable.Key.generation, meta: meta, in: transaction)

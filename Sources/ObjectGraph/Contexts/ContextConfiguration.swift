@@ -51,7 +51,7 @@ final class ModelCapabilities: Sendable {
     let rules: RelationshipRules
     /// The rules of properties; nil if no property has any.
     let validation: ValidationRules?
-    /// The number of the hidden entity of keyed values; nil if the store does not have it.
+    /// The hidden entity of keyed values; nil if the store does not have it.
     let keyedValues: EntityIndex?
     /// For each entity, the offset of the model's anchor in an instance of the model type; nil if it is unknown.
     let anchorOffsets: [Int?]

@@ -11,7 +11,7 @@ import StoreModel
 public final class Entity: Sendable {
     /// The name of the entity.
     public let name: String
-    /// The entity's position in the store's schema, and in ``Model/entities``.
+    /// The position in the store's schema. The entities of a hierarchy have that of its head.
     public let number: EntityIndex
     /// The attributes and to-one relationships in declaration order, then the positions in ordered relationships. See ``columnIndices``.
     public let columns: [ColumnSchema]

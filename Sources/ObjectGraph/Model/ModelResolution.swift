@@ -248,7 +248,7 @@ struct ModelResolution {
         }
     }
 
-    /// Returns the number of the hidden entity with the order of a relationship over a link; nil if it has no order.
+    /// Returns the hidden entity with the order of a relationship over a link; nil if it has no order.
     private mutating func order(
         of relationship: RelationshipDescription, entity: EntityDescription, number: EntityIndex, kind: Relationship.Kind
     ) throws(ModelError) -> EntityIndex? {

@@ -14,7 +14,7 @@ extension LayeredView {
     ///
     /// - Parameters:
     ///   - keys: The members, ascending.
-    ///   - order: The number of the hidden entity with the positions.
+    ///   - order: The hidden entity with the positions.
     func orderedPairs(of owner: ObjectKey, members keys: [ObjectKey], _ order: EntityIndex) throws -> OrderedPairs {
         var places: [ObjectKey: ObjectKey] = [:]
         let found = try related(.referrers(entity: order, column: OrderEntity.owner), to: owner)

@@ -14,7 +14,7 @@ public struct Tombstone: Sendable, Hashable, Codable {
         }
     }
 
-    /// The number of the deleted object's entity.
+    /// The deleted object's entity.
     public var entity: EntityIndex
     /// The key of the deleted object.
     public var key: ObjectKey

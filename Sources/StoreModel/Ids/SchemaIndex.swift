@@ -18,7 +18,10 @@ extension SchemaIndex {
     @inlinable public var next: Self { Self(rawValue: rawValue + 1) }
 
     /// The digits of the number.
-    public var description: String { rawValue.description }
+    @inlinable public var description: String { rawValue.description }
+
+    /// Hashes the number as fast as an integer's hash.
+    @inlinable public func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
 
     /// Returns whether two positions are the same.
     @inlinable public static func == (a: Self, b: Self) -> Bool { a.rawValue == b.rawValue }
@@ -86,9 +89,7 @@ extension Array {
     }
 
     /// The elements of an array that has one element per entity, column, or link, with their positions.
-    @inlinable public func enumerated<Index: SchemaIndex>(
-        as type: Index.Type = Index.self
-    ) -> Zip2Sequence<Range<Index>, [Element]> {
+    @inlinable public func enumerated<Index: SchemaIndex>(as type: Index.Type) -> Zip2Sequence<Range<Index>, [Element]> {
         zip(indices(as: type), self)
     }
 }

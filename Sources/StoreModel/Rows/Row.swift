@@ -117,8 +117,8 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     public func fill(with defaults: [Value]) {
         withUnsafeMutablePointers { header, values in
             precondition(defaults.count == header.pointee.columnCount, "as many values as columns")
-            for (column, value) in defaults.enumerated(as: ColumnIndex.self) where !header.pointee.set.contains(column) {
-                values[column.rawValue] = value
+            for column in defaults.indices(as: ColumnIndex.self) where !header.pointee.set.contains(column) {
+                values[column.rawValue] = defaults[column]
             }
             header.pointee.set = ColumnSet(first: defaults.count)
         }

@@ -31,7 +31,7 @@ struct SwiftSource {
     func text(of entity: Entity) throws -> String {
         var lines = [try header(of: entity)]
         let inherited = entity.superentityName.flatMap(model.entity)
-        let columns = entity.columns.enumerated().filter { number, _ in
+        let columns = entity.columns.enumerated(as: ColumnIndex.self).filter { number, _ in
             entity.hasProperty(inColumn: number) && inherited?.hasProperty(inColumn: number) != true
         }
         lines += try columns.map { number, column in "    " + (try line(column, number: number, entity: entity)) }

@@ -6,7 +6,7 @@ import StoreModel
 /// The keyed collections of a store in one state, in the order of their keys: the types of all collections, and then the entries.
 struct StoredRecords {
     private let snapshot: any StoreSnapshot
-    private let entity: EntityIndex
+    private let entity: EntityIndex?
     private let keys: [ObjectKey]
     private var position = 0
     /// The page of the last record.
@@ -22,7 +22,7 @@ struct StoredRecords {
     init(_ snapshot: any StoreSnapshot, _ damage: DamageReport? = nil) throws {
         self.snapshot = snapshot
         guard let entity = StoredCollection.entity(in: snapshot.schema) else {
-            entity = 0
+            entity = nil
             keys = []
             return
         }
@@ -75,7 +75,7 @@ struct StoredRecords {
     private mutating func page(of key: ObjectKey) throws -> (any StorePage)? {
         let number = key.page
         if let open, open.number == number { return open.page }
-        let page = try snapshot.checkedPage(entity, number)
+        let page = try entity.flatMap { try snapshot.checkedPage($0, number) }
         open = page.map { (number, $0) }
         return page
     }

@@ -246,7 +246,7 @@ extension SaveCheck {
                     guard let row = page[slot] else { continue }
                     row.withValues { set, values in
                         set.intersection(wanted).forEach { column in
-                            if let key = values[column].referenceKey { targets.insert(destinations[column], key) }
+                            if let key = values[column.rawValue].referenceKey { targets.insert(destinations[column], key) }
                         }
                     }
                 }

@@ -94,7 +94,7 @@ struct ValueRules: Sendable {
             for (index, rule) in rules.enumerated() {
                 let column = ColumnIndex(rawValue: index)
                 guard set.contains(column) else { continue }
-                if !rule.type.accepts(values[column], isOptional: rule.isOptional) { return column }
+                if !rule.type.accepts(values[index], isOptional: rule.isOptional) { return column }
             }
             return nil
         }
