@@ -39,9 +39,7 @@ final class DictionarySnapshot: StoreSnapshot {
         DictionaryPage(entity: entity, number: number, snapshot: self)
     }
 
-    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] {
-        Set(state.objects[entity].keys.map { $0.page }).sorted()
-    }
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { Set(state.objects[entity].keys.map(\.page)).sorted() }
 
     // MARK: Queries
 

@@ -34,13 +34,13 @@ final class DictionaryTransaction: StoreTransaction {
                 guard let page = rows.page(number) else { continue }
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot] else { continue }
-                    try apply(row, entity, PageAddress.key(page: number, slot: slot), numbers)
+                    try apply(row, entity: entity, key: PageAddress.key(page: number, slot: slot), numbers)
                 }
             }
         }
         for link in schema.linkIndices {
             for (source, destinations) in layer.links[link].forward {
-                for (destination, isLinked) in destinations { setLink(link, source, destination, isLinked) }
+                for (destination, isLinked) in destinations { setLink(link, from: source, to: destination, linked: isLinked) }
             }
         }
         var changes = changes
@@ -50,11 +50,10 @@ final class DictionaryTransaction: StoreTransaction {
         nextGeneration = Self.timestamp(after: state.generation)
     }
 
-    private func apply(_ row: Row, _ entity: EntityIndex, _ key: ObjectKey, _ numbers: CommitNumbers) throws {
+    private func apply(_ row: Row, entity: EntityIndex, key: ObjectKey, _ numbers: CommitNumbers) throws {
         if row.kind == .delete {
             state.objects[entity][key] = nil
-            for number in schema.linkIndices {
-                let link = schema.links[number]
+            for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
                 state.links[number] = state.links[number].filter { pair in
                     !(link.source == entity && pair.source == key || link.destination == entity && pair.destination == key)
                 }
@@ -66,8 +65,7 @@ final class DictionaryTransaction: StoreTransaction {
         // An incomplete update of an object that is gone.
         guard old != nil || row.set.count == columns.count else { return }
         var values = old?.values ?? columns.map { _ in .null }
-        for number in schema.entities[entity].columnIndices where row.isSet(number) {
-            let column = columns[number]
+        for (number, column) in columns.enumerated(as: ColumnIndex.self) where row.isSet(number) {
             guard column.accepts(row[number]) else {
                 throw StoreError(
                     .unsupported,
@@ -79,7 +77,7 @@ final class DictionaryTransaction: StoreTransaction {
         state.objects[entity][key] = .init(version: numbers.generation(of: row.version), values: values)
     }
 
-    private func setLink(_ link: LinkIndex, _ source: ObjectKey, _ destination: ObjectKey, _ isLinked: Bool) {
+    private func setLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked isLinked: Bool) {
         let pair = DictionaryState.Pair(source: source, destination: destination)
         let ends = schema.links[link]
         if !isLinked {
