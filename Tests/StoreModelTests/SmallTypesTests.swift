@@ -30,7 +30,7 @@ import Testing
         #expect((0..<128 as Range<ColumnIndex>).allSatisfy { set.contains($0) == ($0.rawValue < count) })
     }
 
-    /// Catches: identities of stores from Foundation's UUIDs, which read a file on Linux, and are all the same if they cannot.
+    /// Catches: identities made by Foundation's `UUID()`, which are all the same in such a process.
     @Test func `incarnations differ in a process without free descriptors`() async {
         await #expect(processExitsWith: .success) {
             while open("/dev/null", O_RDONLY) >= 0 {}

@@ -29,7 +29,7 @@ extension ManagedObject {
 
 extension StoreIdentity {
     /// The store of provisional ids. It differs from process to process, so that no process mistakes the ids of another one for its own.
-    package static let provisional = StoreIdentity(UUID())
+    package static let provisional = StoreIdentity(.random())
 }
 
 extension ManagedObjectContext {

@@ -44,7 +44,7 @@ struct MigratableSQLiteFile: MigratableFile {
 
     /// Fills the copy with the newest state of the file, which it has read in one transaction.
     ///
-    /// - Returns: The state in the copy. What is saved in the file meanwhile is not in it: see ``SQLiteMigrationCopy/replaceOriginal()``.
+    /// - Returns: The state in the copy. It does not contain the saves that the file receives meanwhile: see ``SQLiteMigrationCopy/replaceOriginal()``.
     private func fill(_ copy: PartialFile) throws -> SQLiteMigrationCopy.State {
         let connection = try SQLiteConnection(path: copy.target, role: .writer)
         try connection.withLock {

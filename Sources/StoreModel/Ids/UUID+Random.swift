@@ -7,8 +7,8 @@
 extension UUID {
     /// Returns a random UUID of version 4.
     ///
-    /// Foundation's on Linux reads a file. In a process that has no descriptors left, it gives the same UUID again and again, and two stores
-    /// would have one identity.
+    /// On Linux, `UUID()` reads a file. In a process without free descriptors it always returns the same value, so that two stores would
+    /// have one identity.
     package static func random() -> UUID {
         var generator = SystemRandomNumberGenerator()
         var words = (generator.next(), generator.next())

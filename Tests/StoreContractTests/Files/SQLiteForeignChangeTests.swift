@@ -209,7 +209,7 @@ import Testing
         #expect(try open().snapshot().all(Sample.owner) == [64])
     }
 
-    /// Catches: a copy that takes another connection's write-back of the log, as at the end of a store that is being released, for a save.
+    /// Catches: a copy that mistakes a write-back of the log for a save. A store that is being released writes its log back.
     @Test func `S164: a file whose log is written back while it is copied is migrated`() throws {
         try fill()
         let results = Mutex<[Result<[ObjectKey]?, any Error>]>([])

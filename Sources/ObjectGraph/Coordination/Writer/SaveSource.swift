@@ -1,4 +1,4 @@
-/// The context or other part that has changed a store's state. The writer does not notify a context of its own saves.
+/// The source of a new state of the store. The writer does not notify a context of its own saves.
 enum SaveSource: Hashable, Sendable {
     /// A context, by its number.
     case context(UInt64)
