@@ -133,7 +133,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    /// Calls `body` with the set columns and direct access to their values. `values[column]` is valid only inside `body`.
+    /// Calls `body` with the set columns and direct access to their values. `values[column.rawValue]` is valid only inside `body`.
     @inlinable
     public func withValues<R>(_ body: (ColumnSet, UnsafePointer<Value>) throws -> R) rethrows -> R {
         try withUnsafeMutablePointers { header, values in
@@ -164,9 +164,4 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         set.forEach { copy[$0] = self[$0] }
         return copy
     }
-}
-
-extension UnsafePointer where Pointee == Value {
-    /// The value of a column, among the values of a row. Precondition: the row has the column.
-    @inlinable public subscript(column: ColumnIndex) -> Value { self[column.rawValue] }
 }
