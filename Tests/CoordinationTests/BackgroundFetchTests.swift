@@ -20,9 +20,7 @@ import Testing
         init() async throws {
             let store = FaultyStore(schema: Music.model.storeSchema)
             coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
-            var setup = coordinator.rootConfiguration(name: "slow", merging: false)
-            setup.beginsAtFirstRead = true
-            context = BackgroundContext(setup)
+            context = BackgroundContext(.root(of: coordinator, name: "slow", beginsAtFirstRead: true))
             store.hold(.snapshot, isReading, until: isReleased)
             reading = Task { [context] in
                 try await context.perform { _, context in

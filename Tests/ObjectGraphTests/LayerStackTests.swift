@@ -33,7 +33,8 @@ import Testing
 
     private static func makeStack() -> LayerStack {
         let base = PlainSnapshot(PlainState(schema: RandomViews.schema), generation: 1)
-        return LayerStack(.init(state: StoreState(base: base, sequence: .zero), inherited: []), RandomViews.schema)
+        return LayerStack(
+            .init(state: StoreState(base: base, sequence: .zero), inherited: []), LayerTemplate(RandomViews.schema))
     }
 
     private static func put(_ value: Int64?, _ key: ObjectKey, in stack: LayerStack) {
@@ -100,6 +101,9 @@ import Testing
                 }
                 #expect(Self.shown(stack, keys) == model.newest, "seed \(Seed.value), round \(round), step \(step)")
                 #expect(stack.hasTakenLayers == (model.taken > 0))
+                let below = stack.belowTop()
+                #expect(below.ids == stack.sealed.map(\.id), "seed \(Seed.value), round \(round), step \(step)")
+                #expect(below.layers.map(\.id) == below.ids.reversed(), "a child reads the newest layer first")
                 if model.newest != before {
                     #expect(stack.revision > revision, "seed \(Seed.value), round \(round), step \(step)")
                 }
@@ -143,10 +147,13 @@ import Testing
         let folded = Layer.folding(layers ?? [], schema: RandomViews.schema)
         folded.seal()
         let before = (Self.shown(stack, 1..<key), stack.sealed.count)
+        _ = stack.belowTop()
         let isReplaced = stack.endFolding(layers ?? [], into: folded, mayReplace: true)
         #expect(isReplaced)
         #expect(Self.shown(stack, 1..<key) == before.0)
         #expect(stack.sealed.count == before.1 - (layers?.count ?? 0) + 1)
+        let below = stack.belowTop()
+        #expect(below.ids == stack.sealed.map(\.id), "children read the folded layer")
     }
 
     @Test func onlyAResetEndsTheSavesOfEarlierChildren() {
@@ -171,7 +178,8 @@ import Testing
             return PlainSnapshot(state, generation: 1)
         }
         let first = state(stride(from: 1, to: 1_000, by: 2), of: 7)
-        var stack = LayerStack(.init(state: StoreState(base: first, sequence: .zero), inherited: []), RandomViews.schema)
+        var stack = LayerStack(
+            .init(state: StoreState(base: first, sequence: .zero), inherited: []), LayerTemplate(RandomViews.schema))
         for track: ObjectKey in 0...1_000 {
             let isRelated = try stack.isRelatedInBase(RandomViews.tracksOfLabel, to: 7, track)
             #expect(isRelated == (track.rawValue % 2 == 1))

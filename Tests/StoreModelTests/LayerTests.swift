@@ -52,6 +52,21 @@ import Testing
         #expect(layer.row(0, 64) != nil)
     }
 
+    /// Catches: layers of two contexts that share a table which one of them writes.
+    @Test func copiesOfAnEmptyLayerAreSeparate() {
+        let empty = Layer(schema: Self.schema)
+        empty.seal()
+        let (first, second) = (Layer(copying: empty), Layer(copying: empty))
+        Self.put(first, .insert, 0, 64, [0: 1, 1: 1, 2: 1])
+        first.setLink(0, from: 1, to: 2, linked: true)
+        Self.put(second, .update, 1, 64, [0: 2])
+        #expect(empty.isEmpty)
+        #expect(second.row(0, 64) == nil && first.row(1, 64) == nil)
+        #expect(second.links[0].isEmpty)
+        #expect(Set([empty.id, first.id, second.id]).count == 3)
+        #expect(first.version == .unsaved)
+    }
+
     @Test func candidatesHoldEveryRowWithTheValue() {
         let layer = Layer(schema: Self.schema)
         for key in 64..<200 as Range<ObjectKey> { Self.put(layer, .insert, 0, key, [0: Int64(key.rawValue % 3), 1: 0, 2: 0]) }

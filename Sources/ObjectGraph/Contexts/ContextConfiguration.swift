@@ -1,33 +1,83 @@
 import StoreInterface
 import StoreModel
 
-/// The values that a new context needs, in a form that can be sent to the executor of that context.
-struct ContextConfiguration: @unchecked Sendable {
-    // `@unchecked Sendable` is safe because every part is immutable and every layer in `baseState` is sealed.
+/// The settings of a context, fixed when it is created. A class, because contexts pass them on and keep them.
+final class ContextConfiguration: Sendable {
     let name: String
     /// The coordinator of the root context. A child uses it to allocate keys and to read the store.
     let coordinator: PersistentStoreCoordinator
-    /// The state that the context reads first; nil in the copy that a context keeps.
-    var baseState: LayerStack.BaseState?
     let parent: ContextLink?
-    var automaticallyMergesChanges: Bool
+    let automaticallyMergesChanges: Bool
     /// Whether the context reads the newest state at its first read, instead of the state at its creation.
     /// True for the container's own contexts.
-    var beginsAtFirstRead = false
+    let beginsAtFirstRead: Bool
     /// The number of the root, in a child that also follows the store: the main context of `.hybrid`. nil in other contexts.
     ///
     /// The writer announces the saves of other roots to such a child. If its parent has not merged them before the next read, the child
     /// takes them from the writer (S068). It may thus read a newer state than its parent.
-    var followedRoot: UInt64?
-
+    let followedRoot: UInt64?
     /// The number of the root that saves the changes of a child; nil in a root.
-    var root: UInt64?
+    let root: UInt64?
     /// Whether the context's merge policy is also that of its parent: the main context, whose root programs do not see.
-    var decidesForParent = false
+    let decidesForParent: Bool
 
-    var model: Model { coordinator.contextModel }
+    init(
+        name: String, coordinator: PersistentStoreCoordinator, parent: ContextLink? = nil, automaticallyMergesChanges: Bool,
+        beginsAtFirstRead: Bool = false, followedRoot: UInt64? = nil, root: UInt64? = nil, decidesForParent: Bool = false
+    ) {
+        self.name = name
+        self.coordinator = coordinator
+        self.parent = parent
+        self.automaticallyMergesChanges = automaticallyMergesChanges
+        self.beginsAtFirstRead = beginsAtFirstRead
+        self.followedRoot = followedRoot
+        self.root = root
+        self.decidesForParent = decidesForParent
+    }
+
     var capabilities: ModelCapabilities { coordinator.capabilities }
     var writer: StoreWriter { coordinator.writer }
+}
+
+/// The settings of a context that is about to be created, and the state that it reads first. The context does not keep that state: it would
+/// prevent reuse of the state's pages for the lifetime of the context.
+struct NewContext: @unchecked Sendable {
+    // `@unchecked Sendable` is safe because every layer in `baseState` is sealed.
+    let configuration: ContextConfiguration
+    var baseState: LayerStack.BaseState
+
+    /// Returns a root context that reads the newest state.
+    ///
+    /// - Parameter beginsAtFirstRead: See ``ContextConfiguration/beginsAtFirstRead``.
+    static func root(
+        of coordinator: PersistentStoreCoordinator, name: String, merging: Bool = false, beginsAtFirstRead: Bool = false
+    ) -> NewContext {
+        let configuration = ContextConfiguration(
+            name: name, coordinator: coordinator, automaticallyMergesChanges: merging, beginsAtFirstRead: beginsAtFirstRead)
+        let state = LayerStack.BaseState(
+            state: coordinator.writer.newestState(), inherited: [], route: coordinator.rootRoute)
+        return NewContext(configuration: configuration, baseState: state)
+    }
+
+    /// Returns a child that reads the present state of its parent.
+    ///
+    /// - Parameters:
+    ///   - followsStore: Whether the child merges automatically and also follows the store: see ``ContextConfiguration/followedRoot``.
+    ///   - decidesForParent: Whether the child's merge policy is also that of its parent.
+    static func child(
+        of parent: ManagedObjectContext, name: String, followsStore: Bool = false, decidesForParent: Bool = false
+    ) -> NewContext {
+        parent.checkIsolation()
+        precondition(
+            parent.place.confinement == nil,
+            "cannot create a child of the context \(parent.name): it has no executor. Create another context of the container")
+        let configuration = ContextConfiguration(
+            name: name, coordinator: parent.configuration.coordinator,
+            parent: ContextLink(place: parent.place, name: parent.name), automaticallyMergesChanges: followsStore,
+            followedRoot: followsStore ? parent.number : nil, root: parent.configuration.root ?? parent.number,
+            decidesForParent: decidesForParent)
+        return NewContext(configuration: configuration, baseState: parent.baseStateForChild())
+    }
 }
 
 /// A weak reference to a context, for its children. Saving to a parent that was released throws (S078).
@@ -38,8 +88,11 @@ package struct ContextLink: Sendable {
     var contextExecutor: (any ContextExecutor)? { place.contextExecutor }
 }
 
-/// Properties of a model that contexts read often. They are computed once per coordinator.
+/// A model, and the properties of it that contexts read often. They are computed once per coordinator.
 final class ModelCapabilities: Sendable {
+    /// The model with its hidden entities.
+    let model: Model
+    let layers: LayerTemplate
     /// For each entity, whether its model type has lifecycle hooks.
     let hasLifecycle: [Bool]
     let hasAnyLifecycle: Bool
@@ -57,6 +110,8 @@ final class ModelCapabilities: Sendable {
     let anchorOffsets: [Int?]
 
     init(_ model: Model) {
+        self.model = model
+        layers = LayerTemplate(model.storeSchema)
         rules = RelationshipRules(model)
         derived = DerivedColumns(model.storeSchema)?.sets ?? []
         validation = ValidationRules(model)

@@ -36,7 +36,9 @@ struct LayerStack {
     private var isFolding = false
     /// Whether the layers in flight are dropped if their save fails, because the context was reset meanwhile.
     private var dropsTaken = false
-    private let schema: StoreSchema
+    /// The layers and the ids of ``belowTop()``; nil until they are requested after a change.
+    private var shared: (layers: [Layer], ids: [UInt64])?
+    private let template: LayerTemplate
 
     /// The state that a context reads below its own changes.
     struct BaseState {
@@ -57,13 +59,14 @@ struct LayerStack {
         var isPinned = false
     }
 
-    init(_ baseState: BaseState, _ schema: StoreSchema) {
-        self.schema = schema
-        self.baseState = baseState
-        top = Layer(schema: schema)
+    init(_ baseState: BaseState, _ template: LayerTemplate) {
+        let top = template.makeLayer()
+        view = Self.view(top, [], over: baseState)
+        hasLayersBelow = view.layers.count > 1
         topID = top.id
-        view = LayeredView(base: baseState.state.base, layers: [])
-        rebuildView()
+        self.top = top
+        self.baseState = baseState
+        self.template = template
     }
 
     // MARK: Reading
@@ -78,16 +81,16 @@ struct LayerStack {
 
     /// Returns whether there are unsaved changes (S007). Changes that cancel each other are none.
     // Marked as mutating, like ``pendingKind(_:_:inFlight:)``: a call of a function that is not would copy the whole stack.
-    mutating func hasChanges() -> Bool { sealed.isEmpty ? !top.isEmpty : Self.haveChanges(sealed + [top], schema) }
+    mutating func hasChanges() -> Bool { sealed.isEmpty ? !top.isEmpty : Self.haveChanges(sealed + [top], template) }
 
-    private static func haveChanges(_ layers: [Layer], _ schema: StoreSchema) -> Bool {
+    private static func haveChanges(_ layers: [Layer], _ template: LayerTemplate) -> Bool {
         // Changes can cancel each other only if there are deletions.
         if !layers.contains(where: \.mayDelete) { return layers.contains { !$0.isEmpty } }
-        return !Layer.folding(layers, schema: schema).isEmpty
+        return !template.folding(layers).isEmpty
     }
 
     /// Returns the unsaved changes as one layer.
-    func folded() -> Layer { sealed.isEmpty ? top : Layer.folding(sealed + [top], schema: schema) }
+    func folded() -> Layer { sealed.isEmpty ? top : template.folding(sealed + [top]) }
 
     /// Returns the kind of an object's unsaved change. Returns nil for an unchanged object, and for one inserted and deleted.
     ///
@@ -112,7 +115,7 @@ struct LayerStack {
         guard !top.isEmpty else { return false }
         top.seal()
         sealed.append(top)
-        top = Layer(schema: schema)
+        top = template.makeLayer()
         didChange()
         return true
     }
@@ -121,7 +124,7 @@ struct LayerStack {
     mutating func unseal() -> Bool {
         let own = sealed.count - inFlight
         guard own > 0 else { return false }
-        top = Layer.folding(notInFlight, schema: schema)
+        top = template.folding(notInFlight)
         sealed.removeLast(own)
         didChange()
         return true
@@ -137,7 +140,7 @@ struct LayerStack {
     mutating func dropChanges() -> [Layer] {
         let dropped = notInFlight
         sealed.removeLast(sealed.count - inFlight)
-        top = Layer(schema: schema)
+        top = template.makeLayer()
         didChange()
         return dropped
     }
@@ -233,37 +236,49 @@ struct LayerStack {
 
     private mutating func rebuildView() {
         viewRevision += 1
-        view = view(top, sealed, over: baseState)
+        view = Self.view(top, sealed[...], over: baseState)
         lastRelated = nil
+        shared = nil
         hasLayersBelow = view.layers.count > 1
+    }
+
+    /// Returns the layers below ``top`` that belong to this context and its ancestors, newest first, and the ids of those that belong to this
+    /// context. Children share the arrays.
+    mutating func belowTop() -> (layers: [Layer], ids: [UInt64]) {
+        if let shared { return shared }
+        let found = (
+            layers: sealed.isEmpty ? baseState.inherited : sealed.reversed() + baseState.inherited, ids: sealed.map(\.id)
+        )
+        shared = found
+        return found
     }
 
     /// Returns the view of unsaved changes over a base state.
     ///
     /// - Parameter sealed: Layers below `top`, oldest first.
-    private func view(_ top: Layer?, _ sealed: some BidirectionalCollection<Layer>, over baseState: BaseState) -> LayeredView {
-        let state = baseState.state
+    private static func view(_ top: Layer?, _ sealed: ArraySlice<Layer>, over baseState: BaseState) -> LayeredView {
+        let base = baseState.route?.base
+        let deferred = base == nil ? baseState.state.deferred : []
         var layers: [Layer] = []
-        layers.reserveCapacity(1 + sealed.count + baseState.inherited.count + state.deferred.count)
+        layers.reserveCapacity(1 + sealed.count + baseState.inherited.count + deferred.count)
         if let top { layers.append(top) }
-        layers.append(contentsOf: sealed.reversed())
-        layers.append(contentsOf: baseState.inherited)
-        if let base = baseState.route?.base { return LayeredView(base: base, layers: layers) }
-        layers.append(contentsOf: state.deferred)
-        return LayeredView(base: state.base, layers: layers)
+        for layer in sealed.reversed() { layers.append(layer) }
+        if !baseState.inherited.isEmpty { layers.append(contentsOf: baseState.inherited) }
+        if !deferred.isEmpty { layers.append(contentsOf: deferred) }
+        return LayeredView(base: base ?? baseState.state.base, layers: layers)
     }
 
     /// The view after ``dropChanges()``.
-    var viewWithoutChanges: LayeredView { view(nil, taken, over: baseState) }
+    var viewWithoutChanges: LayeredView { Self.view(nil, sealed.prefix(inFlight), over: baseState) }
 
     /// Returns the view after ``append(_:)``.
-    func view(appending layers: [Layer]) -> LayeredView { view(top, sealed + layers, over: baseState) }
+    func view(appending layers: [Layer]) -> LayeredView { Self.view(top, (sealed + layers)[...], over: baseState) }
 
     /// Returns the view after a move to another base state, or after the end of a save whose layers the base state contains.
     func view(movedTo next: BaseState, droppingTaken: Bool = false) -> LayeredView {
         var next = next
         next.route = baseState.route
-        return view(top, sealed.dropFirst(droppingTaken ? inFlight : 0), over: next)
+        return Self.view(top, sealed.dropFirst(droppingTaken ? inFlight : 0), over: next)
     }
 
     // MARK: Folding

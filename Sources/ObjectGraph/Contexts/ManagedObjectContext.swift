@@ -64,8 +64,9 @@ public final class ManagedObjectContext {
     var observers = ContextObservers()
     @exclusivity(unchecked) var phase = ContextPhase()
 
-    init(_ configuration: ContextConfiguration, place: ContextAddress) {
-        guard var start = configuration.baseState else { preconditionFailure("a context was set up without a state to read") }
+    init(_ new: NewContext, place: ContextAddress) {
+        let configuration = new.configuration
+        var start = new.baseState
         if configuration.parent == nil {
             if configuration.beginsAtFirstRead {
                 start.state = configuration.writer.resting(start.state)
@@ -79,9 +80,9 @@ public final class ManagedObjectContext {
         name = configuration.name
         automaticallyMergesChanges = configuration.automaticallyMergesChanges
         environment = ContextEnvironment(configuration, place: place, state: start.state)
-        registry = ObjectRegistry(entityCount: configuration.model.entities.count)
-        layerStack = LayerStack(start, configuration.model.storeSchema)
-        tracker = ChangeTracker(keys: configuration.capabilities.noKeys)
+        registry = ObjectRegistry()
+        layerStack = LayerStack(start, environment.capabilities.layers)
+        tracker = ChangeTracker(keys: environment.capabilities.noKeys)
         phase.mergedThrough = start.state.sequence
     }
 

@@ -54,9 +54,9 @@ final class ObjectRegistry {
         }
     }
 
-    /// The tables of pages by entity; nil until the first object is registered. The table retains each page, so that looking up an
-    /// object counts no references.
-    @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Unmanaged<Page>>?>
+    /// The tables of pages by entity, up to the last entity of which an object was registered. A table retains each page, so that looking up
+    /// an object counts no references.
+    @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Unmanaged<Page>>?> = []
     @exclusivity(unchecked) private(set) var count = 0
     /// The number of registrations so far, including those of objects that were deallocated.
     @exclusivity(unchecked) private(set) var registrations: UInt64 = 0
@@ -65,20 +65,21 @@ final class ObjectRegistry {
     @exclusivity(unchecked) private var emptied: ContiguousArray<Page> = []
     private static let maximumEmptied = 256
 
-    init(entityCount: Int) {
-        entities = ContiguousArray(repeating: nil, count: entityCount)
-    }
-
     deinit {
         for case let table? in entities { table.forEach { $0.release() } }
     }
 
     @inline(__always)
-    func page(_ entity: EntityIndex, _ number: PageNumber) -> Page? { entities[entity]?[number]?.takeUnretainedValue() }
+    private func table(_ entity: EntityIndex) -> NumberTable<Unmanaged<Page>>? {
+        entity.rawValue < entities.count ? entities[entity] : nil
+    }
+
+    @inline(__always)
+    func page(_ entity: EntityIndex, _ number: PageNumber) -> Page? { table(entity)?[number]?.takeUnretainedValue() }
 
     @inline(__always)
     func object(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
-        entities[entity]?[key.page]?._withUnsafeGuaranteedRef { $0[key.slot] }
+        table(entity)?[key.page]?._withUnsafeGuaranteedRef { $0[key.slot] }
     }
 
     func register(_ object: ManagedObject) {
@@ -86,11 +87,12 @@ final class ObjectRegistry {
         let slot = object.key.slot
         count += 1
         registrations += 1
-        if let page = entities[object.entity]?[number] {
+        if let page = table(object.entity)?[number] {
             return page._withUnsafeGuaranteedRef { $0.put(object, at: slot) }
         }
         let page = Page.make(object.entity, number)
-        let table = entities[object.entity] ?? NumberTable()
+        let table = table(object.entity) ?? NumberTable()
+        while entities.count <= object.entity.rawValue { entities.append(nil) }
         entities[object.entity] = table
         table[number] = .passRetained(page)
         page.put(object, at: slot)
@@ -98,7 +100,7 @@ final class ObjectRegistry {
 
     func forget(_ object: ManagedObject) {
         let slot = object.key.slot
-        guard let page = entities[object.entity]?[object.key.page] else { return }
+        guard let page = table(object.entity)?[object.key.page] else { return }
         guard page._withUnsafeGuaranteedRef({ $0.reference(slot) != nil }) else { return }
         count -= 1
         guard page._withUnsafeGuaranteedRef({ $0.remove(slot) }) else { return }

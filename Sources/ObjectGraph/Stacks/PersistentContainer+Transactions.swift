@@ -71,9 +71,7 @@ extension PersistentContainer {
     /// Creates a root context on the newest saved state. The snapshot is taken at its first read, on its own executor.
     private func freshContext(_ name: String) throws -> BackgroundContext {
         try backgroundCoordinator.checkOpen()
-        var configuration = backgroundCoordinator.rootConfiguration(name: name, merging: false)
-        configuration.beginsAtFirstRead = true
-        return BackgroundContext(configuration)
+        return BackgroundContext(.root(of: backgroundCoordinator, name: name, beginsAtFirstRead: true))
     }
 
     /// Moves the main context and its parent to the newest state in the stacks in which they do not merge automatically. Does not wait for

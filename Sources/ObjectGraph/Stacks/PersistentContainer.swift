@@ -92,20 +92,15 @@ public final class PersistentContainer: Sendable {
         switch stack {
         case .nested, .siblings, .split:
             master = nil
-            main = MainContextExecutor { Self.rootConfiguration(first, name: "main", merging: merging) }
+            main = MainContextExecutor { .root(of: first, name: "main", merging: merging, beginsAtFirstRead: true) }
         case .masterMainWorker, .hybrid:
             let merging = stack == .hybrid
-            let root = BackgroundContext(Self.rootConfiguration(first, name: "master", merging: merging))
+            let root = BackgroundContext(.root(of: first, name: "master", merging: merging, beginsAtFirstRead: true))
             master = root
             main = MainContextExecutor {
-                let configuration = try? root.wait { root in
-                    var configuration = root.childConfiguration(name: "main", merging: merging)
-                    configuration.decidesForParent = true
-                    if merging { configuration.followedRoot = root.number }
-                    return configuration
-                }
-                guard let configuration else { preconditionFailure("the context of a container exists as long as the container") }
-                return configuration
+                let new = try? root.wait { NewContext.child(of: $0, name: "main", followsStore: merging, decidesForParent: true) }
+                guard let new else { preconditionFailure("the context of a container exists as long as the container") }
+                return new
             }
         }
         bridges =
@@ -161,7 +156,7 @@ public final class PersistentContainer: Sendable {
     /// It has no children, and live results of it are updated at its requests. Closing the container waits for its running request or save,
     /// and then ends its reads: properties read as if the objects were deleted, and requests throw.
     package func makeConfinedContext(name: String = "confined", merging: Bool = false) -> sending ManagedObjectContext {
-        ConfinedExecutor.makeContext(Self.rootConfiguration(coordinator, name: name, merging: merging))
+        ConfinedExecutor.makeContext(.root(of: coordinator, name: name, merging: merging, beginsAtFirstRead: true))
     }
 
     /// Waits until every save made so far is on disk.
@@ -177,14 +172,6 @@ public final class PersistentContainer: Sendable {
     }
 
     // MARK: Building
-
-    private static func rootConfiguration(
-        _ coordinator: PersistentStoreCoordinator, name: String, merging: Bool
-    ) -> ContextConfiguration {
-        var configuration = coordinator.rootConfiguration(name: name, merging: merging)
-        configuration.beginsAtFirstRead = true
-        return configuration
-    }
 
     /// Notifies one coordinator of another's saves if each has its own store object (SQLite).
     private final class CoordinatorBridge: Sendable {
@@ -209,7 +196,7 @@ public final class PersistentContainer: Sendable {
 extension PersistentStoreCoordinator {
     /// Creates a root context with its own executor. It reads the newest state until it saves, merges or is advanced (S090).
     public func newBackgroundContext(name: String = "background") -> BackgroundContext {
-        BackgroundContext(rootConfiguration(name: name, merging: false))
+        BackgroundContext(.root(of: self, name: name))
     }
 
     /// Creates a root context that reads the state of a snapshot (S150).
@@ -217,17 +204,10 @@ extension PersistentStoreCoordinator {
     /// - Precondition: The snapshot belongs to the coordinator's store.
     public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
         precondition(snapshot.store == store.identity, "the context \(name) cannot read a snapshot of another store")
-        var configuration = rootConfiguration(name: name, merging: false)
-        configuration.baseState?.state = snapshot.state
-        configuration.baseState?.isPinned = true
-        return BackgroundContext(configuration)
-    }
-
-    func rootConfiguration(name: String, merging: Bool) -> ContextConfiguration {
-        ContextConfiguration(
-            name: name, coordinator: self,
-            baseState: .init(state: writer.newestState(), inherited: [], route: rootRoute), parent: nil,
-            automaticallyMergesChanges: merging)
+        var new = NewContext.root(of: self, name: name)
+        new.baseState.state = snapshot.state
+        new.baseState.isPinned = true
+        return BackgroundContext(new)
     }
 }
 

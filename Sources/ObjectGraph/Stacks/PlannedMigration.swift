@@ -140,7 +140,7 @@ struct PlannedMigration: Sendable {
             let store = try description.open(model.storeSchema)
             end.watch(store)
             let coordinator = try PersistentStoreCoordinator(model: model, store: store, name: "migration")
-            let context = ConfinedExecutor.makeContext(coordinator.rootConfiguration(name: "migration", merging: false))
+            let context = ConfinedExecutor.makeContext(.root(of: coordinator, name: "migration"))
             try work(context)
             try context.saveNow(.durable)
             try coordinator.writer.finishMigrationAndWait()

@@ -45,12 +45,13 @@ public final class Layer: @unchecked Sendable {
         links = Array(repeating: LinkLayer(), count: schema.links.count)
     }
 
-    /// Creates a writable copy of a sealed layer. Pages and rows are shared until written. O(entities).
+    /// Creates a writable copy of a sealed layer. Pages and rows are shared until written. O(entities), and O(1) for a layer that was never
+    /// written.
     public init(copying other: Layer) {
         precondition(other.isSealed, "only a sealed layer may be shared")
         let id = Self.nextID.add(1, ordering: .relaxed).oldValue
         self.id = id
-        entities = other.entities.map { $0.map { EntityLayer(sharing: $0, owner: id) } }
+        entities = other.rowCount == 0 ? other.entities : other.entities.map { $0.map { EntityLayer(sharing: $0, owner: id) } }
         links = other.links
         hasDeletion = other.hasDeletion
         rowCount = other.rowCount

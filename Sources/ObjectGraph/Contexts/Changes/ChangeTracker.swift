@@ -49,6 +49,7 @@ struct ChangeTracker {
 
     /// Takes all unused keys, so that the caller returns them to the allocator.
     mutating func takeKeys() -> [(entity: EntityIndex, keys: Range<ObjectKey>)] {
+        guard keys.contains(where: { !$0.isEmpty }) else { return [] }
         let rest = keys.enumerated(as: EntityIndex.self).filter { !$1.isEmpty }.map { (entity: $0, keys: $1) }
         keys = Array(repeating: 0..<0, count: keys.count)
         return rest

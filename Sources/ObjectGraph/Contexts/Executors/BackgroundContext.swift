@@ -27,11 +27,12 @@ public actor BackgroundContext: ContextExecutor {
     /// The executor of the context. It runs jobs one at a time on threads that all background contexts share, outside of the cooperative pool.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(_ configuration: ContextConfiguration) {
+    init(_ new: NewContext) {
+        let configuration = new.configuration
         name = configuration.name
         executor = QueueExecutor(name: configuration.name)
         let place = ContextAddress(executor: executor, below: configuration.parent?.place)
-        context = ManagedObjectContext(configuration, place: place)
+        context = ManagedObjectContext(new, place: place)
         place.contextExecutor = self
         if configuration.automaticallyMergesChanges { enqueue { $0.follow() } }
         if configuration.coordinator.closesNewContexts { enqueue { $0.close {} } }
@@ -103,8 +104,8 @@ public actor BackgroundContext: ContextExecutor {
 
     /// Creates a child on the main actor, which shows the present state of this context (S081). The caller retains it.
     @MainActor public func newMainChild(name: String = "child") async -> ManagedObjectContext {
-        let configuration = await perform { $0.childConfiguration(name: name) }
-        return ChildExecutor.makeContext(configuration, on: nil)
+        let new = await perform { NewContext.child(of: $0, name: name) }
+        return ChildExecutor.makeContext(new, on: nil)
     }
 
     /// Runs `body`, and saves its changes if `durability` is given. Then resets the context on this executor, so that its objects are not

@@ -21,9 +21,10 @@ final class ChildExecutor: ContextExecutor, @unchecked Sendable {
     private init(_ executor: QueueExecutor?) { self.executor = executor }
 
     /// Creates a context with an executor. Call this on the executor of the context.
-    static func makeContext(_ configuration: ContextConfiguration, on executor: QueueExecutor?) -> ManagedObjectContext {
+    static func makeContext(_ new: NewContext, on executor: QueueExecutor?) -> ManagedObjectContext {
+        let configuration = new.configuration
         let address = ContextAddress(executor: executor, below: configuration.parent?.place)
-        let context = ManagedObjectContext(configuration, place: address)
+        let context = ManagedObjectContext(new, place: address)
         let contextExecutor = ChildExecutor(executor)
         contextExecutor.context = context
         address.retain(contextExecutor)

@@ -21,11 +21,12 @@ final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
     private init(_ uses: StoreUses) { self.uses = uses }
 
     /// Creates a context that any thread may use, one at a time. Its last reference may be released on any thread, too.
-    static func makeContext(_ configuration: ContextConfiguration) -> sending ManagedObjectContext {
+    static func makeContext(_ new: NewContext) -> sending ManagedObjectContext {
+        let configuration = new.configuration
         precondition(configuration.parent == nil, "a confined context is a root context")
         let contextExecutor = ConfinedExecutor(StoreUses(of: ObjectIdentifier(configuration.coordinator)))
         let address = ContextAddress(confinement: contextExecutor)
-        let context = ManagedObjectContext(configuration, place: address)
+        let context = ManagedObjectContext(new, place: address)
         contextExecutor.context = context
         if configuration.coordinator.closesNewContexts { context.close {} }
         return context

@@ -90,21 +90,21 @@ final class ContextAddress: Sendable {
 @MainActor
 final class MainContextExecutor: ContextExecutor {
     private(set) lazy var context = makeContext()
-    /// Returns the configuration of the context; nil once the context exists.
-    private var configuration: (@Sendable () -> ContextConfiguration)?
+    /// Returns the settings of the context and the state that it reads first; nil once the context exists.
+    private var new: (@Sendable () -> NewContext)?
 
-    nonisolated init(_ configuration: @escaping @Sendable () -> ContextConfiguration) { self.configuration = configuration }
+    nonisolated init(_ new: @escaping @Sendable () -> NewContext) { self.new = new }
 
     private func makeContext() -> ManagedObjectContext {
-        guard let configuration = configuration?() else {
+        guard let new = new?() else {
             preconditionFailure("the main context is used while it is being created")
         }
-        self.configuration = nil
-        let place = ContextAddress(executor: nil, below: configuration.parent?.place)
-        let context = ManagedObjectContext(configuration, place: place)
+        self.new = nil
+        let place = ContextAddress(executor: nil, below: new.configuration.parent?.place)
+        let context = ManagedObjectContext(new, place: place)
         place.contextExecutor = self
         context.follow()
-        if configuration.coordinator.closesNewContexts { context.close {} }
+        if new.configuration.coordinator.closesNewContexts { context.close {} }
         return context
     }
 

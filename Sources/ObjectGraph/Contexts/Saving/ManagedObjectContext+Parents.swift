@@ -67,7 +67,7 @@ package struct ParentState: Sendable {
 extension ManagedObjectContext {
     /// Creates a child with its own executor, which reads this context's present state (S071). O(layers), whatever their size.
     public func newBackgroundChild(name: String = "child") -> BackgroundContext {
-        BackgroundContext(childConfiguration(name: name))
+        BackgroundContext(.child(of: self, name: name))
     }
 
     /// Creates a child on the executor of this context, which shows the present state of this context (S081). O(layers).
@@ -83,7 +83,7 @@ extension ManagedObjectContext {
     /// ```
     /// - Returns: The child, which the caller retains. Objects do not retain their context.
     public func newChild(name: String = "child") -> ManagedObjectContext {
-        ChildExecutor.makeContext(childConfiguration(name: name), on: place.executor)
+        ChildExecutor.makeContext(.child(of: self, name: name), on: place.executor)
     }
 
     /// Sets the merge policy of the root that saves the main context's changes. Saves that begin afterwards use it, because the root runs
@@ -111,30 +111,19 @@ extension ManagedObjectContext {
         observers.children.append(WeakContext(contextExecutor: child, place: place))
     }
 
-    func childConfiguration(name: String, merging: Bool = false) -> ContextConfiguration {
-        checkIsolation()
-        precondition(
-            place.confinement == nil,
-            "cannot create a child of the context \(self.name): it has no executor. Create another context of the container")
-        return ContextConfiguration(
-            name: name, coordinator: configuration.coordinator, baseState: baseStateForChild(),
-            parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging, root: configuration.root ?? number)
-    }
-
     /// Returns the base state of a child that is created now.
     func baseStateForChild() -> LayerStack.BaseState {
         sealTop()
         if let route = layerStack.baseState.route {
             return LayerStack.BaseState(
                 state: layerStack.baseState.state, inherited: [], parentViewRevision: layerStack.revision,
-                parentResetGeneration: layerStack.resetGeneration, parentLayers: layerStack.sealed.map(\.id),
+                parentResetGeneration: layerStack.resetGeneration, parentLayers: layerStack.belowTop().ids,
                 route: route.routeForChild(of: self))
         }
-        var inherited = layerStack.baseState.inherited
-        if !layerStack.sealed.isEmpty { inherited.insert(contentsOf: layerStack.sealed.reversed(), at: 0) }
+        let below = layerStack.belowTop()
         return LayerStack.BaseState(
-            state: layerStack.baseState.state, inherited: inherited, parentViewRevision: layerStack.revision,
-            parentResetGeneration: layerStack.resetGeneration, parentLayers: layerStack.sealed.map(\.id),
+            state: layerStack.baseState.state, inherited: below.layers, parentViewRevision: layerStack.revision,
+            parentResetGeneration: layerStack.resetGeneration, parentLayers: below.ids,
             isPinned: layerStack.baseState.isPinned)
     }
 
