@@ -25,6 +25,30 @@ import Testing
         return set
     }
 
+    /// Catches: a change of one change set that shows in a copy of it, or in every empty change set.
+    @Test func aCopyDoesNotChangeWithTheOriginal() {
+        var random = SeededGenerator(seed: Seed.value)
+        let empty = ChangeSet()
+        for _ in 0..<200 {
+            let original = Self.random(1, &random)
+            var parts = (original.generation, original.entities, original.links, original.tombstones, original.metadata)
+            var changed = Bool.random(using: &random) ? original : ChangeSet()
+            if changed != original { parts = (0, [], [], [], SaveMetadata()) }
+            let before = changed
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0: changed.generation = 7
+            case 1: changed.entities.append(.init(entity: 5, pages: []))
+            case 2: changed.links.append(.init(link: 5, sources: [1], destinations: [2]))
+            case 3: changed.tombstones.append(Tombstone(entity: 0, key: 1, values: []))
+            default: changed.metadata.author = "Ada"
+            }
+            #expect(changed != before)
+            #expect(before.generation == parts.0 && before.entities == parts.1 && before.links == parts.2)
+            #expect(before.tombstones == parts.3 && before.metadata == parts.4)
+            #expect(ChangeSet() == empty && empty.isEmpty && empty.tombstones.isEmpty && empty.author.isEmpty)
+        }
+    }
+
     /// Catches: a page listed twice, an older save that wins, or a lost end of a link.
     @Test func theUnionOfSavesIsWhatTheyDidToEachObjectInTheirOrder() throws {
         print("theUnionOfSaves: STRATA_SEED=\(Seed.value)")

@@ -100,36 +100,77 @@ public struct ChangeSet: Sendable, Hashable, Codable {
         }
     }
 
+    private struct Parts: Sendable, Hashable, Codable {
+        var generation: Generation
+        var entities: [EntityChange]
+        var links: [LinkChange]
+        var tombstones: [Tombstone]
+        var metadata: SaveMetadata
+
+        // The names in the histories of SQLite files.
+        private enum CodingKeys: String, CodingKey {
+            case generation, entities, links, tombstones
+            case metadata = "origin"
+        }
+    }
+
+    /// The parts behind one reference, because contexts on several threads hand each change set on: counting references to each part would
+    /// cost them more than the merge.
+    private var storage: CopyOnWrite<Parts>
+
     /// The save's number; 0 for a push to a parent.
-    public var generation: Generation
+    public var generation: Generation {
+        get { storage.value.generation }
+        set { storage.value.generation = newValue }
+    }
     /// The changes per entity, in the order of the schema. Entities without changes are left out.
-    public var entities: [EntityChange]
+    public var entities: [EntityChange] {
+        get { storage.value.entities }
+        _modify { yield &storage.value.entities }
+    }
     /// The changes per link, in the order of the schema. Links without changes are left out.
-    public var links: [LinkChange]
+    public var links: [LinkChange] {
+        get { storage.value.links }
+        _modify { yield &storage.value.links }
+    }
     /// The tombstones of deleted objects whose model preserves values on deletion, ascending by entity and key.
-    public var tombstones: [Tombstone]
+    public var tombstones: [Tombstone] {
+        get { storage.value.tombstones }
+        _modify { yield &storage.value.tombstones }
+    }
     /// The author, time and process of the save.
-    public var metadata: SaveMetadata
+    public var metadata: SaveMetadata {
+        get { storage.value.metadata }
+        _modify { yield &storage.value.metadata }
+    }
     /// The author of the save; empty if there was none.
     public var author: String { metadata.author }
+
+    private static let empty = ChangeSet(generation: 0)
+
+    /// Creates a change set without changes. O(1), without an allocation.
+    public init() { self = Self.empty }
 
     /// Creates a change set. Entities, links and tombstones must be ascending.
     public init(
         generation: Generation = 0, entities: [EntityChange] = [], links: [LinkChange] = [], tombstones: [Tombstone] = [],
         metadata: SaveMetadata = SaveMetadata()
     ) {
-        self.generation = generation
-        self.entities = entities
-        self.links = links
-        self.tombstones = tombstones
-        self.metadata = metadata
+        storage = CopyOnWrite(
+            Parts(generation: generation, entities: entities, links: links, tombstones: tombstones, metadata: metadata))
     }
 
-    // The names in the histories of SQLite files.
-    private enum CodingKeys: String, CodingKey {
-        case generation, entities, links, tombstones
-        case metadata = "origin"
-    }
+    /// Decodes a change set, as the history of an SQLite file contains it.
+    public init(from decoder: any Decoder) throws { storage = CopyOnWrite(try Parts(from: decoder)) }
+
+    /// Encodes the change set for the history of an SQLite file.
+    public func encode(to encoder: any Encoder) throws { try storage.value.encode(to: encoder) }
+
+    /// Returns whether two change sets have equal parts.
+    public static func == (a: Self, b: Self) -> Bool { a.storage.value == b.storage.value }
+
+    /// Hashes the parts.
+    public func hash(into hasher: inout Hasher) { storage.value.hash(into: &hasher) }
 
     /// A Boolean value that indicates whether no object and no link changed.
     public var isEmpty: Bool { entities.isEmpty && links.isEmpty }

@@ -34,8 +34,9 @@ struct ChangeTracker {
     /// Forgets the recorded changes of other saves that the context has merged. This includes objects of a running save: if it fails, their
     /// changes are unsaved again.
     mutating func forgetUnmerged(where isMerged: (ObjectAddress) -> Bool = { _ in true }) {
-        checks.unmerged = checks.unmerged.filter { !isMerged($0.key) }
-        takenChecks.unmerged = takenChecks.unmerged.filter { !isMerged($0.key) }
+        // Most merges find none.
+        if !checks.unmerged.isEmpty { checks.unmerged = checks.unmerged.filter { !isMerged($0.key) } }
+        if !takenChecks.unmerged.isEmpty { takenChecks.unmerged = takenChecks.unmerged.filter { !isMerged($0.key) } }
     }
 
     /// Forgets the checks of a save that succeeded.

@@ -138,7 +138,7 @@ extension ManagedObjectContext {
     func changes(_ counted: [ChangeSet]?, showing state: StoreState) -> [ChangeSet]? {
         if layerStack.baseState.route != nil || showsNothing { return counted }
         guard let counted, let more = configuration.writer.acquire(state) else { return nil }
-        return counted + more
+        return more.isEmpty ? counted : counted + more
     }
 
     /// Makes a root context read another state of the store (S151). Unsaved changes stay on top.
