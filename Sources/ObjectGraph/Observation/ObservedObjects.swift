@@ -11,7 +11,7 @@ final class ObservedObjects {
     @exclusivity(unchecked) private var depth = 0
     /// The objects with announced changes of the present group. They are retained, because observers may release them.
     @exclusivity(unchecked) private var changing: [ManagedObject] = []
-    @exclusivity(unchecked) private var probe: TrackingProbe?
+    @exclusivity(unchecked) private var probe = TrackingProbe()
 
     init(isOn: Bool) { self.isOn = isOn }
 
@@ -21,13 +21,7 @@ final class ObservedObjects {
     var all: [ManagedObject] { objects.values.map { $0.takeUnretainedValue() } }
 
     /// Whether the calling code is tracked by an observer, and reads are recorded.
-    func isTracking() -> Bool {
-        guard isOn else { return false }
-        if let probe { return probe.isTracking() }
-        let made = TrackingProbe()
-        probe = made
-        return made.isTracking()
-    }
+    func isTracking() -> Bool { isOn && probe.isTracking() }
 
     func add(_ object: ManagedObject) { objects[ObjectIdentifier(object)] = .passUnretained(object) }
 
