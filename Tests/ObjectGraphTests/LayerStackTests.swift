@@ -166,6 +166,26 @@ import Testing
         #expect(stack.resetGeneration == 1)
     }
 
+    /// Catches: a child that reads the layers of the state before its parent moved, or its grandparent's layers above its parent's.
+    @Test func childrenReadTheLayersOfThePresentState() {
+        var stack = Self.makeStack()
+        Self.put(1, 1, in: stack)
+        _ = stack.seal()
+        let own = stack.sealed.map(\.id)
+        for count in [2, 0, 3] {
+            let inherited = (0..<count).map { _ in Layer(schema: RandomViews.schema) }
+            inherited.forEach { $0.seal() }
+            stack.baseState.inherited = inherited
+            stack.didMove(showsTheSame: count == 0)
+            let below = stack.belowTop()
+            #expect(below.layers.map(\.id) == own + inherited.map(\.id))
+            #expect(below.ids == own)
+        }
+        _ = stack.dropChanges()
+        let afterRollback = stack.belowTop()
+        #expect(afterRollback.layers.count == 3 && afterRollback.ids.isEmpty)
+    }
+
     /// Catches: adding n objects to one list reads the list n times; a list that was read before the state moved, or that is another
     /// object's, answers.
     @Test func aListIsReadOnceToRelateManyObjectsToIt() throws {

@@ -1,12 +1,14 @@
 import StoreInterface
 import StoreModel
 
-/// The settings of a context, fixed when it is created. A class, because contexts pass them on and keep them.
+/// The settings with which a context is created. A class, because contexts pass them on and keep them.
 final class ContextConfiguration: Sendable {
+    /// The context's first name.
     let name: String
     /// The coordinator of the root context. A child uses it to allocate keys and to read the store.
     let coordinator: PersistentStoreCoordinator
     let parent: ContextLink?
+    /// Whether the context merges other saves automatically at first.
     let automaticallyMergesChanges: Bool
     /// Whether the context reads the newest state at its first read, instead of the state at its creation.
     /// True for the container's own contexts.
@@ -46,7 +48,7 @@ struct NewContext: @unchecked Sendable {
     let configuration: ContextConfiguration
     var baseState: LayerStack.BaseState
 
-    /// Returns a root context that reads the newest state.
+    /// Returns what a new root context needs to read the newest state.
     ///
     /// - Parameter beginsAtFirstRead: See ``ContextConfiguration/beginsAtFirstRead``.
     static func root(
@@ -59,7 +61,7 @@ struct NewContext: @unchecked Sendable {
         return NewContext(configuration: configuration, baseState: state)
     }
 
-    /// Returns a child that reads the present state of its parent.
+    /// Returns what a new child needs to read the present state of its parent. The parent's unsaved changes become immutable.
     ///
     /// - Parameters:
     ///   - followsStore: Whether the child merges automatically and also follows the store: see ``ContextConfiguration/followedRoot``.
@@ -92,7 +94,7 @@ package struct ContextLink: Sendable {
 final class ModelCapabilities: Sendable {
     /// The model with its hidden entities.
     let model: Model
-    let layers: LayerTemplate
+    let layerTemplate: LayerTemplate
     /// For each entity, whether its model type has lifecycle hooks.
     let hasLifecycle: [Bool]
     let hasAnyLifecycle: Bool
@@ -111,7 +113,7 @@ final class ModelCapabilities: Sendable {
 
     init(_ model: Model) {
         self.model = model
-        layers = LayerTemplate(model.storeSchema)
+        layerTemplate = LayerTemplate(model.storeSchema)
         rules = RelationshipRules(model)
         derived = DerivedColumns(model.storeSchema)?.sets ?? []
         validation = ValidationRules(model)

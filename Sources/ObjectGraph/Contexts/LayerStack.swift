@@ -242,8 +242,8 @@ struct LayerStack {
         hasLayersBelow = view.layers.count > 1
     }
 
-    /// Returns the layers below ``top`` that belong to this context and its ancestors, newest first, and the ids of those that belong to this
-    /// context. Children share the arrays.
+    /// Returns what children read between ``top`` and the store: the layers of this context and its ancestors, newest first; and the ids of the
+    /// layers of this context, oldest first. Children share the arrays.
     mutating func belowTop() -> (layers: [Layer], ids: [UInt64]) {
         if let shared { return shared }
         let found = (

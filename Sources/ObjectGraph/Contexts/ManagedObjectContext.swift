@@ -81,7 +81,7 @@ public final class ManagedObjectContext {
         automaticallyMergesChanges = configuration.automaticallyMergesChanges
         environment = ContextEnvironment(configuration, place: place, state: start.state)
         registry = ObjectRegistry()
-        layerStack = LayerStack(start, environment.capabilities.layers)
+        layerStack = LayerStack(start, environment.capabilities.layerTemplate)
         tracker = ChangeTracker(keys: environment.capabilities.noKeys)
         phase.mergedThrough = start.state.sequence
     }

@@ -13,24 +13,56 @@ import StoreModel
 /// let model = try Model([track, album], version: SchemaVersion(2, 0, 0))
 /// ```
 public struct Model: Sendable {
+    /// The parts behind one reference, because requests copy the model.
+    private let parts: Parts
+
+    private final class Parts: Sendable {
+        let entities: [Entity]
+        let storeSchema: StoreSchema
+        let orders: [OrderEntity]
+        let hierarchies: [Hierarchy?]
+        let ambiguousInverses: [String]
+        let byName: [String: Entity]
+        let types: [String: any PersistentModel.Type]
+        let byType: [ObjectIdentifier: Entity]
+
+        init(
+            _ entities: [Entity], _ storeSchema: StoreSchema, types: [String: any PersistentModel.Type], orders: [OrderEntity],
+            hierarchies: [Hierarchy?], ambiguousInverses: [String]
+        ) {
+            self.entities = entities
+            self.storeSchema = storeSchema
+            self.types = types
+            self.orders = orders
+            self.hierarchies = hierarchies
+            self.ambiguousInverses = ambiguousInverses
+            var byName: [String: Entity] = [:]
+            for entity in entities { byName[entity.name] = entity }
+            for member in hierarchies.compactMap(\.self).flatMap(\.members) { byName[member.name] = member }
+            var byType: [ObjectIdentifier: Entity] = [:]
+            for (name, entity) in byName {
+                if let type = types[name] { byType[ObjectIdentifier(type)] = entity }
+            }
+            self.byName = byName
+            self.byType = byType
+        }
+    }
+
     /// The entities that stores have, in the order of their numbers. The entity at the head of a hierarchy stands for all entities that
     /// inherit from it, and has their properties too (S180). ``entity(named:)`` returns it without them.
-    public let entities: [Entity]
+    public var entities: [Entity] { parts.entities }
     /// The schema that a store is opened with.
-    public let storeSchema: StoreSchema
+    public var storeSchema: StoreSchema { parts.storeSchema }
     /// The version of the model, which determines the newer of two different models.
     public var version: SchemaVersion { storeSchema.version }
     /// The hidden entities with the orders of many-to-many relationships, as contexts see them after ``entities``.
-    let orders: [OrderEntity]
+    var orders: [OrderEntity] { parts.orders }
     /// The hierarchy of each entity; empty if no entity inherits from another.
-    let hierarchies: [Hierarchy?]
+    var hierarchies: [Hierarchy?] { parts.hierarchies }
     /// Whether an entity inherits from another.
-    let hasInheritance: Bool
+    var hasInheritance: Bool { !parts.hierarchies.isEmpty }
     /// A message per pair of entities whose inverse could be one of several relationships. Opening a container logs them.
-    package private(set) var ambiguousInverses: [String] = []
-    private let byName: [String: Entity]
-    private let types: [String: any PersistentModel.Type]
-    private let byType: [ObjectIdentifier: Entity]
+    package var ambiguousInverses: [String] { parts.ambiguousInverses }
 
     /// Creates a model from descriptions. Throws ``ModelError`` if they are inconsistent.
     public init(_ entities: [EntityDescription], version: SchemaVersion = SchemaVersion()) throws(ModelError) {
@@ -67,7 +99,7 @@ public struct Model: Sendable {
     /// The model with its hidden entities, as contexts of a store see it. The numbers of the other entities stay.
     func withHiddenEntities(of store: StoreSchema) -> Model {
         let whole = Model(
-            entities: entities + orders.map(\.entity), storeSchema: storeSchema, types: types, orders: orders,
+            entities: entities + orders.map(\.entity), storeSchema: storeSchema, types: parts.types, orders: orders,
             hierarchies: hasInheritance ? hierarchies + orders.map { _ in nil } : [])
         return store.keyedValues == nil ? whole : whole.withKeyedValues
     }
@@ -88,29 +120,16 @@ public struct Model: Sendable {
                     index: definition.index, preservesValueOnDeletion: false)
             }, relationships: [], indexes: [])
         return Model(
-            entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: types, orders: orders,
+            entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: parts.types, orders: orders,
             hierarchies: hasInheritance ? hierarchies + [nil] : [])
     }
 
     private init(
         entities: [Entity], storeSchema: StoreSchema, types: [String: any PersistentModel.Type], orders: [OrderEntity],
-        hierarchies: [Hierarchy?] = []
+        hierarchies: [Hierarchy?] = [], ambiguousInverses: [String] = []
     ) {
-        self.orders = orders
-        self.entities = entities
-        self.storeSchema = storeSchema
-        self.types = types
-        self.hierarchies = hierarchies
-        hasInheritance = !hierarchies.isEmpty
-        var byName: [String: Entity] = [:]
-        for entity in entities { byName[entity.name] = entity }
-        for member in hierarchies.compactMap(\.self).flatMap(\.members) { byName[member.name] = member }
-        var byType: [ObjectIdentifier: Entity] = [:]
-        for (name, entity) in byName {
-            if let type = types[name] { byType[ObjectIdentifier(type)] = entity }
-        }
-        self.byName = byName
-        self.byType = byType
+        parts = Parts(
+            entities, storeSchema, types: types, orders: orders, hierarchies: hierarchies, ambiguousInverses: ambiguousInverses)
     }
 
     private init(
@@ -128,15 +147,15 @@ public struct Model: Sendable {
             links: resolution.links, version: version)
         storeSchema.relationships = RelationshipSchema.all(of: entities, flattened.stored)
         self.init(
-            entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders, hierarchies: hierarchies)
-        self.ambiguousInverses = ambiguousInverses
+            entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders, hierarchies: hierarchies,
+            ambiguousInverses: ambiguousInverses)
     }
 
     /// Returns the entity with this name, or nil.
-    public func entity(named name: String) -> Entity? { byName[name] }
+    public func entity(named name: String) -> Entity? { parts.byName[name] }
 
     /// Returns the entity of a model type, or nil.
-    public func entity(for type: any PersistentModel.Type) -> Entity? { byType[ObjectIdentifier(type)] }
+    public func entity(for type: any PersistentModel.Type) -> Entity? { parts.byType[ObjectIdentifier(type)] }
 
     /// Returns the entity to whose objects a relationship leads.
     func destination(of relationship: Relationship) -> Entity {
@@ -147,20 +166,20 @@ public struct Model: Sendable {
     /// The classes of an entity of stores, with those of the entities that inherit from it.
     func types(of entity: Entity) -> [any PersistentModel.Type] {
         let members = hasInheritance ? hierarchies[entity.number]?.members : nil
-        return (members ?? [entity]).compactMap { types[$0.name] }
+        return (members ?? [entity]).compactMap { parts.types[$0.name] }
     }
 
     /// The entities that inherit from others, in the order of the hierarchies.
     public var subentities: [Entity] { hierarchies.compactMap(\.self).flatMap { $0.members.dropFirst() } }
 
     /// Returns the model type of an entity; nil in a model created from descriptions.
-    public func type(of entity: Entity) -> (any PersistentModel.Type)? { types[entity.name] }
+    public func type(of entity: Entity) -> (any PersistentModel.Type)? { parts.types[entity.name] }
 }
 
 extension Model: CustomStringConvertible {
     /// The version and the entities of the model.
     public var description: String {
-        let shown = hasInheritance ? entities.map { byName[$0.name] ?? $0 } + subentities : entities
+        let shown = hasInheritance ? entities.map { parts.byName[$0.name] ?? $0 } + subentities : entities
         return "model \(version): " + shown.map(\.description).joined(separator: ", ")
     }
 }

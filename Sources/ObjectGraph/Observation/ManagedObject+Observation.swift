@@ -8,12 +8,14 @@ extension ManagedObject {
     /// Records a read of a property if it happens inside `withObservationTracking`.
     func willRead(_ property: ObservedProperty) {
         if let observation { return observation.access(property, of: self) }
-        guard state == .registered else {
-            guard state == .detached, Self.detachedProbe.withLock({ $0.isTracking() }) else { return }
-            return observe(property)
+        // A worn access is released here, outside of the lock and of the context, because objects that users' closures have captured may be
+        // deallocated then.
+        if state == .registered {
+            guard withContext({ $0.observed.isTracking() }).0 else { return }
+            withContext { $0.observed.add(self) }
+        } else {
+            guard state == .detached, Self.detachedProbe.withLock({ $0.isTracking() }).0 else { return }
         }
-        guard withContext({ $0.observed.isTracking() }) else { return }
-        withContext { $0.observed.add(self) }
         observe(property)
     }
 

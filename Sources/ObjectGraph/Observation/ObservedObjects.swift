@@ -21,7 +21,7 @@ final class ObservedObjects {
     var all: [ManagedObject] { objects.values.map { $0.takeUnretainedValue() } }
 
     /// Whether the calling code is tracked by an observer, and reads are recorded.
-    func isTracking() -> Bool { isOn && probe.isTracking() }
+    func isTracking() -> (Bool, TrackingProbe.Worn?) { isOn ? probe.isTracking() : (false, nil) }
 
     func add(_ object: ManagedObject) { objects[ObjectIdentifier(object)] = .passUnretained(object) }
 

@@ -4,7 +4,7 @@ internal import Platform
 /// Detects whether the calling code runs inside `withObservationTracking`, for which the Observation module has no function.
 ///
 /// The module records the key path of each access inside `withObservationTracking` in a set, and hashes it for that. The probe makes an
-/// access whose key path counts how often it is hashed. Outside of a tracking function, that costs some 80 instructions and no
+/// access whose key path counts how often it is hashed. Outside of a tracking function, that costs some 90 instructions and no
 /// allocation, and counts no reference.
 ///
 /// A probe is used by one thread at a time. Its key path may be hashed by other threads, when they end an observation. Then the probe may
@@ -28,10 +28,10 @@ struct TrackingProbe: ~Copyable {
         subscript(count: HashCount) -> Bool { false }
     }
 
-    /// The access that the probe makes. Its parts are constants, so that making it copies none of them.
-    private final class Access {
+    /// The access that the probe makes. The parts are constants, so that an access copies none of them.
+    private final class Access: Sendable {
         private let hashes = HashCount()
-        private let path: KeyPath<Subject, Bool>
+        private let path: KeyPath<Subject, Bool> & Sendable
         private let registrar = ObservationRegistrar()
         private let subject = Subject.shared
 
@@ -45,25 +45,32 @@ struct TrackingProbe: ~Copyable {
         }
     }
 
-    /// Made at the first use. It is released in `deinit`, and unmanaged because counting references to it would cost as much as the rest of
-    /// an access. The functions of a registrar that run in one call nothing of this module that could release it.
+    /// Retained from the first use to `deinit`, or until it is worn. It is unmanaged because counting references to it would cost as much as
+    /// the rest of an access. Making an access calls no code that could release it.
     private var access: Unmanaged<Access>?
+    /// The number of recorded accesses.
     private var recorded = 0
-    private static let maximumRecorded = 256
+    private static let maximumRecorded = 64
 
     deinit { access?.release() }
 
-    /// Returns whether an access made now is recorded.
-    mutating func isTracking() -> Bool {
+    /// A worn access, which the caller of ``isTracking()`` releases where other code may run.
+    typealias Worn = any AnyObject & Sendable
+
+    /// Returns whether an access made now is recorded, and a worn access if there is one.
+    ///
+    /// A registrar keeps the closures of observations that were never notified, and what they have captured, so that it is replaced from
+    /// time to time. This happens outside of tracking functions, which register their observations at their end.
+    mutating func isTracking() -> (Bool, Worn?) {
         let access = access ?? .passRetained(Access())
         self.access = access
-        guard access._withUnsafeGuaranteedRef({ $0.isRecorded() }) else { return false }
-        recorded += 1
-        // A registrar keeps the closures of observations that were never notified. A new one releases them.
-        if recorded % Self.maximumRecorded == 0 {
-            self.access = nil
-            access.release()
+        if access._withUnsafeGuaranteedRef({ $0.isRecorded() }) {
+            recorded += 1
+            return (true, nil)
         }
-        return true
+        guard recorded >= Self.maximumRecorded else { return (false, nil) }
+        recorded = 0
+        self.access = nil
+        return (false, access.takeRetainedValue())
     }
 }

@@ -51,6 +51,7 @@ public final class Layer: @unchecked Sendable {
         precondition(other.isSealed, "only a sealed layer may be shared")
         let id = Self.nextID.add(1, ordering: .relaxed).oldValue
         self.id = id
+        // An entity's changes are made with the first row that is counted.
         entities = other.rowCount == 0 ? other.entities : other.entities.map { $0.map { EntityLayer(sharing: $0, owner: id) } }
         links = other.links
         hasDeletion = other.hasDeletion

@@ -283,9 +283,10 @@ extension ManagedObjectContext {
     }
 
     private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil, added: ChangeSet? = nil) -> ParentState {
-        ParentState(
-            state: layerStack.baseState.state, inherited: layerStack.sealed.reversed() + layerStack.baseState.inherited,
-            viewRevision: layerStack.revision, parentLayers: layerStack.sealed.map(\.id),
+        let below = layerStack.belowTop()
+        return ParentState(
+            state: layerStack.baseState.state, inherited: below.layers, viewRevision: layerStack.revision,
+            parentLayers: below.ids,
             showsTheSame: showsTheSame, taken: taken, added: added)
     }
 
