@@ -33,14 +33,16 @@ extension SaveCheck {
 
     /// Drops deletions of objects that are not in the state, with their pairs (S056). One look-up per page.
     private mutating func forgetGhosts() throws -> Bool {
-        var targets = ReferenceTargets(entityCount: layer.entityIndices.count)
+        var ghosts: [ObjectAddress] = []
+        let view = state.view
         for entity in layer.entityIndices {
             guard let changes = layer.entity(entity) else { continue }
             for (number, page) in changes.pages where page.deleted != 0 {
-                targets.insert(entity, page: number, slots: page.deleted)
+                for slot in SlotIterator(try view.missing(page.deleted, entity, page: number)) {
+                    ghosts.append(.init(entity: entity, key: PageAddress.key(page: number, slot: slot)))
+                }
             }
         }
-        let ghosts = try targets.missing(in: state.view)
         guard !ghosts.isEmpty else { return false }
         let layer = writable()
         for ghost in ghosts {
@@ -277,12 +279,12 @@ private struct ReferenceTargets {
         private var lastPage: PageNumber = 0
         private var lastSlots: UInt64 = 0
 
-        mutating func insert(_ page: PageNumber, _ added: UInt64) {
-            if page != lastPage {
+        mutating func insert(_ key: ObjectKey) {
+            if key.page != lastPage {
                 settle()
-                lastPage = page
+                lastPage = key.page
             }
-            lastSlots |= added
+            lastSlots |= 1 << UInt64(key.slot)
         }
 
         private mutating func settle() {
@@ -299,30 +301,33 @@ private struct ReferenceTargets {
 
     init(entityCount: Int) { entities = Array(repeating: Pages(), count: entityCount) }
 
-    mutating func insert(_ entity: EntityIndex, _ key: ObjectKey) {
-        entities[entity].insert(key.page, 1 << UInt64(key.slot))
-    }
-
-    mutating func insert(_ entity: EntityIndex, page number: PageNumber, slots: UInt64) { entities[entity].insert(number, slots) }
+    mutating func insert(_ entity: EntityIndex, _ key: ObjectKey) { entities[entity].insert(key) }
 
     mutating func missing(in view: LayeredView) throws -> Set<ObjectAddress> {
         var missing: Set<ObjectAddress> = []
         for entity in entities.indices(as: EntityIndex.self) {
             for (number, wanted) in entities[entity].all() {
-                var open = wanted
-                var found: UInt64 = 0
-                for layer in view.layers {
-                    guard let page = layer.entity(entity)?.page(number) else { continue }
-                    found |= page.inserted & open
-                    open &= ~(page.inserted | page.deleted)
-                    if open == 0 { break }
-                }
-                if open != 0, let page = try view.base.page(entity, number) { found |= try page.present(among: open) }
-                for slot in SlotIterator(wanted & ~found) {
+                for slot in SlotIterator(try view.missing(wanted, entity, page: number)) {
                     missing.insert(.init(entity: entity, key: PageAddress.key(page: number, slot: slot)))
                 }
             }
         }
         return missing
+    }
+}
+
+extension LayeredView {
+    /// Returns the slots of a page, among those wanted, whose objects do not exist. Reads the page of the base at most once.
+    fileprivate func missing(_ wanted: UInt64, _ entity: EntityIndex, page number: PageNumber) throws -> UInt64 {
+        var open = wanted
+        var found: UInt64 = 0
+        for layer in layers {
+            guard let page = layer.entity(entity)?.page(number) else { continue }
+            found |= page.inserted & open
+            open &= ~(page.inserted | page.deleted)
+            if open == 0 { break }
+        }
+        if open != 0, let page = try base.page(entity, number) { found |= try page.present(among: open) }
+        return wanted & ~found
     }
 }
