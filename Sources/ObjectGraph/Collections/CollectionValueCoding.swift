@@ -7,6 +7,7 @@
 /// The conversion of a collection's values to bytes and back.
 ///
 /// Data, strings, numbers, Booleans, dates and UUIDs are stored as their bytes. Other values are JSON with sorted keys.
+@usableFromInline
 struct CollectionValueCoding<Value: Codable & Sendable> {
     /// The conversion of a type that is stored as its bytes; nil for other types.
     private let raw: RawConversion?
@@ -39,6 +40,7 @@ struct CollectionValueCoding<Value: Codable & Sendable> {
         return try encoder.encode(value)
     }
 
+    @usableFromInline
     func decode(_ bytes: Data) throws(UndecodableValue) -> Value {
         if let raw {
             do throws(WrongBytes) {
@@ -59,9 +61,10 @@ struct CollectionValueCoding<Value: Codable & Sendable> {
 }
 
 /// The reason why a stored value does not decode.
+@usableFromInline
 struct UndecodableValue: Error {
-    var field: String?
-    var reason: String
+    @usableFromInline var field: String?
+    @usableFromInline var reason: String
 
     init(field: String?, reason: String) {
         self.field = field

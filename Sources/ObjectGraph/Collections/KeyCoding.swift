@@ -1,13 +1,18 @@
 /// The conversion of the keys of a collection to bytes and back.
+///
+/// It can be inlined, as all code that runs once per entry of a range: in the program, the compiler knows the type of the keys, and need not
+/// look its properties up for each of them.
+@usableFromInline
 struct KeyCoding<Key> {
-    let typeName: String
+    @usableFromInline let typeName: String
     /// Appends a key to the prefix of the collection.
-    let append: (Key, inout [UInt8]) -> Void
+    @usableFromInline let append: (Key, inout [UInt8]) -> Void
     /// Reads a whole key. Returns nil for bytes that are no key.
-    let read: (ArraySlice<UInt8>) -> Key?
+    @usableFromInline let read: (ArraySlice<UInt8>) -> Key?
 }
 
 extension KeyCoding where Key: CollectionKey {
+    @inlinable
     init() {
         typeName = Key.keyTypeName
         append = { $0.appendKey(to: &$1, isLast: true) }
@@ -20,6 +25,7 @@ extension KeyCoding where Key: CollectionKey {
 }
 
 extension KeyCoding {
+    @inlinable
     init<A: CollectionKey, B: CollectionKey>(_: A.Type, _: B.Type) where Key == (A, B) {
         typeName = "(\(A.keyTypeName), \(B.keyTypeName))"
         append = { key, bytes in
@@ -34,6 +40,7 @@ extension KeyCoding {
         }
     }
 
+    @inlinable
     init<A: CollectionKey, B: CollectionKey, C: CollectionKey>(_: A.Type, _: B.Type, and _: C.Type) where Key == (A, B, C) {
         typeName = "(\(A.keyTypeName), \(B.keyTypeName), \(C.keyTypeName))"
         append = { key, bytes in

@@ -29,13 +29,14 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     public let name: String
     /// The context in which the collection is read and written.
     public let context: ManagedObjectContext
-    let keyCoding: KeyCoding<Key>
-    let valueCoding = CollectionValueCoding<Value>()
+    @usableFromInline let keyCoding: KeyCoding<Key>
+    @usableFromInline let valueCoding = CollectionValueCoding<Value>()
     /// A name that the type of values had before; nil if it had no other.
     private let formerTypeName: String?
     /// The bytes with which all keys of the collection begin.
-    let prefix: [UInt8]
+    @usableFromInline let prefix: [UInt8]
 
+    @usableFromInline
     init(
         _ name: String, _ keyCoding: KeyCoding<Key>, renamedFrom formerTypeName: String? = nil, in context: ManagedObjectContext
     ) throws {
@@ -219,12 +220,14 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         return Data(bytes)
     }
 
+    @usableFromInline
     func text(of key: Key) -> String {
         if let text = key as? String { return "\"\(text)\"" }
         return "\(key)"
     }
 
     /// Reads a key from its stored bytes.
+    @inlinable
     func key(of bytes: ArraySlice<UInt8>) throws -> Key {
         // A damaged file may have a key that is shorter than the prefix, although an index led to it.
         guard let key = keyCoding.read(bytes.dropFirst(prefix.count)) else {
@@ -233,6 +236,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         return key
     }
 
+    @inlinable
     func decoded(_ bytes: Data, _ key: Key) throws -> Value {
         do throws(UndecodableValue) {
             return try valueCoding.decode(bytes)

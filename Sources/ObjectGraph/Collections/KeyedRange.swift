@@ -15,7 +15,7 @@ import StoreModel
 /// try drafts.all.forEach { name, draft in print(name, draft.title) }
 /// ```
 public struct KeyedRange<Key, Value: Codable & Sendable> {
-    let collection: KeyedCollection<Key, Value>
+    @usableFromInline let collection: KeyedCollection<Key, Value>
     /// The bytes of the lowest key of the range, and the lowest bytes after the range.
     let lower: [UInt8]
     let upper: [UInt8]
@@ -34,6 +34,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     public var last: (key: Key, value: Value)? { get throws { try entries(.descending, limit: 1).first } }
 
     /// Returns the keys of the entries in their order, or in descending order. Reads no value, so it also lists values that do not decode.
+    @inlinable
     public func keys(_ direction: StoreSort.Direction = .ascending, limit: Int? = nil) throws -> [Key] {
         var reader = reader(direction, limit: limit, batchSize: .max)
         var keys: [Key] = []
@@ -44,6 +45,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     /// Returns the entries in the order of the keys, or in descending order. For many entries, use ``forEach(_:_:)`` or ``cursor(_:)``.
     ///
     /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
+    @inlinable
     public func entries(
         _ direction: StoreSort.Direction = .ascending, limit: Int? = nil
     ) throws -> [(key: Key, value: Value)] {
@@ -61,6 +63,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     /// `body` may change the collection. Values are as they are when their entry is reached, and removed entries are left out. A key that is
     /// inserted ahead is visited, except among the entries that are already being read, 64 at first.
     /// - Throws: The error of `body`; ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
+    @inlinable
     public func forEach(_ direction: StoreSort.Direction = .ascending, _ body: (Key, Value) throws -> Void) throws {
         var reader = reader(direction)
         while let entry = try reader.next() {
@@ -78,7 +81,8 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     @discardableResult
     public func removeAll() throws -> Int { try collection.context.removeKeyed(from: lower, to: upper) }
 
-    private func reader(_ direction: StoreSort.Direction, limit: Int? = nil, batchSize: Int = 64) -> KeyedReader {
+    @usableFromInline
+    func reader(_ direction: StoreSort.Direction, limit: Int? = nil, batchSize: Int = 64) -> KeyedReader {
         KeyedReader(collection.context, from: lower, to: upper, direction: direction, limit: limit, batchSize: batchSize)
     }
 }
@@ -98,13 +102,19 @@ extension KeyedRange: CustomStringConvertible, CustomReflectable {
 /// while let (name, draft) = try cursor.next(), draft.isNew { print(name) }
 /// ```
 public struct KeyedCursor<Key, Value: Codable & Sendable> {
-    let collection: KeyedCollection<Key, Value>
-    var reader: KeyedReader
+    @usableFromInline let collection: KeyedCollection<Key, Value>
+    @usableFromInline var reader: KeyedReader
+
+    init(collection: KeyedCollection<Key, Value>, reader: KeyedReader) {
+        self.collection = collection
+        self.reader = reader
+    }
 
     /// Returns the next entry, or nil at the end. After an error, the next call continues behind the entry.
     ///
     /// Shows the context's state at the time of the call. An entry that was removed meanwhile is left out.
     /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
+    @inlinable
     public mutating func next() throws -> (key: Key, value: Value)? {
         guard let entry = try reader.next() else { return nil }
         let key = try collection.key(of: entry.key)

@@ -11,6 +11,7 @@ import StoreModel
 ///
 /// While no layer changes keyed values, the keys come from the store's index and only the values are read from pages. The reader finds out
 /// at each entry whether that is still the state of the context, because its caller may change the collection in between.
+@usableFromInline
 struct KeyedReader {
     private let context: ManagedObjectContext
     private let direction: StoreSort.Direction
@@ -23,9 +24,10 @@ struct KeyedReader {
     private var isAtEnd = false
 
     /// An entry.
+    @usableFromInline
     struct Entry {
-        var key: ArraySlice<UInt8>
-        var value: Data
+        @usableFromInline var key: ArraySlice<UInt8>
+        @usableFromInline var value: Data
     }
 
     /// Some objects in the order of their keys.
@@ -52,6 +54,7 @@ struct KeyedReader {
     }
 
     /// Returns the next entry as the context shows it now, or nil at the end. Leaves out entries that were removed meanwhile.
+    @usableFromInline
     mutating func next() throws -> Entry? {
         while true {
             if batch.next == batch.objects.count, try !readBatch() { return nil }
@@ -62,6 +65,7 @@ struct KeyedReader {
     }
 
     /// Returns the next key, or nil at the end. Reads no value.
+    @usableFromInline
     mutating func nextKey() throws -> ArraySlice<UInt8>? {
         if batch.next == batch.objects.count, try !readBatch() { return nil }
         defer { batch.next += 1 }

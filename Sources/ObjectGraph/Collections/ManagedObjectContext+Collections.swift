@@ -21,6 +21,7 @@ extension ManagedObjectContext {
     ///     so the new type must decode them.
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if the file has other types under this name;
     ///   ``CollectionError/invalidName(_:)``; the store's error.
+    @inlinable
     public func collection<Key: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: Key.Type = String.self, renamedFrom formerTypeName: String? = nil
     ) throws -> KeyedCollection<Key, Value> {
@@ -28,6 +29,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns a collection whose keys have two parts: `key: (String, Int).self`. They are ordered by the first part, then by the second.
+    @inlinable
     public func collection<A: CollectionKey, B: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: (A, B).Type, renamedFrom formerTypeName: String? = nil
     ) throws -> KeyedCollection<(A, B), Value> {
@@ -35,6 +37,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns a collection whose keys have three parts, which are ordered by the first part, then by the second and the third.
+    @inlinable
     public func collection<A: CollectionKey, B: CollectionKey, C: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: (A, B, C).Type, renamedFrom formerTypeName: String? = nil
     ) throws -> KeyedCollection<(A, B, C), Value> {
@@ -53,6 +56,7 @@ extension PersistentContainer {
     /// In other contexts, use `ManagedObjectContext.collection(_:of:key:renamedFrom:)`. A container for collections alone needs no types:
     /// `try await PersistentContainer(store: .lmdb(file))`.
     /// - Throws: The errors of `ManagedObjectContext.collection(_:of:key:renamedFrom:)`.
+    @inlinable
     @MainActor public func collection<Key: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: Key.Type = String.self, renamedFrom formerTypeName: String? = nil
     ) throws -> KeyedCollection<Key, Value> {
@@ -60,6 +64,7 @@ extension PersistentContainer {
     }
 
     /// Returns a collection in the main context whose keys have two parts.
+    @inlinable
     @MainActor public func collection<A: CollectionKey, B: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: (A, B).Type, renamedFrom formerTypeName: String? = nil
     ) throws -> KeyedCollection<(A, B), Value> {
@@ -67,6 +72,7 @@ extension PersistentContainer {
     }
 
     /// Returns a collection in the main context whose keys have three parts.
+    @inlinable
     @MainActor public func collection<A: CollectionKey, B: CollectionKey, C: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: (A, B, C).Type, renamedFrom formerTypeName: String? = nil
     ) throws -> KeyedCollection<(A, B, C), Value> {
