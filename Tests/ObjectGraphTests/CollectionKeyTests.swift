@@ -26,6 +26,7 @@ import Testing
 
     /// Catches: a part of a key that ends early at a zero, or runs into the next part.
     @Test func aTextInFrontOfAnotherPartIsReadWhole() {
+        print("aTextInFront: STRATA_SEED=\(Seed.value)")
         var random = SeededGenerator(seed: Seed.value)
         for _ in 0..<2_000 {
             let letters: [Character] = ["a", "\0", "é"]

@@ -1,5 +1,4 @@
 import Observation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -26,6 +25,7 @@ import Testing
 
     /// Catches, under the address sanitizer: an access that is released twice or used afterwards.
     @Test func theProbeAnswersRightWhileItIsRenewed() {
+        print("theProbeAnswersRight: STRATA_SEED=\(Seed.value)")
         var random = SeededGenerator(seed: Seed.value)
         var probe = TrackingProbe()
         for _ in 0..<2_000 {

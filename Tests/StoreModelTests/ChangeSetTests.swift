@@ -27,6 +27,7 @@ import Testing
 
     /// Catches: a change of one change set that shows in a copy of it, or in every empty change set.
     @Test func aCopyDoesNotChangeWithTheOriginal() {
+        print("aCopyDoesNotChange: STRATA_SEED=\(Seed.value)")
         var random = SeededGenerator(seed: Seed.value)
         let empty = ChangeSet()
         for _ in 0..<200 {

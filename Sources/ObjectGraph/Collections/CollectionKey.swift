@@ -77,7 +77,7 @@ extension String: CollectionKey {
     /// Reads a string.
     public init?(readingKey bytes: inout ArraySlice<UInt8>, isLast: Bool) {
         guard let found = KeyBytes.read(&bytes, isLast: isLast) else { return nil }
-        // Validating a short string costs ten times as much as making it.
+        // Validating costs more than the rest of reading a short key.
         if found.allSatisfy({ $0 < 128 }) {
             self.init(decoding: found, as: UTF8.self)
         } else {

@@ -105,11 +105,6 @@ public struct KeyedCursor<Key, Value: Codable & Sendable> {
     @usableFromInline let collection: KeyedCollection<Key, Value>
     @usableFromInline var reader: KeyedReader
 
-    init(collection: KeyedCollection<Key, Value>, reader: KeyedReader) {
-        self.collection = collection
-        self.reader = reader
-    }
-
     /// Returns the next entry, or nil at the end. After an error, the next call continues behind the entry.
     ///
     /// Shows the context's state at the time of the call. An entry that was removed meanwhile is left out.

@@ -114,34 +114,49 @@ public struct ChangeSet: Sendable, Hashable, Codable {
         }
     }
 
-    /// The parts behind one reference, because contexts on several threads hand each change set on: counting references to each part would
-    /// cost them more than the merge.
-    private var storage: CopyOnWrite<Parts>
+    /// The parts lie behind one reference and are copied on write: contexts on several threads hand each change set on, and a copy counts one
+    /// reference instead of one per part.
+    private var storage: Storage
+
+    private final class Storage: @unchecked Sendable {
+        // `@unchecked Sendable` is safe because the parts are changed only while one change set refers to this object.
+        var parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    private var parts: Parts {
+        _read { yield storage.parts }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+            yield &storage.parts
+        }
+    }
 
     /// The save's number; 0 for a push to a parent.
     public var generation: Generation {
-        get { storage.value.generation }
-        set { storage.value.generation = newValue }
+        get { parts.generation }
+        set { parts.generation = newValue }
     }
     /// The changes per entity, in the order of the schema. Entities without changes are left out.
     public var entities: [EntityChange] {
-        get { storage.value.entities }
-        _modify { yield &storage.value.entities }
+        get { parts.entities }
+        _modify { yield &parts.entities }
     }
     /// The changes per link, in the order of the schema. Links without changes are left out.
     public var links: [LinkChange] {
-        get { storage.value.links }
-        _modify { yield &storage.value.links }
+        get { parts.links }
+        _modify { yield &parts.links }
     }
     /// The tombstones of deleted objects whose model preserves values on deletion, ascending by entity and key.
     public var tombstones: [Tombstone] {
-        get { storage.value.tombstones }
-        _modify { yield &storage.value.tombstones }
+        get { parts.tombstones }
+        _modify { yield &parts.tombstones }
     }
     /// The author, time and process of the save.
     public var metadata: SaveMetadata {
-        get { storage.value.metadata }
-        _modify { yield &storage.value.metadata }
+        get { parts.metadata }
+        _modify { yield &parts.metadata }
     }
     /// The author of the save; empty if there was none.
     public var author: String { metadata.author }
@@ -156,21 +171,21 @@ public struct ChangeSet: Sendable, Hashable, Codable {
         generation: Generation = 0, entities: [EntityChange] = [], links: [LinkChange] = [], tombstones: [Tombstone] = [],
         metadata: SaveMetadata = SaveMetadata()
     ) {
-        storage = CopyOnWrite(
+        storage = Storage(
             Parts(generation: generation, entities: entities, links: links, tombstones: tombstones, metadata: metadata))
     }
 
     /// Decodes a change set, as the history of an SQLite file contains it.
-    public init(from decoder: any Decoder) throws { storage = CopyOnWrite(try Parts(from: decoder)) }
+    public init(from decoder: any Decoder) throws { storage = Storage(try Parts(from: decoder)) }
 
     /// Encodes the change set for the history of an SQLite file.
-    public func encode(to encoder: any Encoder) throws { try storage.value.encode(to: encoder) }
+    public func encode(to encoder: any Encoder) throws { try parts.encode(to: encoder) }
 
     /// Returns whether two change sets have equal parts.
-    public static func == (a: Self, b: Self) -> Bool { a.storage.value == b.storage.value }
+    public static func == (a: Self, b: Self) -> Bool { a.parts == b.parts }
 
     /// Hashes the parts.
-    public func hash(into hasher: inout Hasher) { storage.value.hash(into: &hasher) }
+    public func hash(into hasher: inout Hasher) { parts.hash(into: &hasher) }
 
     /// A Boolean value that indicates whether no object and no link changed.
     public var isEmpty: Bool { entities.isEmpty && links.isEmpty }
