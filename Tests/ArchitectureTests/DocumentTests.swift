@@ -115,8 +115,6 @@ import Testing
             // For generated code.
             "DetachedEntity", "EncodedAttribute", "ModelAnchor", "ModelPlaceholder", "PropertyNumber", "RawAttribute",
             "SchemaProperty", "SubclassAnchor", "_Strata",
-            // For stores and the layers below contexts.
-            "LayeredView",
             // Shown with another type: AttributeOption, HistoryChange, ModelActor, PersistentModel of ObjectGraph.
             "RelationshipOption", "DefaultHistoryInsert", "DefaultHistoryUpdate", "DefaultHistoryDelete", "HistoryToken",
             "HistoryTransaction", "HistoryInsert", "HistoryUpdate", "HistoryDelete", "ModelExecutor", "SerialModelExecutor",

@@ -7,7 +7,7 @@ extension LayeredView {
     /// If no layer changes an object that the condition reads, the base computes the groups. Otherwise it computes those of the
     /// unchanged objects, and this view adds the changed objects in O(changed) reads. Every object is read in two cases: the
     /// condition follows relationships into changed entities, or a value is a reference whose destination may be missing.
-    public func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+    package func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
         let entity = aggregation.entity
         let query = StoreQuery(entity: entity, predicate: aggregation.predicate)
         switch readsDangling(aggregation) ? .everything : scope(of: query) {

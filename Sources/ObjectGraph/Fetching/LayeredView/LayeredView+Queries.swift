@@ -7,7 +7,7 @@ extension LayeredView {
     /// If no layer changes an object that the query reads, the base runs the query. Otherwise the base finds the unchanged objects,
     /// and the changed objects are evaluated here: O(changed) value reads, plus O(changed · log result) to place them. A predicate
     /// that follows relationships into changed entities is evaluated on every object.
-    public func keys(_ query: StoreQuery) throws -> [ObjectKey] {
+    package func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         guard query.limit ?? 1 > 0 else { return [] }
         if let unsorted = query.unsortedForStores {
             return window(try sorted(try keys(unsorted), by: query), of: query)
@@ -22,7 +22,7 @@ extension LayeredView {
     }
 
     /// Returns the number of keys that ``keys(_:)`` would return, without building them if the base can count. Adds O(changed) reads.
-    public func count(_ query: StoreQuery) throws -> Int {
+    package func count(_ query: StoreQuery) throws -> Int {
         let total: Int
         var query = query
         query.sort = []
@@ -39,7 +39,7 @@ extension LayeredView {
     }
 
     /// Returns a description of what ``keys(_:)`` does: the base's plan, and the objects that the layers add.
-    public func explain(_ query: StoreQuery) throws -> String {
+    package func explain(_ query: StoreQuery) throws -> String {
         let computed = query.predicate.evaluatedParts
         let unsorted = query.unsortedForStores
         var text = try plan(of: unsorted ?? query)

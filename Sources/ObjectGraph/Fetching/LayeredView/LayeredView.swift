@@ -6,27 +6,27 @@ import StoreModel
 /// A view is a value: copying it is O(1), and reading does not change it. It may be sent to another thread if every layer is
 /// sealed. A view with an open layer belongs to the executor of that layer's owner. A read costs O(layers) dictionary look-ups. If
 /// no layer has the value, it also costs one read of the base.
-public struct LayeredView: ObjectReader {
+package struct LayeredView: ObjectReader {
     /// The snapshot below the layers.
-    public let base: any StoreSnapshot
+    package let base: any StoreSnapshot
     /// The layers, newest first.
-    public let layers: [Layer]
+    package let layers: [Layer]
 
     /// Creates a view of layers over a snapshot. O(1).
-    public init(base: any StoreSnapshot, layers: [Layer] = []) {
+    package init(base: any StoreSnapshot, layers: [Layer] = []) {
         self.base = base
         self.layers = layers
     }
 
     /// The schema of the base.
-    public var schema: StoreSchema { base.schema }
+    package var schema: StoreSchema { base.schema }
 
     /// Returns the newest row that a layer has for the object; nil if only the base may contain it.
-    public func row(_ entity: EntityIndex, _ key: ObjectKey) -> Row? { layers.newestRow(entity, key) }
+    package func row(_ entity: EntityIndex, _ key: ObjectKey) -> Row? { layers.newestRow(entity, key) }
 
     /// Returns the value from the newest layer that has the column set, else from the base. An inserting row ends the search; a
     /// deleting row returns nil.
-    public func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
+    package func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
         try value(entity, key: key, column: column) { try base.page(entity, $0) }
     }
 
@@ -70,7 +70,7 @@ public struct LayeredView: ObjectReader {
     ///
     /// Rows that no writer has accepted have no version, so older rows or the base determine it. Only the writer may call this,
     /// because it stamps rows with their versions.
-    public func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> RowVersion? {
+    package func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> RowVersion? {
         let number = key.page
         let slot = key.slot
         for layer in layers {
@@ -83,7 +83,7 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Returns whether the object exists in this view. Reads no versions, because the writer may be stamping rows at the same time.
-    public func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
+    package func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
         if let isThere = existsInLayers(entity, key) { return isThere }
         let page = try base.page(entity, key.page)
         return try page?.contains(key.slot) ?? false
@@ -102,7 +102,7 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Returns the keys of a to-many relationship's destinations, ascending, without deleted objects.
-    public func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
+    package func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         switch relation {
         case .referrers(let entity, let column):
             try referrers(relation, entity: entity, column: column, to: key)
