@@ -99,6 +99,7 @@ let package = Package(
             dependencies: [
                 "ObjectGraph", "StoreInterface", "StoreModel", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ], packageAccess: false),
         // Layer 8: the verbs of the command line tool. Like any program, they can use the public API only.
         .target(

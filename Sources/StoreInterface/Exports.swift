@@ -35,6 +35,7 @@
 @_exported import struct StoreModel.Generation
 @_exported import struct StoreModel.GroupKey
 @_exported import struct StoreModel.IndexSchema
+@_exported import struct StoreModel.LayerBuilder
 @_exported import struct StoreModel.LinkIndex
 @_exported import struct StoreModel.LinkLayer
 @_exported import struct StoreModel.LinkSchema

@@ -27,7 +27,7 @@ enum LayerTable {
         Module(name: "CoreDataRouting", below: ["ObjectGraph", "SQLiteStore", "StoreInterface", "StoreModel", "Platform"]),
         Module(
             name: "StrataStudio", below: ["ObjectGraph", "StoreInterface", "StoreModel"],
-            outside: ["NIOCore", "NIOPosix", "NIOHTTP1"]),
+            outside: ["NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOHTTP1"]),
         Module(
             name: "StrataTool",
             below: [

@@ -5,6 +5,8 @@
 #endif
 #if canImport(Glibc)
     import Glibc
+#elseif canImport(Musl)
+    import Musl
 #endif
 
 /// The machine and the software versions of a measurement.

@@ -29,14 +29,16 @@ func value(_ key: UInt64, _ column: ColumnIndex) -> Value {
 }
 
 func makeLayer(_ columns: [ColumnIndex], _ kind: RowKind, every: Int) -> Layer {
-    let layer = Layer(schema: schema)
+    let changes = LayerBuilder(schema: schema)
     for key in stride(from: UInt64(64), to: UInt64(64 * (pages + 1)), by: every) {
-        let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
-        for column in columns { row[column] = value(key + (kind == .update ? 1 : 0), column) }
-        layer.put(row, entity: 0, key: ObjectKey(rawValue: key))
+        let object = ObjectKey(rawValue: key)
+        if kind == .insert {
+            changes.insert(columns.map { value(key, $0) }, entity: 0, key: object)
+        } else {
+            changes.update(Dictionary(uniqueKeysWithValues: columns.map { ($0, value(key + 1, $0)) }), entity: 0, key: object)
+        }
     }
-    layer.stamp(kind == .insert ? 1 : 2)
-    return layer
+    return changes.finish(as: kind == .insert ? 1 : 2)
 }
 
 func layerPages(_ layer: Layer) -> [LayerPage] {

@@ -1,5 +1,12 @@
 import CLMDBBaseline
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
 
 // How many objects should a page have? Compares pages of 32, 64 and 128 objects, and one row per object, on LMDB.
 //

@@ -47,12 +47,11 @@ func microseconds(_ work: () throws -> Void) rethrows -> Double {
     return Double(time.components.attoseconds) / 1e12 + Double(time.components.seconds) * 1e6
 }
 
-func save(_ store: LMDBStore, _ fill: (Layer) -> Void) throws {
+func save(_ store: LMDBStore, _ fill: (borrowing LayerBuilder) -> Void) throws {
     try store.write(.durable) { transaction in
-        let layer = Layer(schema: schema)
-        fill(layer)
-        layer.stamp(transaction.generation.next)
-        layer.seal()
+        let changes = LayerBuilder(schema: schema)
+        fill(changes)
+        let layer = changes.finish(as: transaction.generation.next)
         try transaction.apply(layer, changes: layer.changeSet())
     }
 }
@@ -76,13 +75,11 @@ struct Result {
     let count = max(512, min(16_384, (24 << 20) / size / 64 * 64))
     Numbers.state = UInt64(size)
     for first in stride(from: 0, to: count, by: 512) {
-        try save(store) { layer in
+        try save(store) { changes in
             for number in first..<min(first + 512, count) {
-                let row = Row.make(kind: .insert, layer: layer.id, columnCount: 3)
-                row[0] = .int(Int64(number))
-                row[1] = .string("Title of note \(number)")
-                row[2] = .data(body(size, content))
-                layer.put(row, entity: 0, key: ObjectKey(rawValue: UInt64(64 + number)))
+                changes.insert(
+                    [.int(Int64(number)), .string("Title of note \(number)"), .data(body(size, content))], entity: 0,
+                    key: ObjectKey(rawValue: UInt64(64 + number)))
             }
         }
     }
@@ -92,11 +89,10 @@ struct Result {
         try (0..<5).map { round in
             try microseconds {
                 for _ in 0..<20 {
-                    try save(store) { layer in
+                    try save(store) { changes in
                         for _ in 0..<4 {
-                            let row = Row.make(kind: .update, layer: layer.id, columnCount: 3)
-                            row[0] = .int(Int64(round))
-                            layer.put(row, entity: 0, key: ObjectKey(rawValue: 64 + Numbers.next() % UInt64(count)))
+                            let key = ObjectKey(rawValue: 64 + Numbers.next() % UInt64(count))
+                            changes.update([0: .int(Int64(round))], entity: 0, key: key)
                         }
                     }
                 }

@@ -1,6 +1,6 @@
+internal import Platform
 import StoreInterface
 import StoreModel
-import Synchronization
 
 /// The initial values of the properties of a model class, such as `UUID()` in `var id = UUID()`.
 ///

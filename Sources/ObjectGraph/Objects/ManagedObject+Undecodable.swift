@@ -1,7 +1,7 @@
 import Logging
+internal import Platform
 import StoreInterface
 import StoreModel
-import Synchronization
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -96,12 +96,11 @@ struct PageEncoder: ~Copyable {
     @inline(__always)
     private mutating func gather(_ row: Row, slot: Int, numbers: CommitNumbers) -> ColumnIndex? {
         let bit: UInt64 = 1 << UInt64(slot)
-        let header = row.withUnsafeMutablePointerToHeader { $0.pointee }
-        let isComplete = header.kind == .insert || header.set == layout.allColumns
+        let isComplete = row.kind == .insert || row.set == layout.allColumns
         guard isComplete || presence & bit != 0 else { return nil }
-        guard header.columnCount == layout.columns.count else { return -1 }
+        guard row.columnCount == layout.columns.count else { return -1 }
         presence |= bit
-        generations[slot] = numbers.generation(of: header.version).rawValue
+        generations[slot] = numbers.generation(of: row.version).rawValue
         return row.withValues { set, values in
             if isComplete {
                 complete |= bit

@@ -35,11 +35,3 @@ extension StorePredicate {
         toManyCount(relation, where: part, comparison, to: number)
     }
 }
-
-extension Layer {
-    /// The spelling of ``setLink(_:from:to:linked:)`` before version 0.1.
-    @available(*, deprecated, renamed: "setLink(_:from:to:linked:)")
-    public func setLink(_ link: LinkIndex, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
-        setLink(link, from: source, to: destination, linked: linked)
-    }
-}

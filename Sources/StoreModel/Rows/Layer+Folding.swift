@@ -4,7 +4,7 @@ extension Layer {
     /// An insert followed by a delete leaves nothing. A delete followed by an insert under the same key becomes an update of
     /// every column, and an update of a deleted object has no effect. Pages and rows that only one layer has are shared. Rows keep their versions. The layer's version is that
     /// of the newest layer. Cost: O(pages + rows of pages that several layers change).
-    public static func folding(_ layers: [Layer], schema: StoreSchema) -> Layer {
+    package static func folding(_ layers: [Layer], schema: StoreSchema) -> Layer {
         guard let first = layers.first else { return Layer(schema: schema) }
         let folded = first.isSealed ? Layer(copying: first) : Layer(schema: schema)
         for layer in first.isSealed ? layers.dropFirst() : layers[...] { folded.merge(layer) }
@@ -17,7 +17,7 @@ extension Layer {
     ///
     /// The range contains the newest layers, as long as none is much heavier than the sum of the newer layers. Returns nil if
     /// folding would save little.
-    public static func foldableTail(of layers: [Layer]) -> Range<Int>? {
+    package static func foldableTail(of layers: [Layer]) -> Range<Int>? {
         guard layers.count >= tailLength else { return nil }
         var start = layers.count - 1
         var weight = layers[start].weight
@@ -31,7 +31,7 @@ extension Layer {
     private static let tailLength = 6
 
     /// Merges the changes of a newer layer into this layer.
-    public func merge(_ newer: Layer) {
+    package func merge(_ newer: Layer) {
         for entity in newer.entityIndices {
             guard let changes = newer.entity(entity) else { continue }
             let numbers =
@@ -55,7 +55,7 @@ extension Layer {
     }
 
     /// Merges one newer row into this layer's row of the object.
-    public func merge(_ row: Row, entity: EntityIndex, key: ObjectKey) {
+    package func merge(_ row: Row, entity: EntityIndex, key: ObjectKey) {
         guard let older = self.row(entity, key) else {
             put(row, entity: entity, key: key)
             return

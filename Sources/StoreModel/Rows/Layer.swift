@@ -20,7 +20,7 @@ public final class Layer: @unchecked Sendable {
     @usableFromInline @exclusivity(unchecked) var rowCount = 0
     @usableFromInline @exclusivity(unchecked) var hasDeletion = false
     /// The number of rows put into the layer, counting repeated puts: a measure of the cost of folding it.
-    @inlinable public var weight: Int { rowCount }
+    @inlinable package var weight: Int { rowCount }
     /// A Boolean value that indicates whether a row of the layer may be a deletion; false is certain.
     @inlinable public var mayDelete: Bool { hasDeletion }
     /// The changes of the links, by position of the link.
@@ -29,7 +29,7 @@ public final class Layer: @unchecked Sendable {
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
     /// A Boolean value that indicates whether the owner requested an index before sealing, so that writes must maintain it.
     /// For the owner only.
-    @exclusivity(unchecked) public private(set) var mustKeepIndexes = false
+    @exclusivity(unchecked) package private(set) var mustKeepIndexes = false
 
     private struct IndexKey: Hashable {
         var entity: EntityIndex
@@ -39,7 +39,7 @@ public final class Layer: @unchecked Sendable {
     private static let nextID = Atomic<UInt64>(1)
 
     /// Creates an empty, writable layer with a new ``id``. O(entities + links).
-    public init(schema: StoreSchema) {
+    package init(schema: StoreSchema) {
         id = Self.nextID.add(1, ordering: .relaxed).oldValue
         entities = Array(repeating: nil, count: schema.entities.count)
         links = Array(repeating: LinkLayer(), count: schema.links.count)
@@ -47,7 +47,7 @@ public final class Layer: @unchecked Sendable {
 
     /// Creates a writable copy of a sealed layer. Pages and rows are shared until written. O(entities), and O(1) for a layer that was never
     /// written.
-    public init(copying other: Layer) {
+    package init(copying other: Layer) {
         precondition(other.isSealed, "only a sealed layer may be shared")
         let id = Self.nextID.add(1, ordering: .relaxed).oldValue
         self.id = id
@@ -67,7 +67,7 @@ public final class Layer: @unchecked Sendable {
     public var entityIndices: Range<EntityIndex> { entities.indices() }
 
     /// Makes the layer immutable, so that threads can share it. A sealed layer, which threads may be reading, is not written.
-    public func seal() {
+    package func seal() {
         if !isSealed { isSealed = true }
     }
 
@@ -84,7 +84,7 @@ public final class Layer: @unchecked Sendable {
     // MARK: Writing, by the owner, before sealing
 
     /// Replaces the layer's row of the key.
-    public func put(_ row: Row, entity: EntityIndex, key: ObjectKey) {
+    package func put(_ row: Row, entity: EntityIndex, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         if row.kind == .delete { hasDeletion = true }
         rowCount += 1
@@ -99,26 +99,26 @@ public final class Layer: @unchecked Sendable {
     }
 
     /// Removes the layer's changes to an object.
-    public func remove(entity: EntityIndex, key: ObjectKey) {
+    package func remove(entity: EntityIndex, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         entities[entity]?.remove(key)
     }
 
     /// Records that a pair of a link was added or removed.
-    public func setLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
+    package func setLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         precondition(!isSealed, "a sealed layer is immutable")
         rowCount += 1
         links[link].set(source, destination, linked: linked)
     }
 
     /// Removes this layer's change of a pair.
-    public func forgetLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey) {
+    package func forgetLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         links[link].forget(source, destination)
     }
 
     /// Updates the indexes after the owner has changed a column of a row in this layer.
-    public func didSet(_ column: ColumnIndex, of row: Row, entity: EntityIndex, key: ObjectKey) {
+    package func didSet(_ column: ColumnIndex, of row: Row, entity: EntityIndex, key: ObjectKey) {
         guard mustKeepIndexes else { return }
         indexes.withLock { indexes in
             let place = IndexKey(entity: entity, column: column)
@@ -128,7 +128,7 @@ public final class Layer: @unchecked Sendable {
     }
 
     /// Stamps every row, and the layer itself, with the version of their save. Called by the writer before publication.
-    public func stamp(_ version: RowVersion) {
+    package func stamp(_ version: RowVersion) {
         self.version = version
         for case let entity? in entities {
             for page in entity.pages.values {
@@ -138,13 +138,13 @@ public final class Layer: @unchecked Sendable {
     }
 
     /// Stamps a layer that is written at once, without a writer that accepts it first.
-    public func stamp(_ generation: Generation) { stamp(.committed(generation)) }
+    package func stamp(_ generation: Generation) { stamp(.committed(generation)) }
 
     /// The generation that the layer is stamped with; 0 for any other version.
     public var generation: Generation { version.generation ?? 0 }
 
     /// Sets the newest save of a folded layer, whose rows keep the versions of older saves.
-    public func setVersion(_ version: RowVersion) { self.version = version }
+    package func setVersion(_ version: RowVersion) { self.version = version }
 
     /// Shares the pages of a sealed newer layer for which this layer has no page of its own. Returns the numbers of the other
     /// pages.
@@ -175,7 +175,7 @@ public final class Layer: @unchecked Sendable {
     /// rows.
     ///
     /// The first call for a column costs O(rows of the entity). Later calls cost O(1).
-    public func candidates(entity: EntityIndex, column: ColumnIndex, value: Value) -> [ObjectKey] {
+    package func candidates(entity: EntityIndex, column: ColumnIndex, value: Value) -> [ObjectKey] {
         guard self.entity(entity) != nil else { return [] }
         if !isSealed { mustKeepIndexes = true }
         return indexes.withLock { indexes in

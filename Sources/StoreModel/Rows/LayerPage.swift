@@ -151,19 +151,19 @@ public struct LinkLayer: Sendable {
     public private(set) var backward: [ObjectKey: [ObjectKey: Bool]] = [:]
 
     /// Creates a layer without changes.
-    public init() {}
+    package init() {}
 
     /// A Boolean value that indicates whether the layer changes no pair.
     public var isEmpty: Bool { forward.isEmpty }
 
     /// Records that a pair was added or removed. Replaces an earlier change of the pair.
-    public mutating func set(_ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
+    package mutating func set(_ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
         forward[source, default: [:]][destination] = linked
         backward[destination, default: [:]][source] = linked
     }
 
     /// Removes this layer's change of a pair.
-    public mutating func forget(_ source: ObjectKey, _ destination: ObjectKey) {
+    package mutating func forget(_ source: ObjectKey, _ destination: ObjectKey) {
         Self.drop(&forward, outer: source, inner: destination)
         Self.drop(&backward, outer: destination, inner: source)
     }

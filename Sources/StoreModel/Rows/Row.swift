@@ -9,18 +9,18 @@ public enum RowKind: UInt8, Sendable {
     case delete
 }
 
-/// The fixed part of a row.
+/// The fixed part of a row. ``Row`` has a property for each field.
 public struct RowHeader {
     /// The change that the row makes to its object.
-    public var kind: RowKind
+    @usableFromInline var kind: RowKind
     /// The layer in which the row may be changed. Rows of other layers are shared and immutable.
-    public var layer: UInt64
+    @usableFromInline var layer: UInt64
     /// The save that wrote the row; unsaved until the writer has accepted it.
-    public var version: RowVersion
+    @usableFromInline var version: RowVersion
     /// The columns that the row sets.
-    public var set: ColumnSet
+    @usableFromInline var set: ColumnSet
     /// The number of columns of the entity, and of values behind the header.
-    public var columnCount: Int
+    @usableFromInline let columnCount: Int
 
     @usableFromInline
     init(kind: RowKind, layer: UInt64, columnCount: Int) {
@@ -41,7 +41,7 @@ public struct RowHeader {
 public final class Row: ManagedBuffer<RowHeader, Value> {
     /// Creates a row in which no column is set.
     @inlinable
-    public static func make(kind: RowKind, layer: UInt64, columnCount: Int) -> Row {
+    package static func make(kind: RowKind, layer: UInt64, columnCount: Int) -> Row {
         let buffer = Row.create(minimumCapacity: columnCount) { _ in
             RowHeader(kind: kind, layer: layer, columnCount: columnCount)
         }
@@ -59,17 +59,17 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     // time.
 
     /// The change that the row makes to its object.
-    @inlinable public var kind: RowKind {
+    @inlinable public package(set) var kind: RowKind {
         get { withUnsafeMutablePointerToHeader { $0.pointee.kind } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.kind = newValue } }
     }
     /// The id of the layer in which the row may be changed.
-    @inlinable public var layer: UInt64 {
+    @inlinable public package(set) var layer: UInt64 {
         get { withUnsafeMutablePointerToHeader { $0.pointee.layer } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.layer = newValue } }
     }
     /// The save that wrote the row; unsaved until the writer has accepted it.
-    @inlinable public var version: RowVersion {
+    @inlinable public package(set) var version: RowVersion {
         get { withUnsafeMutablePointerToHeader { $0.pointee.version } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.version = newValue } }
     }
@@ -85,7 +85,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     @inlinable public func isSet(_ column: ColumnIndex) -> Bool { set.contains(column) }
 
     /// The value of a column; null if the column is not set. Precondition: the column exists.
-    @inlinable public subscript(column: ColumnIndex) -> Value {
+    @inlinable public package(set) subscript(column: ColumnIndex) -> Value {
         get {
             withUnsafeMutablePointers { header, values in
                 precondition(column.rawValue < header.pointee.columnCount, "no such column")
@@ -103,7 +103,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
 
     /// Sets a column unless it already has the same value: an equal one, or NaN if both are NaN. Returns whether the column
     /// was set. Precondition: the column exists.
-    @inlinable public func change(_ column: ColumnIndex, to value: Value) -> Bool {
+    @inlinable package func change(_ column: ColumnIndex, to value: Value) -> Bool {
         withUnsafeMutablePointers { header, values in
             precondition(column.rawValue < header.pointee.columnCount, "no such column")
             if Value.areSame(values[column.rawValue], value) { return false }
@@ -114,7 +114,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     }
 
     /// Sets each unset column to the default at its position.
-    public func fill(with defaults: [Value]) {
+    package func fill(with defaults: [Value]) {
         withUnsafeMutablePointers { header, values in
             precondition(defaults.count == header.pointee.columnCount, "as many values as columns")
             for column in defaults.indices(as: ColumnIndex.self) where !header.pointee.set.contains(column) {
@@ -125,7 +125,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     }
 
     /// Removes a column's change, so that the layers below show through.
-    public func clear(_ column: ColumnIndex) {
+    package func clear(_ column: ColumnIndex) {
         withUnsafeMutablePointers { header, values in
             precondition(column.rawValue < header.pointee.columnCount, "no such column")
             header.pointee.set.remove(column)
@@ -158,7 +158,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     }
 
     /// Returns a copy that belongs to another layer.
-    public func copy(layer: UInt64) -> Row {
+    package func copy(layer: UInt64) -> Row {
         let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)
         copy.version = version
         set.forEach { copy[$0] = self[$0] }

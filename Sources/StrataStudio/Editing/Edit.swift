@@ -2,7 +2,7 @@ import NIOHTTP1
 import ObjectGraph
 import StoreInterface
 import StoreModel
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// One edit: an object, or a new one, in a child context.
 final class Edit: Sendable {
@@ -26,7 +26,7 @@ final class Edit: Sendable {
     /// The root context, whose state the child shows.
     let parent: BackgroundContext
     let child: BackgroundContext
-    let state = Mutex(State())
+    let state = NIOLockedValueBox(State())
 
     init(entity: Entity, id: ObjectID?, parent: BackgroundContext, child: BackgroundContext) {
         self.entity = entity
@@ -39,7 +39,7 @@ final class Edit: Sendable {
     ///
     /// - Returns: The number of the preview.
     func beginPreview() throws -> Int {
-        try state.withLock { state in
+        try state.withLockedValue { state in
             guard !state.isSaving else { throw PageError(.conflict, "the changes are being saved. Wait for the end of the save") }
             state.isReady = false
             state.previews += 1
@@ -49,25 +49,25 @@ final class Edit: Sendable {
 
     /// Throws if a newer preview has begun. Its changes are in the child, or will be.
     func checkIsNewest(_ number: Int) throws {
-        guard state.withLock({ $0.previews == number }) else {
+        guard state.withLockedValue({ $0.previews == number }) else {
             throw PageError(.conflict, "a newer preview of this edit has begun. Wait for that one")
         }
     }
 
     func endPreview(_ number: Int, isReady: Bool) {
-        state.withLock { if $0.previews == number { $0.isReady = isReady } }
+        state.withLockedValue { if $0.previews == number { $0.isReady = isReady } }
     }
 
     /// Returns false if the changes of the last preview are not ready, or are being saved.
     func beginSave() -> Bool {
-        state.withLock { state in
+        state.withLockedValue { state in
             guard state.isReady, !state.isSaving else { return false }
             (state.isReady, state.isSaving) = (false, true)
             return true
         }
     }
 
-    func endSave() { state.withLock { $0.isSaving = false } }
+    func endSave() { state.withLockedValue { $0.isSaving = false } }
 
     /// Returns the value that a text of the form stands for.
     func value(_ text: String?, of name: String, _ store: StudioStore) throws -> (ColumnSchema, Value) {
@@ -99,7 +99,7 @@ final class Edit: Sendable {
         } else {
             object = context.insert(entity)
             let inserted = object.objectID
-            state.withLock { $0.inserted = inserted }
+            state.withLockedValue { $0.inserted = inserted }
         }
         if isDeletion, id != nil {
             let before = object.committedValues()

@@ -2,7 +2,7 @@ import NIOHTTP1
 import ObjectGraph
 import StoreInterface
 import StoreModel
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// Changes of objects: each edit has a child context, in which the changes are tried before they are saved.
 ///
@@ -121,14 +121,14 @@ struct EditPages: Sendable {
         }
         kept.remove(request.edit)
         await feed.catchUp()
-        let id = edit.id ?? edit.state.withLock { $0.inserted }
+        let id = edit.id ?? edit.state.withLockedValue { $0.inserted }
         return EditResult(save: store.coordinator.currentHistoryToken.generation, key: id.map { "\($0.key)" })
     }
 
     /// The objects besides the edited one that a save would change, such as those whose references to a deleted object become nil.
     private func others(_ changes: ChangeSet, _ edit: Edit) -> [String] {
         let identity = store.coordinator.storeIdentity
-        let edited = edit.id ?? edit.state.withLock { $0.inserted }
+        let edited = edit.id ?? edit.state.withLockedValue { $0.inserted }
         let kinds = [
             ("changes", changes.updatedIDs(in: identity)), ("deletes", changes.deletedIDs(in: identity)),
             ("inserts", changes.insertedIDs(in: identity)),

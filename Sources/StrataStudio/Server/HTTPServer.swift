@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Synchronization
+import NIOConcurrencyHelpers
 
 /// An HTTP server on the loopback interface. One task serves each connection.
 struct HTTPServer: Sendable {
@@ -138,18 +138,18 @@ struct HTTPServer: Sendable {
 
 /// The number of open connections.
 private final class ConnectionCount: Sendable {
-    private let count = Mutex(0)
+    private let count = NIOLockedValueBox(0)
 
     /// Returns false if there are too many.
     func begin(_ limit: Int) -> Bool {
-        count.withLock { count in
+        count.withLockedValue { count in
             guard count < limit else { return false }
             count += 1
             return true
         }
     }
 
-    func end() { count.withLock { $0 -= 1 } }
+    func end() { count.withLockedValue { $0 -= 1 } }
 }
 
 /// Closes a connection without traffic.

@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import Synchronization
 
 /// Work that ends when the process is interrupted or asked to end.
 ///
@@ -14,7 +13,9 @@ enum Interruption {
         var next = 0
     }
 
-    private static let state = Mutex(State())
+    // Right because it is used under the lock only. The thread sanitizer does not see hand-overs of the standard library's mutex.
+    private nonisolated(unsafe) static var state = State()
+    private static let lock = NSLock()
 
     /// Runs `body`, and cancels it at the first of some signals. A second signal ends the process, because work that does not check for
     /// cancellation goes on.
@@ -25,7 +26,7 @@ enum Interruption {
             task.cancel()
             return true
         }
-        let number = state.withLock { state in
+        let number = lock.withLock {
             for number in signals where state.sources[number] == nil {
                 signal(number, SIG_IGN)
                 let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
@@ -42,12 +43,12 @@ enum Interruption {
         } onCancel: {
             task.cancel()
         }
-        state.withLock { $0.work.removeAll { $0.number == number } }
+        lock.withLock { state.work.removeAll { $0.number == number } }
         return result
     }
 
     private static func receive(_ number: Int32) {
-        let newest = state.withLock { $0.work.last { $0.signals.contains(number) }?.cancel }
+        let newest = lock.withLock { state.work.last { $0.signals.contains(number) }?.cancel }
         if newest?() == true { return }
         signal(number, SIG_DFL)
         // Threads that a source reads signals on block them.

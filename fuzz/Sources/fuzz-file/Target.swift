@@ -48,23 +48,20 @@ private func fill() throws {
     let store = try LMDBStore.open(file, schema: schema, options: options)
     for round in 0..<6 {
         try store.write(.durable) { transaction in
-            let layer = Layer(schema: schema)
+            let builder = LayerBuilder(schema: schema)
             let keys = try transaction.allocateKeys(0, pages: 1)
             for key in keys {
-                let row = Row.make(kind: .insert, layer: layer.id, columnCount: 3)
-                row[0] = .int(key.rawValue % 7 == 0 ? 1 : 0)
-                row[1] = key.rawValue % 5 == 0 ? .null : .string("thing \(key)")
-                row[2] = key.rawValue % 7 == 0 ? .reference(keys.lowerBound) : .null
-                layer.put(row, entity: 0, key: key)
-                if key.rawValue % 2 == 0 { layer.setLink(0, from: key, to: keys.lowerBound, linked: true) }
+                builder.insert(
+                    [
+                        .int(key.rawValue % 7 == 0 ? 1 : 0), key.rawValue % 5 == 0 ? .null : .string("thing \(key)"),
+                        key.rawValue % 7 == 0 ? .reference(keys.lowerBound) : .null,
+                    ], entity: 0, key: key)
+                if key.rawValue % 2 == 0 { builder.setLink(0, from: key, to: keys.lowerBound, linked: true) }
             }
             if round == 4 {
-                for key in 128..<192 as Range<ObjectKey> {
-                    layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 0), entity: 0, key: key)
-                }
+                for key in 128..<192 as Range<ObjectKey> { builder.delete(entity: 0, key: key) }
             }
-            layer.stamp(transaction.generation.next)
-            layer.seal()
+            let layer = builder.finish(as: transaction.generation.next)
             try transaction.apply(layer, changes: layer.changeSet())
         }
     }
@@ -126,15 +123,10 @@ private func use(isWriting: Bool) throws {
     }
     guard isWriting else { return }
     try store.write(.durable) { transaction in
-        let layer = Layer(schema: schema)
+        let builder = LayerBuilder(schema: schema)
         let key = try transaction.allocateKeys(0, pages: 1).lowerBound
-        let row = Row.make(kind: .insert, layer: layer.id, columnCount: 3)
-        row[0] = .int(1)
-        row[1] = .string("new")
-        row[2] = .null
-        layer.put(row, entity: 0, key: key)
-        layer.stamp(transaction.generation.next)
-        layer.seal()
+        builder.insert([.int(1), .string("new"), .null], entity: 0, key: key)
+        let layer = builder.finish(as: transaction.generation.next)
         try transaction.apply(layer, changes: layer.changeSet())
     }
     let after = try store.verify()

@@ -10,14 +10,13 @@ private let dictionary = try! PageDictionary(Array("object number object name th
 
 /// A sound page of 20 objects.
 private let soundPage: [UInt8] = {
-    let layer = Layer(schema: StoreSchema(entities: [entity]))
+    let changes = LayerBuilder(schema: StoreSchema(entities: [entity]))
     for slot in 0..<UInt64(20) {
-        let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
-        row[0] = .string("object number \(slot)")
-        row[1] = .int(Int64(slot * slot))
-        row.version = .committed(Generation(rawValue: slot))
-        layer.put(row, entity: 0, key: ObjectKey(rawValue: slot))
+        changes.insert(
+            [.string("object number \(slot)"), .int(Int64(slot * slot))], entity: 0, key: ObjectKey(rawValue: slot),
+            generation: Generation(rawValue: slot))
     }
+    let layer = changes.finish(as: nil)
     // The rows fit the schema above.
     return try! PageMerge(old: nil, changes: layer.entity(0)!.page(0)!, layout: layout).withBytes { Array($0) }
 }()

@@ -26,12 +26,9 @@ private let masks = [
 
 /// An update of a number and of a string in slot 0.
 private let changes: LayerPage? = {
-    let layer = Layer(schema: StoreSchema(entities: [entity]))
-    let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
-    row[4] = .int(1 << 40)
-    row[12] = .string("changed")
-    layer.put(row, entity: 0, key: 0)
-    return layer.entity(0)?.page(0)
+    let changes = LayerBuilder(schema: StoreSchema(entities: [entity]))
+    changes.update([4: .int(1 << 40), 12: .string("changed")], entity: 0, key: 0)
+    return changes.finish(as: nil).entity(0)?.page(0)
 }()
 
 /// Out-of-line strings and data of the sound page.
@@ -42,15 +39,13 @@ private let limit = 8
 
 /// A sound page of 20 objects, which the fuzzer damages.
 private let soundPage: [UInt8] = {
-    let layer = Layer(schema: StoreSchema(entities: [entity]))
+    let changes = LayerBuilder(schema: StoreSchema(entities: [entity]))
     for slot in 0..<UInt64(20) {
-        let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
-        for column in entity.columnIndices where !entity.columns[column].isOptional || slot % 3 != 0 {
-            row[column] = value(entity.columns[column].type, slot)
-        }
-        row.version = .committed(Generation(rawValue: slot * 300))
-        layer.put(row, entity: 0, key: ObjectKey(rawValue: slot))
+        changes.insert(
+            entity.columns.map { $0.isOptional && slot % 3 == 0 ? .null : value($0.type, slot) }, entity: 0,
+            key: ObjectKey(rawValue: slot), generation: Generation(rawValue: slot * 300))
     }
+    let layer = changes.finish(as: nil)
     // The rows fit the schema above.
     return try! box.merge(nil, layer.entity(0)!.page(0)!, layout, limit: limit)
 }()

@@ -60,9 +60,10 @@ public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt 
     let box = LargeValueBox()
     let large = LargeValues(box, entity: 0)
     while !script.isDone {
-        let layer = Layer(schema: StoreSchema(entities: [entity]))
-        for _ in 0..<Int(script.byte() & 15) + 1 { change(&script, entity, layer, &objects) }
-        guard let changes = layer.entity(0)?.page(0) else { continue }
+        let builder = LayerBuilder(schema: StoreSchema(entities: [entity]))
+        var changed: Set<Int> = []
+        for _ in 0..<Int(script.byte() & 15) + 1 { change(&script, entity, builder, &changed, &objects) }
+        guard let changes = builder.finish(as: nil).entity(0)?.page(0) else { continue }
         // The limit of out-of-line strings and data changes from merge to merge.
         let limit = [Int.max, 0, 5, 60][Int(script.byte() & 3)]
         // The page is sound and the values fit. An error here is a bug and stops the fuzzer.
@@ -77,29 +78,34 @@ public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt 
 }
 
 private func change(
-    _ script: inout ByteScript, _ entity: EntitySchema, _ layer: Layer, _ objects: inout [Int: ([Value], Generation)]
+    _ script: inout ByteScript, _ entity: EntitySchema, _ builder: borrowing LayerBuilder, _ changed: inout Set<Int>,
+    _ objects: inout [Int: ([Value], Generation)]
 ) {
     let choice = script.byte()
     let slot = Int(choice & 63)
     let kind: RowKind = choice < 80 ? .insert : (choice < 220 ? .update : .delete)
-    let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
     let generation = Generation(rawValue: UInt64(bitPattern: script.integer()) & (1 << 62 - 1))
-    row.version = .committed(generation)
     let wanted = script.byte()
+    var row: [ColumnIndex: Value] = [:]
     for column in entity.columnIndices
     where kind == .insert || kind == .update && wanted >> (column.rawValue & 7) & 1 != 0 {
         row[column] = script.value(entity.columns[column])
     }
     // Each slot is set once per merge, because the layer has one row per slot.
-    guard layer.row(0, ObjectKey(page: 0, slot: slot)) == nil else { return }
-    layer.put(row, entity: 0, key: ObjectKey(page: 0, slot: slot))
+    guard changed.insert(slot).inserted else { return }
+    let key = ObjectKey(page: 0, slot: slot)
+    var values = objects[slot]?.0 ?? entity.columns.map { _ in .null }
+    for (column, value) in row { values[column] = value }
     switch kind {
-    case .delete: objects[slot] = nil
-    case .insert: objects[slot] = (entity.columnIndices.map { row[$0] }, generation)
+    case .delete:
+        builder.delete(entity: 0, key: key, generation: generation)
+        objects[slot] = nil
+    case .insert:
+        builder.insert(values, entity: 0, key: key, generation: generation)
+        objects[slot] = (values, generation)
     case .update:
-        guard objects[slot] != nil || row.set.count == entity.columns.count else { return }
-        var values = objects[slot]?.0 ?? entity.columns.map { _ in .null }
-        row.set.forEach { values[$0] = row[$0] }
+        builder.update(row, entity: 0, key: key, generation: generation)
+        guard objects[slot] != nil || row.count == entity.columns.count else { return }
         objects[slot] = (values, generation)
     }
 }

@@ -42,29 +42,27 @@ extension ByteScript {
 
     /// Makes some changes of present and absent objects and of pairs, as a context would pass them to the store. References and
     /// pairs lead to objects that exist after the save.
-    fileprivate mutating func layer(over present: Set<ObjectKey>) -> Layer {
-        let layer = Layer(schema: schema)
+    fileprivate mutating func layer(over present: Set<ObjectKey>, as generation: Generation) -> Layer {
+        let builder = LayerBuilder(schema: schema)
         var left = present
         for _ in 0..<Int(byte() & 31) {
             let key = key()
             switch byte() & 3 {
             case 0 where present.contains(key):
-                layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 4), entity: 0, key: key)
+                builder.delete(entity: 0, key: key)
                 left.remove(key)
             case 1 where left.contains(key):
-                let row = Row.make(kind: .update, layer: layer.id, columnCount: 4)
-                for column in schema.entities[0].columnIndices where byte() & 1 != 0 { row[column] = value(column) }
-                if !row.set.isEmpty { layer.put(row, entity: 0, key: key) }
+                var values: [ColumnIndex: Value] = [:]
+                for column in schema.entities[0].columnIndices where byte() & 1 != 0 { values[column] = value(column) }
+                if !values.isEmpty { builder.update(values, entity: 0, key: key) }
             default:
                 guard !present.contains(key) else { continue }
-                let row = Row.make(kind: .insert, layer: layer.id, columnCount: 4)
-                for column in schema.entities[0].columnIndices { row[column] = value(column) }
-                layer.put(row, entity: 0, key: key)
+                builder.insert(schema.entities[0].columnIndices.map { value($0) }, entity: 0, key: key)
                 left.insert(key)
             }
         }
-        for _ in 0..<Int(byte() & 7) { layer.setLink(0, from: key(), to: key(), linked: byte() & 1 == 0) }
-        return layer
+        for _ in 0..<Int(byte() & 7) { builder.setLink(0, from: key(), to: key(), linked: byte() & 1 == 0) }
+        return builder.finish(as: generation)
     }
 }
 
@@ -83,10 +81,8 @@ private final class Pair {
         file = made
     }
 
-    func save(_ layer: Layer, crashing: Bool) throws {
-        let generation = try memory.snapshot().generation.next
-        layer.stamp(generation)
-        layer.seal()
+    func save(_ script: inout ByteScript, crashing: Bool) throws {
+        let layer = try script.layer(over: present(), as: memory.snapshot().generation.next)
         do {
             try file?.write(.durable) { transaction in
                 try transaction.apply(layer, changes: layer.changeSet())
@@ -145,9 +141,9 @@ public func fuzzStore(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             steps += 1
             switch script.byte() & 7 {
             case 0: try pair.reopen()
-            case 1: try pair.save(script.layer(over: pair.present()), crashing: true)
+            case 1: try pair.save(&script, crashing: true)
             case 2: try pair.check(&script)
-            default: try pair.save(script.layer(over: pair.present()), crashing: false)
+            default: try pair.save(&script, crashing: false)
             }
         }
         try pair.check(&script)

@@ -1,6 +1,6 @@
+internal import Platform
 import StoreInterface
 import StoreModel
-import Synchronization
 
 /// The objects of models whose initializers have not yet reached the class at the head of their hierarchy, by the addresses of the models.
 enum ModelsInCreation {
