@@ -63,13 +63,13 @@ public final class HistoryObserver: Observable, Sendable {
         let container = modelContainer.storage.container
         try container.flushNow()
         let newest = container.coordinator.currentHistoryToken
-        let given = historyTokens?[newest.store.uuidString] as? DefaultHistoryToken
-        let start = given?.token ?? newest
+        let start = (historyTokens?[newest.store.uuidString] as? DefaultHistoryToken)?.token ?? newest
         state = Mutex(State(token: start, shown: start))
         try container.followOtherProcesses()
         let token = container.coordinator.observeSaves { [weak self] in self?.read() }
         observation.withLock { $0 = token }
-        if given != nil { read() }
+        // Finds the saves after the given position, and those that came before they were observed.
+        read()
     }
 
     /// The number of times that relevant saves were found.

@@ -196,7 +196,7 @@ extension StoreWriter {
     }
 
     private func tryAgain(after error: any Error) {
-        Self.log.error("writing deferred saves failed, they are kept in memory and tried again: \(error)")
+        Self.log.error("writing deferred saves failed and is tried again: \(error)")
         let retry = clock.now + .seconds(1)
         shared.withLock { $0.deferred.retry(at: retry) }
         clock.run(at: retry, on: queue) { [weak self] in self?.flushOverdue() }
@@ -228,9 +228,13 @@ extension StoreWriter {
         let now = clock.now
         guard shared.withLock({ $0.deferred.isDue(at: now) }) else { return }
         if capabilities.contains(.layeredDeferral) { return startFlush() }
-        // The store has committed these saves without a sync. No caller waits for them.
+        // The store has committed these saves without a sync. No caller waits for them, or would learn of an error.
         shared.withLock { $0.deferred.clearDeadline() }
-        enqueue(SaveJob(request: nil, source: .flush, completion: { _ in }))
+        enqueue(
+            SaveJob(request: nil, source: .flush) { [weak self] result in
+                guard case .failure(let error) = result, (error as? StoreError)?.code != .closed else { return }
+                self?.tryAgain(after: error)
+            })
     }
 }
 
