@@ -25,8 +25,7 @@ package struct NewFile: ~Copyable {
     ///   - target: The resolved path.
     ///   - fill: A closure that writes and closes the file at the temporary path, where an empty file exists.
     package static func make(_ target: String, _ fill: (_ path: String) throws -> Void) throws {
-        let url = URL(fileURLWithPath: target, isDirectory: false)
-        let start = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path
+        let start = start(of: target)
         if StoreFile.isFilled(target) {
             // Removes the leftovers of a process that died. Usually there are none.
             if (try? FileStatus(start + ".making", links: .notFollowed)) != nil, let left = try? NewFile(target, start) {
@@ -55,8 +54,7 @@ package struct NewFile: ~Copyable {
     /// Runs `body` while no process creates a file of this name, and returns its result. Returns nil without running it if there is a
     /// file.
     package static func whileMissing<R>(_ target: String, _ body: () throws -> R) throws -> R? {
-        let url = URL(fileURLWithPath: target, isDirectory: false)
-        let new = try NewFile(target, url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path)
+        let new = try NewFile(target, start(of: target))
         guard (try? FileStatus(target)) == nil else {
             new.discard()
             return nil
@@ -69,6 +67,21 @@ package struct NewFile: ~Copyable {
             new.discard()
             throw error
         }
+    }
+
+    /// Removes the temporary name of a file that was named by a process which then died. Waits for one that is alive.
+    static func removeLeftovers(of target: String) {
+        let start = start(of: target)
+        guard (try? FileStatus(start + ".new", links: .notFollowed)) != nil, let left = try? NewFile(target, start) else {
+            return
+        }
+        left.discard()
+    }
+
+    /// The start of the temporary names.
+    private static func start(of target: String) -> String {
+        let url = URL(fileURLWithPath: target, isDirectory: false)
+        return url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path
     }
 
     private init(_ target: String, _ start: String) throws {

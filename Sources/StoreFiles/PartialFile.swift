@@ -10,7 +10,8 @@ import StoreModel
 /// A file that gets its name when it is complete. It is written under a temporary name beside the target, synced and renamed.
 /// Then the folder is synced.
 ///
-/// A process that is killed meanwhile leaves the temporary file. The next `PartialFile` for the same name removes it.
+/// A process that is killed meanwhile leaves the temporary file. The next `PartialFile` for the same name removes it. A file in use has a
+/// lock (`flock`) beside it, which ends with its process.
 public struct PartialFile: Sendable {
     /// The path of the file when it is complete. Symbolic links are resolved.
     public let target: String
@@ -20,6 +21,7 @@ public struct PartialFile: Sendable {
     private let purpose: Purpose
     /// The access of the complete file; nil for that of a new file. Until then, the owner may also read and write it.
     private let access: FileAccess?
+    private let lock: UseLock
 
     private enum Purpose {
         case newFile
@@ -39,7 +41,7 @@ public struct PartialFile: Sendable {
         try Self.checkFree(url.path, existing)
         let target = try StoreFile.resolved(url).path
         try Self.checkCompanions(of: target)
-        try self.init(target, existing: existing, purpose: .newFile, like: source)
+        try self.init(target, existing: existing, purpose: .newFile, access: source.flatMap { FileAccess(of: $0) })
     }
 
     /// Creates the empty file for a new version of a store. The caller has the store to itself when it names the file, and has written
@@ -48,27 +50,38 @@ public struct PartialFile: Sendable {
     ///   - url: The resolved path of the store.
     ///   - source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
     package init(forNewVersionOf url: URL, like source: String? = nil) throws {
-        try self.init(url.path, existing: .replace, purpose: .newVersion, like: source)
+        try self.init(url.path, existing: .replace, purpose: .newVersion, access: source.flatMap { FileAccess(of: $0) })
     }
 
-    private init(_ target: String, existing: ExistingFile, purpose: Purpose, like source: String?) throws {
+    /// Creates the empty file for a store that is restored, as ``init(forNewVersionOf:like:)`` does. It gets the mode and owner of the file
+    /// to replace. Without such a file it gets those of the backup, but its owner may write it.
+    package init(forRestoring url: URL, from backup: String) throws {
+        let access = FileAccess(of: url.path) ?? FileAccess(of: backup)?.withWritingOwner
+        try self.init(url.path, existing: .replace, purpose: .newVersion, access: access)
+    }
+
+    private init(_ target: String, existing: ExistingFile, purpose: Purpose, access: FileAccess?) throws {
         try Self.checkReplaceable(target)
         self.target = target
         self.existing = existing
         self.purpose = purpose
-        let prefix = Self.prefix(URL(fileURLWithPath: target, isDirectory: false))
-        path = "\(prefix)\(SaveMetadata.thisProcess)-\(UUID().uuidString)"
         Self.removeLeftovers(of: target)
-        let access = source.flatMap { FileAccess(of: $0) }
         self.access = access
-        let path = path
-        try Self.naming(target, saying: "cannot be created: no temporary file can be created in its folder") {
-            () throws(SystemError) in
-            let file = try OpenFile(
-                path, access: .write, options: [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
-            access?.withWritingOwner.apply(to: file)
-            file.close()
+        (path, lock) = try Self.naming(target, saying: "cannot be created: no temporary file can be created in its folder") {
+            () throws(SystemError) in try Self.make(target, access)
         }
+    }
+
+    /// Creates the temporary file and locks it.
+    private static func make(_ target: String, _ access: FileAccess?) throws(SystemError) -> (path: String, lock: UseLock) {
+        let prefix = prefix(URL(fileURLWithPath: target, isDirectory: false))
+        let path = "\(prefix)\(SaveMetadata.thisProcess)-\(UUID.random().uuidString)"
+        let lock = try UseLock(path)
+        let file = try OpenFile(
+            path, access: .write, options: [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
+        access?.withWritingOwner.apply(to: file)
+        file.close()
+        return (path, lock)
     }
 
     /// The common prefix of the temporary names of a file.
@@ -130,6 +143,7 @@ public struct PartialFile: Sendable {
         try Self.sync(path, for: target)
         if purpose == .newFile { try Self.checkCompanions(of: target) }
         try Self.name(path, target, existing: existing)
+        lock.release()
     }
 
     private func setAccess(_ access: FileAccess) throws {
@@ -175,8 +189,12 @@ public struct PartialFile: Sendable {
     /// Removes the temporary file and its companions. After ``finish()``, removes companions that are left.
     public func discard() {
         // The file first: a store that is still open recreates no companion without it.
-        for suffix in ["", "-lock", "-wal", "-shm", "-journal", "-signal"] { try? FileSystem.remove(path + suffix) }
+        for suffix in Self.suffixes { try? FileSystem.remove(path + suffix) }
+        lock.release()
     }
+
+    /// The file itself, then its companions, then its lock.
+    private static let suffixes = ["", "-lock", "-wal", "-shm", "-journal", "-signal", UseLock.suffix]
 
     /// Syncs a file to disk.
     /// - Parameter target: The path to name in an error.
@@ -195,15 +213,75 @@ public struct PartialFile: Sendable {
         do throws(SystemError) { return try body() } catch { throw StoreError(error, "\(target) \(what)") }
     }
 
-    /// Removes temporary files for the same name whose process has ended.
+    private static func withoutSuffix(_ name: String) -> String {
+        suffixes.dropFirst().first { name.hasSuffix($0) }.map { String(name.dropLast($0.count)) } ?? name
+    }
+
+    /// Removes temporary files for the same name that no process uses.
     static func removeLeftovers(of target: String) {
         let start = URL(fileURLWithPath: prefix(URL(fileURLWithPath: target, isDirectory: false)), isDirectory: false)
         let (folder, prefix) = (start.deletingLastPathComponent().path, start.lastPathComponent)
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(prefix) {
-            guard let process = name.dropFirst(prefix.count).split(separator: "-").first.flatMap({ Int32($0) }),
-                CurrentProcess.isGone(process)
-            else { continue }
-            try? FileSystem.remove("\(folder)/\(name)")
+        let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasPrefix(prefix) }
+        for name in Set(names.map(withoutSuffix)) {
+            UseLock.ifUnused("\(folder)/\(name)") {
+                for suffix in suffixes { try? FileSystem.remove("\(folder)/\(name)\(suffix)") }
+            }
         }
+    }
+}
+
+/// The lock of a temporary file that is in use, on a file of its own: the temporary file has the locks of its store. The lock ends at the
+/// latest with the process.
+///
+/// The number of the process in the name is not enough: in a container, the next process often has the same one, and processes of another
+/// container have numbers of their own.
+private final class UseLock: Sendable {
+    static let suffix = "-use"
+
+    private let file: OpenFile
+    private let isReleased = Atomic(false)
+
+    /// Locks a new temporary file, before it is created.
+    init(_ path: String) throws(SystemError) {
+        while true {
+            let opened = try OpenFile(path + Self.suffix, access: .readAndWrite, options: [.create, .noFollow])
+            // On a file system without such locks, the file may be taken for a leftover.
+            try? opened.lock(.exclusive)
+            // Another process may have removed it as a leftover before it was locked.
+            if Self.isNamed(opened) {
+                file = opened
+                return
+            }
+            opened.close()
+        }
+    }
+
+    deinit { release() }
+
+    private static func isNamed(_ file: OpenFile) -> Bool {
+        guard let status = try? file.status() else { return false }
+        return (try? FileStatus(file.path, links: .notFollowed))?.identity == status.identity
+    }
+
+    /// Removes the file and its lock.
+    func release() {
+        guard !isReleased.exchange(true, ordering: .relaxed) else { return }
+        try? FileSystem.remove(file.path)
+        file.unlock()
+        file.close()
+    }
+
+    /// Runs `body` unless a process uses the temporary file of a path.
+    static func ifUnused(_ path: String, _ body: () -> Void) {
+        let file: OpenFile
+        do throws(SystemError) { file = try OpenFile(path + suffix, access: .readAndWrite, options: [.noFollow]) } catch {
+            // Created first and removed last.
+            if error == .notFound { body() }
+            return
+        }
+        defer { file.close() }
+        guard (try? file.tryLock(.exclusive)) != nil else { return }
+        defer { file.unlock() }
+        if isNamed(file) { body() }
     }
 }

@@ -62,7 +62,9 @@ package enum StoreFile {
         for isRetry in [false, true] {
             guard furtherNames(path) != nil else { return }
             // A process that died while renaming the file has left the temporary name.
-            if !isRetry { PartialFile.removeLeftovers(of: path) }
+            guard !isRetry else { continue }
+            PartialFile.removeLeftovers(of: path)
+            NewFile.removeLeftovers(of: path)
         }
         var count = 0
         // Another process may be about to remove the temporary name.
@@ -191,13 +193,5 @@ package struct FileAccess: Sendable, Hashable {
             status = changed
         }
         try? file.setPermissions(status.group == group ? permissions : permissions & ~0o070)
-    }
-
-    /// Sets the mode of the file of a name, and its owner if the process may.
-    /// - Throws: `SystemError` if the mode cannot be set.
-    package func apply(toFile path: String) throws(SystemError) {
-        try FileSystem.setPermissions(permissions, of: path)
-        // Only the superuser may do this.
-        try? FileSystem.setOwner(owner, group: group, of: path)
     }
 }

@@ -76,7 +76,7 @@ import Testing
     }
 
     /// Catches: a later save that is written against values of one that never reached the file.
-    @Test func savesAfterOneThatWasLeftOutAreCheckedAgainWithoutIt() throws {
+    @Test func savesAfterOneThatWasLeftOutAreCheckedAgainAgainstTheStateThatHadIt() throws {
         let state = try Self.state()
         var saves = DeferredSaves()
         saves.pending = [Self.save(1)]
@@ -86,10 +86,11 @@ import Testing
         saves.pending.append(Self.save(2))
         var written = Self.written(state)
         written.failures = [DeferredSaveFailure(metadata: SaveMetadata(), error: Failure())]
-        written.leftOut = [lost.layer]
+        written.processed = [lost.layer]
         saves.endFlush(flush, written)
         #expect(saves.pending.count == 1)
-        #expect(saves.pending[0].leftOut.count == 1 && saves.pending[0].leftOut[0] === lost.layer)
+        let accepted = try #require(saves.pending[0].accepted)
+        #expect(accepted.deferred.count == 1 && accepted.deferred[0] === lost.layer)
         let (reported, again) = (saves.takeFailures().count, saves.takeFailures().count)
         #expect((reported, again) == (1, 0), "a failure is reported once")
     }

@@ -154,6 +154,20 @@ import Testing
         }
         #expect(try store.verify() == [])
         #expect(try store.newestSnapshot().value(0, key: Self.key(15), column: 0) == .string("again"))
+        try Self.expectBackup(of: store, in: scratch)
+    }
+
+    /// A backup has the format of its store, can be opened and restored.
+    private static func expectBackup(of store: LMDBStore, in scratch: Scratch) throws {
+        let backup = scratch.url.appendingPathExtension("backup")
+        _ = try store.backup(to: backup, existing: .refuse, cancellation: Cancellation())
+        let restored = scratch.url.appendingPathExtension("restored")
+        try MigratableLMDBFile(restored, LMDBStore.Options()).restore(from: backup, cancellation: Cancellation())
+        for url in [backup, restored] {
+            let copy = try LMDBStore.open(url, schema: second)
+            #expect(copy.format == store.format)
+            #expect(try copy.verify() == [])
+        }
     }
 
     @Test(arguments: [1, 2]) func aFixtureIsSmall(format: Int) throws {

@@ -62,6 +62,26 @@ import Testing
         #expect(try FileManager.default.attributesOfItem(atPath: url("target").path)[.type] as? FileAttributeType != .typeRegular)
     }
 
+    /// Catches: copies that stay for good because a later process has the number of the one that died, as in a container.
+    @Test func `files that a dead process left are removed, also if this process has its number`() throws {
+        let left = ".target.partial-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)"
+        for suffix in ["", "-wal", "-use"] { try Data("left".utf8).write(to: url(left + suffix)) }
+        try make("target")
+        #expect(try names() == ["target"])
+    }
+
+    /// Catches: a file that another copy to the same name removes while it is written.
+    @Test func `files in use stay, whoever asks`() throws {
+        let partial = try PartialFile(for: url("target"), existing: .replace)
+        try make("target", .replace, "other")
+        #expect(FileManager.default.fileExists(atPath: partial.path))
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: partial.path))
+        try partial.finish()
+        partial.discard()
+        #expect(try Data(contentsOf: url("target")) == Data("mine".utf8))
+        #expect(try names() == ["target"])
+    }
+
     static let companions = ["-wal", "-shm", "-journal", "-lock", "-signal"]
 
     /// Catches: an export over the log of another store, which loses the saves in it.

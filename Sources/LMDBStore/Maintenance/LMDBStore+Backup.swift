@@ -113,8 +113,9 @@ extension LMDBStore {
             defer { copy.close() }
             let generation = try copy.openDatabases { transaction -> Generation? in
                 guard let meta = try transaction.open(MetaTable.name, .bytes),
-                    try transaction.metaNumber(MetaTable.Key.format, meta) == MetaTable.formatVersion
+                    let format = try transaction.metaNumber(MetaTable.Key.format, meta)
                 else { return nil }
+                try Self.checkFormat(format, path: partial.target)
                 return try transaction.metaGeneration(meta)
             }
             guard let generation else {

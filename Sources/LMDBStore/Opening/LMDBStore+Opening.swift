@@ -211,14 +211,7 @@ extension LMDBStore {
         guard let format = try transaction.metaNumber(MetaTable.Key.format, meta) else {
             throw StoreError.fileOfAnotherProgram(path, "format number")
         }
-        guard format <= MetaTable.formatVersion else {
-            throw StoreError(
-                .formatTooNew,
-                "\(path) has format \(format); this library reads up to \(MetaTable.formatVersion). Update the library")
-        }
-        guard format >= MetaTable.oldestFormatVersion else {
-            throw StoreError(.damaged, "\(path): the format in its meta table is \(format), which does not exist. Restore a copy")
-        }
+        try checkFormat(format, path: path)
         if format > 1, let commit {
             let row = try transaction.metaBytes(MetaTable.Key.check, meta)
             let problem = try withCursor { try MetaCheck.problem(row, at: $0, number: commit) }
@@ -229,6 +222,18 @@ extension LMDBStore {
             throw StoreError(.damaged, "\(path): the identity in its meta table cannot be read. Restore a copy")
         }
         return (format, UUID(uuid: uuid.loadUnaligned(as: uuid_t.self)))
+    }
+
+    /// Throws unless this library reads files of a format.
+    static func checkFormat(_ format: UInt64, path: String) throws {
+        guard format <= MetaTable.formatVersion else {
+            throw StoreError(
+                .formatTooNew,
+                "\(path) has format \(format); this library reads up to \(MetaTable.formatVersion). Update the library")
+        }
+        guard format >= MetaTable.oldestFormatVersion else {
+            throw StoreError(.damaged, "\(path): the format in its meta table is \(format), which does not exist. Restore a copy")
+        }
     }
 
     private static func checkLibrary(_ meta: Database, in transaction: some ByteReading, path: String) throws {

@@ -94,11 +94,20 @@ extension LMDBTransaction {
 
     fileprivate func drop(_ item: PendingIndexBuilds.Item, _ keys: Int) throws -> (MigrationProgress, Bool) {
         try recordingFailure {
-            let isEmpty = try emptySome(of: item.database, keys)
+            // The rests and dictionaries first: they are found by the name of the table that refers to them.
+            let isEmpty = try dropSomeRests(of: item, keys) && emptySome(of: item.database, keys)
             if isEmpty { try MetaTable.remove(item.key, store.tables.meta, in: transaction) }
             let left = try transaction.statistics(item.database).entries
             return (MigrationProgress(activity: "removing \(item.name)", completed: 0, total: left), isEmpty)
         }
+    }
+
+    /// Deletes some rests and dictionaries of packed pages, if the item is the table of an entity's pages.
+    /// - Returns: Whether none is left.
+    private func dropSomeRests(of item: PendingIndexBuilds.Item, _ keys: Int) throws -> Bool {
+        guard let number = StoredTables.entityNumber(ofPages: item.name) else { return true }
+        return try store.pageOverflow.removeSome(ofEntity: number, keys, in: transaction)
+            && store.dictionaries.removeSome(ofEntity: number, keys, in: transaction)
     }
 
     /// Deletes some keys of a table.

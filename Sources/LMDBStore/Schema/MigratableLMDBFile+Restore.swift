@@ -31,7 +31,7 @@ extension MigratableLMDBFile {
         try EnvironmentRegistry.exclusively(path: target.path) {
             let lock = try LockFile(of: target.path, like: source.path, for: .restoring)
             defer { lock.unlock() }
-            let partial = try PartialFile(forNewVersionOf: target)
+            let partial = try PartialFile(forRestoring: target, from: source.path)
             defer { partial.discard() }
             try RestoredCopy(source: source.path, partial: partial, cancellation: cancellation).make()
             try partial.finish()
@@ -48,7 +48,6 @@ private struct RestoredCopy {
     private static let partSize = 1 << 20
 
     func make() throws {
-        try keepMode()
         let newest = try newestCommit()
         try copyBytes()
         // A process that has the backup open may have reused pages, so that the copy would have pages of several states.
@@ -63,14 +62,6 @@ private struct RestoredCopy {
         // A file that was copied by hand has no mark, or the mark of an earlier copy.
         try CopyStamp().write(toFile: partial.path, for: partial.target)
         try cancellation.check()
-    }
-
-    /// Sets the mode and the owner of the replaced file, or of the backup if there is no file.
-    private func keepMode() throws {
-        guard let access = FileAccess(of: partial.target) ?? FileAccess(of: source) else { return }
-        do throws(SystemError) { try access.apply(toFile: partial.path) } catch {
-            throw StoreError(error, "\(partial.target) cannot be given its mode")
-        }
     }
 
     /// The number of the backup's newest commit; nil if its first pages are not sound, which the check of the copy reports.

@@ -52,11 +52,29 @@ final class Dictionaries: Sendable {
         }
     }
 
+    /// Deletes up to a number of dictionaries of an entity with a number in the file. Returns whether none is left.
+    func removeSome(ofEntity number: Int, _ limit: Int, in transaction: WriteTransaction) throws -> Bool {
+        try transaction.removeSome(limit, of: UInt64(number) << 32..<UInt64(number + 1) << 32, in: table)
+    }
+
     /// Writes a dictionary under the next number of its entity.
     func add(_ record: [UInt8], _ entity: EntityIndex, in transaction: WriteTransaction) throws -> UInt32 {
         var number: UInt32 = 1
         while try transaction.get(table, key(entity, number)) != nil { number += 1 }
         try record.withUnsafeBytes { try transaction.put(table, key: key(entity, number), value: $0) }
         return number
+    }
+}
+
+extension WriteTransaction {
+    /// Deletes up to a number of keys of a range. Returns whether none is left.
+    func removeSome(_ limit: Int, of keys: Range<UInt64>, in database: Database) throws -> Bool {
+        try withCursor(database) { cursor in
+            for _ in 0..<limit {
+                guard let entry = try cursor.seek(keys.lowerBound), keys.contains(entry.number) else { return true }
+                try cursor.deleteKey()
+            }
+            return false
+        }
     }
 }

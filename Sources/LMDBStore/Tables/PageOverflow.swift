@@ -53,6 +53,29 @@ struct PageOverflow: Sendable {
         try transaction.delete(table, key(entity, number))
     }
 
-    /// Returns the number of rests of all entities.
-    func count(in transaction: ReadTransaction) throws -> Int { try transaction.statistics(table).entries }
+    /// Returns the number of rests of the schema's entities. O(rests). Those of a dropped entity are removed with its pages.
+    func count(in transaction: ReadTransaction) throws -> Int {
+        // Files of format 1 may not have the table.
+        guard try transaction.statistics(table).entries > 0 else { return 0 }
+        return try transaction.withCursor(table) { cursor in
+            var count = 0
+            for number in entityNumbers {
+                var entry = try cursor.seek(Self.keys(ofEntity: number).lowerBound)
+                while let found = entry, Self.keys(ofEntity: number).contains(found.number) {
+                    count += 1
+                    entry = try cursor.move(.next)
+                }
+            }
+            return count
+        }
+    }
+
+    private static func keys(ofEntity number: Int) -> Range<UInt64> {
+        UInt64(number) << pageBits..<UInt64(number + 1) << pageBits
+    }
+
+    /// Deletes up to a number of rests of an entity with a number in the file. Returns whether none is left.
+    func removeSome(ofEntity number: Int, _ limit: Int, in transaction: WriteTransaction) throws -> Bool {
+        try transaction.removeSome(limit, of: Self.keys(ofEntity: number), in: table)
+    }
 }

@@ -21,9 +21,16 @@ struct StoredTables {
     private(set) var large: [String] = []
     private(set) var links: [(forward: String, backward: String)] = []
 
+    private static let pagesPrefix = "pages."
+
+    /// Returns the number in the file of the entity whose pages a table has; nil for another table.
+    static func entityNumber(ofPages name: String) -> Int? {
+        name.hasPrefix(pagesPrefix) ? Int(name.dropFirst(pagesPrefix.count)) : nil
+    }
+
     init(_ stored: StoredSchema) {
         for (position, (entity, numbers)) in zip(stored.schema.entityIndices, zip(stored.schema.entities, stored.entities)) {
-            pages.append("pages.\(numbers.number)")
+            pages.append("\(Self.pagesPrefix)\(numbers.number)")
             large.append("large.\(numbers.number)")
             func index(_ columns: [ColumnIndex], isReference: Bool, _ kind: IndexKind) -> Index {
                 Index(

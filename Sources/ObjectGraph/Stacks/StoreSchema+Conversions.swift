@@ -8,7 +8,9 @@ extension StoreSchema {
     /// migrates a file to this schema, so that these properties begin empty.
     func withoutConversions(from old: StoreSchema) -> StoreSchema {
         var plain = self
-        let changed = changedRelationships(from: old)
+        // The file has recorded those of the older schema.
+        let exchanges = ExchangedNames(of: self).subtracting(ExchangedNames(of: old))
+        let changed = changedRelationships(from: old, exchanges)
         plain.relationships = []
         // The numbers of columns change. The values are computed for the whole schema.
         for entity in plain.entities.indices {
@@ -18,16 +20,15 @@ extension StoreSchema {
             !changed.contains { relationships[$0].fullName(in: self) == link.name }
         }
         for (number, entity) in entities.enumerated(as: EntityIndex.self) {
-            guard let before = old.predecessor(of: entity) else { continue }
+            guard let before = old.predecessor(of: entity, exchanges) else { continue }
             let dropped = Set(changed.filter { relationships[$0].entity == number }.compactMap { relationships[$0].column })
             let kept = entity.columnIndices.filter { position in
                 if dropped.contains(position) { return false }
                 let column = entity.columns[position]
-                guard
-                    let source = old.entities[before].columns.first(where: {
-                        $0.name == column.name || $0.name == column.renamedFrom
-                    })
-                else { return true }
+                let columns = old.entities[before].columns
+                let former = Self.former(
+                    column.name, renamedFrom: column.renamedFrom, in: columns.map(\.name), exchanges, scope: entity.name + ".")
+                guard let source = former.map({ columns[$0] }) else { return true }
                 return source.type == column.type || source.type.widens(to: column.type)
             }
             guard kept.count < entity.columns.count else { continue }
@@ -40,21 +41,38 @@ extension StoreSchema {
         return plain
     }
 
-    private func predecessor(of entity: EntitySchema) -> EntityIndex? {
-        entityIndices.first { entities[$0].name == entity.name }
-            ?? entityIndices.first { entities[$0].name == entity.renamedFrom }
+    private func predecessor(of entity: EntitySchema, _ exchanges: ExchangedNames) -> EntityIndex? {
+        Self.former(entity.name, renamedFrom: entity.renamedFrom, in: entities.map(\.name), exchanges, scope: "")
+            .map { EntityIndex(rawValue: $0) }
+    }
+
+    /// Returns the position among the older names of what has a name now. The same name comes before the former one, unless the two were
+    /// exchanged. Links are recorded by their whole names.
+    private static func former(
+        _ name: String, renamedFrom former: String?, in old: [String], _ exchanges: ExchangedNames, scope: String
+    ) -> Int? {
+        let renamed = former.flatMap { old.firstIndex(of: $0) }
+        if let former, renamed != nil,
+            exchanges.contains(name, former, in: scope) || exchanges.contains(scope + name, scope + former)
+        {
+            return renamed
+        }
+        return old.firstIndex(of: name) ?? renamed
     }
 
     /// Returns the relationships, with their inverses, whose storage or destination differs from an older schema.
-    private func changedRelationships(from old: StoreSchema) -> Set<Int> {
+    private func changedRelationships(from old: StoreSchema, _ exchanges: ExchangedNames) -> Set<Int> {
         var changed: Set<Int> = []
         for (number, relationship) in relationships.enumerated() {
-            guard let entity = old.predecessor(of: entities[relationship.entity]),
-                let before = old.relationships.first(where: {
-                    $0.entity == entity && ($0.name == relationship.name || $0.name == relationship.renamedFrom)
-                })
+            guard let entity = old.predecessor(of: entities[relationship.entity], exchanges) else { continue }
+            let candidates = old.relationships.filter { $0.entity == entity }
+            guard
+                let position = Self.former(
+                    relationship.name, renamedFrom: relationship.renamedFrom, in: candidates.map(\.name), exchanges,
+                    scope: entities[relationship.entity].name + ".")
             else { continue }
-            let leadsElsewhere = old.predecessor(of: entities[relationship.destination]) != before.destination
+            let before = candidates[position]
+            let leadsElsewhere = old.predecessor(of: entities[relationship.destination], exchanges) != before.destination
             guard leadsElsewhere || isStoredOtherwise(relationship, before, in: old) else { continue }
             changed.insert(number)
             if let inverse = relationship.inverse { changed.insert(inverse) }

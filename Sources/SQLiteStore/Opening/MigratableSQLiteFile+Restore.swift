@@ -18,9 +18,8 @@ extension MigratableSQLiteFile {
         guard StoreFile.identity(source.path) != StoreFile.identity(target.path) else {
             throw StoreError(.cannotOpen, "cannot restore \(target.path): it is the backup itself. Give another path")
         }
-        let partial = try PartialFile(forNewVersionOf: target)
+        let partial = try PartialFile(forRestoring: target, from: source.path)
         defer { partial.discard() }
-        try keepMode(partial, source.path)
         do {
             _ = try SQLiteCopy.make(from: SQLiteConnection(path: source.path, role: .reader), to: partial, cancellation)
         } catch let error as StoreError {
@@ -28,13 +27,5 @@ extension MigratableSQLiteFile {
         }
         try cancellation.check()
         try SQLiteCopy.name(partial)
-    }
-
-    /// Copies the mode and owner of the file to replace, or of the backup if there is no such file.
-    private func keepMode(_ partial: PartialFile, _ source: String) throws {
-        guard let access = FileAccess(of: partial.target) ?? FileAccess(of: source) else { return }
-        do throws(SystemError) { try access.apply(toFile: partial.path) } catch {
-            throw StoreError(error, "\(partial.target) cannot be given its mode")
-        }
     }
 }

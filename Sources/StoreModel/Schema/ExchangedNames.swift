@@ -30,7 +30,7 @@ public struct ExchangedNames: Sendable, Hashable {
         ExchangedNames(lines: lines.subtracting(recorded.lines))
     }
 
-    func contains(_ name: String, _ former: String, in scope: String = "") -> Bool {
+    package func contains(_ name: String, _ former: String, in scope: String = "") -> Bool {
         lines.contains("\(scope)\(name)<\(former)")
     }
 

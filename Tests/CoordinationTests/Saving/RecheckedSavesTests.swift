@@ -190,4 +190,139 @@ import Testing
         #expect(try await failures(coordinator) == ["bad"])
         #expect(reader.writer.stored(after: 1, through: 2) == written)
     }
+
+    // MARK: Saves that are accepted while earlier ones are flushed
+
+    private static let later = Durability.deferred(within: .seconds(600))
+
+    /// Runs `body` while a flush of the saves so far is held before it writes, and returns after the flush.
+    private func duringFlush(
+        _ coordinator: PersistentStoreCoordinator, _ store: FaultyStore, _ body: () async throws -> Void
+    ) async throws {
+        let (isHeld, mayGo) = (Flag(), Flag())
+        store.hold(.write, isHeld, until: mayGo)
+        try await coordinator.writer.onQueue { $0.startFlush() }
+        try await until("the flush is held") { isHeld.wait(atMost: .zero) }
+        try await body()
+        mayGo.set()
+        try await coordinator.writer.onQueue { $0.finishFlush() }
+        store.fail(nil)
+    }
+
+    private func save(
+        _ name: String, _ coordinator: PersistentStoreCoordinator, policy: MergePolicy = .error,
+        _ change: @escaping @Sendable (ManagedObjectContext) throws -> Void
+    ) async throws {
+        try await coordinator.newBackgroundContext(name: name).perform(andSave: Self.later) { context in
+            context.mergePolicy = policy
+            try change(context)
+        }
+    }
+
+    /// Catches: the deletion of an album that is not empty, because the save that emptied it was dropped one flush before.
+    @Test func `S051, S067: a save is checked again if the flush during which it was accepted wrote something else`() async throws
+    {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let (track, album) = try await coordinator.newBackgroundContext().perform(andSave: .durable) { context in
+            let (track, album) = (context.makeTrack("t"), context.insert("Album"))
+            track.setRelatedObject("album", to: album)
+            return (track.objectID, album.objectID)
+        }
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        try await save("bad", coordinator) { try $0.existingObject(with: track)["title"] = "bad" }
+        try await duringFlush(coordinator, store) {
+            try await save("move", coordinator, policy: .rollback) {
+                try $0.existingObject(with: track).setRelatedObject("album", to: nil)
+            }
+        }
+        try await duringFlush(coordinator, store) {
+            try await save("delete", coordinator) { $0.delete(try $0.existingObject(with: album)) }
+        }
+        store.refuse(nil)
+        #expect(try await failures(coordinator) == ["bad", "delete"])
+        let shown = try await coordinator.newBackgroundContext().perform { context in
+            try context.existingObject(with: track).relatedObject("album")?.objectID
+        }
+        #expect(shown == album)
+        #expect(try store.verify() == [])
+    }
+
+    /// Catches: an update that vanishes without a report, because the save that inserted its object was dropped in the running flush.
+    @Test func `S067: an update of an object that the running flush drops is reported`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let old = try await coordinator.newBackgroundContext().perform(andSave: .durable) { context in
+            let track = context.makeTrack("t")
+            track["isrc"] = "u"
+            return track.objectID
+        }
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        try await save("bad", coordinator) { context in
+            context.delete(try context.existingObject(with: old))
+            context.makeTrack("bad")
+        }
+        let inserting = coordinator.newBackgroundContext(name: "insert")
+        let new = try await inserting.perform(andSave: Self.later) { context in
+            context.mergePolicy = .storeTrump
+            let track = context.makeTrack("x")
+            track["isrc"] = "u"
+            return track.objectID
+        }
+        try await duringFlush(coordinator, store) {
+            try await save("update", coordinator) { try $0.existingObject(with: new)["plays"] = .int(8) }
+        }
+        #expect(try await failures(coordinator) == ["bad", "update"])
+        #expect(try await coordinator.titles() == ["t"])
+        #expect(try store.verify() == [])
+    }
+
+    /// Catches: a conflict with nobody, or a value that is dropped, because a save that was left out hides one that was written.
+    @Test(arguments: [MergePolicy.error, .storeTrump])
+    func `S102, S067: a save that saw a later one of its predecessors is checked against that one`(_ policy: MergePolicy)
+        async throws
+    {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let track = try await coordinator.newBackgroundContext().perform(andSave: .durable) { $0.makeTrack("t").objectID }
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        try await save("bad", coordinator) { context in
+            let track = try context.existingObject(with: track)
+            (track["title"], track["plays"]) = ("bad", .int(1))
+        }
+        try await save("written", coordinator, policy: .objectTrump) { try $0.existingObject(with: track)["plays"] = .int(2) }
+        try await duringFlush(coordinator, store) {
+            try await save("third", coordinator, policy: policy) { try $0.existingObject(with: track)["plays"] = .int(3) }
+        }
+        #expect(try await failures(coordinator) == ["bad"])
+        let snapshot = try store.snapshot()
+        #expect(try snapshot.value(track.entity, key: track.key, column: Music.column("Track", "plays")) == .int(3))
+        #expect(try store.verify() == [])
+    }
+
+    /// Catches: a lost update of another process, which committed although saves were pending, if the disk became full meanwhile.
+    @Test func `S101: what remains of an overtaken flush is checked again by the next one`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let track = try await coordinator.newBackgroundContext().perform(andSave: .durable) { $0.makeTrack("t").objectID }
+        try await save("a", coordinator) { $0.makeTrack("a") }
+        try await save("b", coordinator) { try $0.existingObject(with: track)["plays"] = .int(8) }
+        let column = Music.column("Track", "plays")
+        let elsewhere = Layer(schema: Music.model.storeSchema)
+        let row = Row.make(
+            kind: .update, layer: elsewhere.id, columnCount: Music.model.storeSchema.entities[track.entity].columns.count)
+        row[column] = .int(7)
+        elsewhere.put(row, entity: track.entity, key: track.key)
+        try store.saveElsewhere(elsewhere)
+        let writes = store.count(.write)
+        // Two that find the other commit; then "a"; then "b", for which there is no room.
+        store.fail { call, number in call == .write && number > writes + 3 ? Self.diskFull : nil }
+        await #expect(throws: Self.diskFull) { try await coordinator.flush() }
+        store.fail(nil)
+        #expect(try await coordinator.titles() == ["a", "t"])
+        #expect(coordinator.writer.state.pendingSaves == 1)
+        #expect(try await failures(coordinator) == ["b"])
+        #expect(try store.snapshot().value(track.entity, key: track.key, column: column) == .int(7))
+        #expect(try await coordinator.titles() == ["a", "t"])
+    }
 }

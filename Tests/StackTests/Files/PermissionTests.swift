@@ -197,4 +197,29 @@ import Testing
             try #require(error.code == .readOnly && error.message.contains("may not write to the folder"), "\(error)")
         }
     }
+
+    /// Catches: a backup that is write-protected, as archives are, and cannot be restored where there is no store.
+    @Test(arguments: ReadOnlyTests.kinds)
+    func `S168: a backup that nobody may write is restored, and the store can be written`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        let backup = bed.folder.appendingPathComponent("backup")
+        do {
+            let container = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
+            try await container.coordinator.backup(to: backup)
+            try await container.close()
+        }
+        for suffix in ["", "-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try #require(
+            chown(backup.path, 65_534, 65_534) == 0 && chmod(backup.path, 0o444) == 0 && chmod(bed.folder.path, 0o777) == 0)
+        await #expect(processExitsWith: .success) {
+            [file = bed.file as URL, backup = backup as URL, kind = kind.rawValue as String] in
+            try PermissionTests.becomeNobody()
+            try await PersistentContainer.restore(ReadOnlyTests.description(file, kind, readOnly: false), from: backup)
+            let container = try await ReadOnlyTests.open(file, kind, readOnly: false)
+            try await container.coordinator.insert(into: "Thing", ["number"], rows: [[.int(1)]])
+            try await container.close()
+        }
+        #expect(try FileManager.default.attributesOfItem(atPath: bed.file.path)[.posixPermissions] as? Int == 0o644)
+    }
 }

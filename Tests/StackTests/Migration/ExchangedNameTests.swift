@@ -99,6 +99,53 @@ import Testing
         #expect(try await Self.open(bed, Self.model(5, exchanging: true, extra: true)) == Self.before)
     }
 
+    /// Catches: a custom stage that takes an exchanged entity or attribute for the one that had its name, and drops its values as converted.
+    @Test(arguments: kinds) func `S165: exchanged names with other types are exchanged in a custom stage too`(
+        _ kind: StoreKind
+    ) async throws {
+        func model(_ version: Int, isExchanged: Bool) throws -> Model {
+            func entity(_ name: String, _ type: ColumnType, from former: String) -> EntityDescription {
+                let (text, number): (ColumnType, ColumnType) = isExchanged ? (.int64, .string) : (.string, .int64)
+                return EntityDescription(
+                    name: name,
+                    properties: [
+                        .attribute(.init(name: "code", type: type)),
+                        .attribute(.init(name: "a", type: text, renamedFrom: isExchanged ? "b" : nil)),
+                        .attribute(.init(name: "b", type: number, renamedFrom: isExchanged ? "a" : nil)),
+                    ], renamedFrom: isExchanged ? former : nil)
+            }
+            let types: [ColumnType] = isExchanged ? [.string, .int64] : [.int64, .string]
+            return try Model(
+                [
+                    entity("Left", types[0], from: "Right"), entity("Right", types[1], from: "Left"),
+                    EntityDescription(
+                        name: "Thing",
+                        properties: [
+                            .relationship(
+                                .init(name: "left", destination: isExchanged ? "Right" : "Left", cardinality: .toOne))
+                        ]),
+                ], version: .init(version))
+        }
+        let (first, second) = (try model(1, isExchanged: false), try model(2, isExchanged: true))
+        let bed = try TestBed(kind)
+        try await bed.container(model: first).coordinator.newBackgroundContext().perform(andSave: .durable) { context in
+            let left = context.insert("Left")
+            (left["code"], left["a"], left["b"]) = (.int(7), .string("text"), .int(3))
+            context.insert("Right")["code"] = .string("seven")
+            context.insert("Thing").setRelatedObject("left", to: left)
+        }
+        try await bed.closed()
+        let plan = MigrationPlan([.custom(from: first, to: second)])
+        let container = try await PersistentContainer(model: second, store: bed.description, migrationPlan: plan)
+        try await container.coordinator.newBackgroundContext().perform { context in
+            let right = try #require(try context.objects("Right").first)
+            #expect(right["code"] == .int(7) && right["a"] == .int(3) && right["b"] == .string("text"))
+            #expect(try context.objects("Left").map { $0["code"] } == [.string("seven")])
+            #expect(try context.objects("Thing").map { $0.relatedObject("left")?.objectID } == [right.objectID])
+        }
+        #expect(try container.coordinator.store.verify() == [])
+    }
+
     @Test(arguments: kinds) func `S165: exchanged names without a higher version are refused`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         try await Self.fill(bed, Self.model(1, exchanging: false))

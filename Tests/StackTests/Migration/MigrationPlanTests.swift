@@ -101,6 +101,18 @@ enum People {
         try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains(".partial-") }
     }
 
+    /// Catches: a file that no plan opens, because the process that created it was killed between giving it its name and removing the other.
+    @Test(arguments: kinds) func `S066: a store with the temporary name of its creation is opened with a plan`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        try await People.fill(bed, 1)
+        let left = bed.folder.appendingPathComponent(".\(bed.file.lastPathComponent).new")
+        try FileManager.default.linkItem(at: bed.file, to: left)
+        _ = try await PersistentContainer(model: try People.first(), store: bed.description, migrationPlan: MigrationPlan([]))
+        #expect(!FileManager.default.fileExists(atPath: left.path))
+    }
+
     /// Catches: a migration that copies a restored file without its mark, so that tokens and keys of the other branch are taken for its own.
     @Test(arguments: kinds, [false, true])
     func `S168: a backup that is first opened with custom stages is a new incarnation`(

@@ -58,8 +58,9 @@ struct PendingSave: Sendable {
     var terms: SaveTerms
     /// The save alone, as it was accepted. Readers may see it folded with other saves.
     var layer: Layer
-    /// Earlier saves, newest first, that could not be written. The save is checked again without them, by its ``terms``.
-    var leftOut: [Layer] = []
+    /// The beginning of the state that preceded the save when it was accepted: without the earlier saves that are still pending. nil if the
+    /// file has that state. Otherwise, earlier saves were left out or written otherwise, and the save is checked again by its ``terms``.
+    var accepted: StoreState?
 }
 
 /// A state of a store, which you can keep and read in contexts: `coordinator.snapshot()`, `context.snapshot`.

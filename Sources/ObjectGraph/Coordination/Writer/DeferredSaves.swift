@@ -39,8 +39,8 @@ struct DeferredSaves {
         var committed: Generation
         /// Saves that could not be written, each in its own transaction.
         var failures: [DeferredSaveFailure] = []
-        /// The layers of the failed saves, newest first.
-        var leftOut: [Layer] = []
+        /// The layers of the saves that were written or left out one by one, as they were accepted, newest first.
+        var processed: [Layer] = []
         /// Whether other connections have committed since the saves were accepted.
         var isOvertaken = false
         /// Whether a save was written with other changes than it was accepted with, because it was checked again.
@@ -77,8 +77,8 @@ struct DeferredSaves {
     mutating func endFlush(_ ended: Flush, _ written: Written) {
         flush = nil
         flushError = written.stop
-        let later = pending.dropFirst(ended.pending.count).map { $0.without(written.leftOut) }
-        pending = written.rest + later
+        let later = pending.dropFirst(ended.pending.count)
+        pending = (written.rest + later).map { $0.remaining(after: ended, written) }
         failures += written.failures
     }
 

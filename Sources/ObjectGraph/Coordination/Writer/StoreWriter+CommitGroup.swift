@@ -28,8 +28,10 @@ extension StoreWriter {
 
         /// Writes the earlier pending saves and the group's own. May be called again if the transaction is repeated.
         func write(in transaction: any StoreTransaction) throws {
-            // Only a flush can check saves whose predecessors were left out. Throwing starts a flush.
-            if !pending.allSatisfy(\.leftOut.isEmpty) { throw writer.shared.withLock { $0.deferred.flushError } ?? Overtaken() }
+            // Only a flush checks saves again. Throwing starts one.
+            if pending.contains(where: { $0.accepted != nil }) {
+                throw writer.shared.withLock { $0.deferred.flushError } ?? Overtaken()
+            }
             committed = CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration)
             try state.writePending(pending, committed, in: transaction)
         }

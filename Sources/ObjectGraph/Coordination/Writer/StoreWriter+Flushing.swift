@@ -52,7 +52,7 @@ extension StoreWriter {
     }
 
     private func write(_ flush: DeferredSaves.Flush) throws -> DeferredSaves.Written {
-        guard flush.pending.allSatisfy(\.leftOut.isEmpty) else { return writeEach(flush) }
+        if flush.pending.contains(where: { $0.accepted != nil }) { return writeEach(flush) }
         do {
             return try writeTogether(flush.state, flush.pending)
         } catch let error where Self.isTransient(error) {
@@ -80,33 +80,31 @@ extension StoreWriter {
     /// If the disk refuses a write, the commits so far stay, and the remaining saves are kept.
     private func writeEach(_ flush: DeferredSaves.Flush) -> DeferredSaves.Written {
         var written = DeferredSaves.Written(base: flush.state.base, committed: flush.state.committed)
-        var below: [Layer] = []
         for (position, save) in flush.pending.enumerated() {
             do {
-                let before = StoreState(base: flush.state.base, deferred: below + save.leftOut, sequence: .zero)
-                try write(save, above: before, &written)
+                try write(save, above: save.state(after: written.processed, in: flush), &written)
             } catch let error where Self.isTransient(error) {
-                written.rest = flush.pending[position...].map { $0.without(written.leftOut) }
+                written.rest = Array(flush.pending[position...])
                 written.stop = error
                 return written
             } catch {
                 Self.log.error(
                     "a deferred save of \(save.changes.metadata.contextName) cannot be written and is left out: \(error)")
                 written.failures.append(DeferredSaveFailure(metadata: save.changes.metadata, error: error))
-                written.leftOut.insert(save.layer, at: 0)
             }
-            below.insert(save.layer, at: 0)
+            written.processed.insert(save.layer, at: 0)
         }
         return written
     }
 
     /// Writes one save with its history record.
     ///
-    /// - Parameter before: The state that preceded the save when it was accepted. The save is checked again if a save in that state
-    ///   was left out, or if other connections have committed since. They can do so only if the file of claims was removed.
+    /// - Parameter before: The state that preceded the save when it was accepted. The save is checked again if the file has another state:
+    ///   a save in it was left out or written otherwise, or other connections have committed since. They can do so only if the file of
+    ///   claims was removed.
     private func write(_ save: PendingSave, above before: StoreState, _ written: inout DeferredSaves.Written) throws {
         let known = written.committed
-        let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken || written.isRewritten
+        let mustCheck = save.accepted != nil || written.isChanged
         try takeSnapshots()
         let (checked, numbers, newest, generation) = try store.write(.durable) { transaction in
             let newest = transaction.generation
@@ -263,10 +261,21 @@ public struct DeferredSaveFailure: Sendable, Equatable, CustomStringConvertible 
 }
 
 extension PendingSave {
-    /// Returns a copy that is checked again without the layers of rejected saves.
-    func without(_ layers: [Layer]) -> PendingSave {
+    /// Returns the state that preceded the save when it was accepted.
+    ///
+    /// - Parameters:
+    ///   - processed: The earlier saves of the flush as they were accepted, newest first.
+    ///   - flush: The flush that writes the save, or during which it was accepted.
+    func state(after processed: [Layer], in flush: DeferredSaves.Flush) -> StoreState {
+        StoreState(
+            base: (accepted ?? flush.state).base, deferred: processed + (accepted?.deferred ?? []), sequence: .zero)
+    }
+
+    /// Returns the save as it remains pending after a flush.
+    func remaining(after flush: DeferredSaves.Flush, _ written: DeferredSaves.Written) -> PendingSave {
+        guard written.isChanged || accepted != nil else { return self }
         var save = self
-        save.leftOut = layers + leftOut.filter { old in !layers.contains { $0 === old } }
+        save.accepted = state(after: written.processed, in: flush)
         return save
     }
 }

@@ -75,7 +75,7 @@ extension StoreWriter {
         let pending = shared.withLock { $0.deferred.pending }
         do {
             let base = try currentBase(start, transaction)
-            if !pending.allSatisfy(\.leftOut.isEmpty) { throw Overtaken() }
+            if pending.contains(where: { $0.accepted != nil }) { throw Overtaken() }
             try base.writePending(
                 pending, CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration), in: transaction)
             return base
