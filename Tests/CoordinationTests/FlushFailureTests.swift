@@ -194,6 +194,37 @@ import Testing
         try await PersistentContainer(model: Music.model, store: StoreDescription(name: "faulty") { [store] _ in store })
     }
 
+    /// Catches: a save of another process that is overwritten, because it came between the choice of a state and its snapshot.
+    @Test func `S162: undoing an author's saves finds the newest save of another process`() async throws {
+        let container = try await container()
+        let context = container.newBatchOperationContext()
+        let id = try await context.perform(andSave: .durable) { context in
+            let track = context.makeTrack("t")
+            track["plays"] = .int(1)
+            return track.objectID
+        }
+        let before = try container.coordinator.snapshot(owner: "test")
+        await context.perform { $0.transactionAuthor = "author" }
+        try await context.perform(andSave: .durable) { try $0.existingObject(with: id)["plays"] = .int(5) }
+        let layer = Layer(schema: Music.model.storeSchema)
+        let row = Row.make(
+            kind: .update, layer: layer.id, columnCount: Music.model.storeSchema.entities[id.entity].columns.count)
+        row[Music.column("Track", "plays")] = .int(9)
+        layer.put(row, entity: id.entity, key: id.key)
+        let (store, hasSaved) = (store, Flag())
+        store.fail { call, _ in
+            guard call == .snapshot, !hasSaved.wait(atMost: .zero) else { return nil }
+            hasSaved.set()
+            try? store.saveElsewhere(layer)
+            return nil
+        }
+        await #expect(throws: UndoError.self) { try await container.undoChanges(by: "author", since: before) }
+        store.fail(nil)
+        let plays = try store.snapshot().value(id.entity, key: id.key, column: Music.column("Track", "plays"))
+        #expect(plays == .int(9))
+        try await container.close()
+    }
+
     /// Catches: a save that was acknowledged, and of whose loss only the log knows.
     @Test(arguments: [false, true])
     func `S067: closing a container reports the saves that were left out before`(_ hasSecond: Bool) async throws {

@@ -14,8 +14,12 @@ import Testing
         var durability = Durability.durable
     }
 
-    /// Saves one new track per child of a parent, while a save of the parent with one track holds all of them back.
-    private static func save(_ pushes: [Push], through parent: BackgroundContext) async throws {
+    /// Saves the change of one child after the other, by default a new track, while a save of the parent with one track holds all of them
+    /// back.
+    private static func save(
+        _ pushes: [Push], through parent: BackgroundContext,
+        _ change: @escaping @Sendable (Int, ManagedObjectContext) throws -> Void = { _ = $1.makeTrack("\($0 + 1)") }
+    ) async throws {
         await parent.perform { _ = $0.makeTrack("0") }
         let writer = await parent.perform { $0.configuration.writer }
         let gate = DispatchSemaphore(value: 0)
@@ -25,9 +29,9 @@ import Testing
         var saves: [Task<Void, any Error>] = []
         for (number, push) in pushes.enumerated() {
             let child = await parent.newBackgroundChild(name: "child \(number)")
-            await child.perform {
+            try await child.perform {
                 $0.transactionAuthor = push.author
-                _ = $0.makeTrack("\(number + 1)")
+                try change(number, $0)
             }
             saves.append(Task { try await child.save(through: .store, push.durability) })
             try await until("child \(number) waits") { await parent.perform { $0.phase.saveGate.pushCount } == number + 1 }
@@ -50,6 +54,28 @@ import Testing
         // Consecutive saves of one author share a transaction.
         #expect(history.map(\.metadata.author) == ["", "alice", "bob", "", "alice", "bob"])
         #expect(history.map { $0.entities.reduce(0) { $0 + $1.insertedKeys.count } } == [1, 2, 1, 1, 1, 2])
+    }
+
+    /// Catches: an acknowledged save that is dropped, because the entry that it changes is only in an earlier child's save.
+    @Test(arguments: [["alice", "alice"], ["alice", "bob"]], [Int?.some(1), nil])
+    func `S192, S075: of children that insert one key and save together, the last one wins`(
+        _ authors: [String], _ last: Int?
+    ) async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let parent = await container.makeBackgroundContext(name: "parent")
+        try await parent.perform(andSave: .durable) { try $0.collection("names", of: Int.self)["other"] = 0 }
+        try await Self.save(authors.map { Push(author: $0) }, through: parent) { number, child in
+            let names = try child.collection("names", of: Int.self)
+            names["k"] = number
+            if number == 1, last == nil { names["k"] = nil }
+        }
+        for context in [parent, container.coordinator.newBackgroundContext()] {
+            let found = try await context.perform { try $0.collection("names", of: Int.self)["k"] }
+            // A key that a child sets and removes is no change of it.
+            #expect(found == last ?? 0)
+        }
+        #expect(try container.coordinator.store.verify() == [])
     }
 
     @Test(arguments: [["alice", "alice"], ["alice", "bob"]])

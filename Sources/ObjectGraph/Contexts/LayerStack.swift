@@ -15,6 +15,8 @@ struct LayerStack {
     private(set) var sealed: [Layer] = []
     /// The number of layers in ``sealed``, from the oldest, that a running save has taken. 0 when no save runs.
     private var inFlight = 0
+    /// Whether the context has moved to another state since the running save took its layers.
+    private(set) var hasMovedInFlight = false
     /// The state below the context's own layers. After a change of it, call ``didMove()``.
     var baseState: BaseState
     /// All layers and the store's snapshot, newest first.
@@ -167,7 +169,10 @@ struct LayerStack {
     var mayHaveNewerChanges: Bool { sealed.count > inFlight || top.weight != 0 }
 
     /// Marks all sealed layers as taken by a save.
-    mutating func beginSave() { inFlight = sealed.count }
+    mutating func beginSave() {
+        inFlight = sealed.count
+        hasMovedInFlight = false
+    }
 
     /// Ends a save. The layers that it took and that were not removed are unsaved changes again, unless the context was reset.
     mutating func endSave() {
@@ -176,6 +181,7 @@ struct LayerStack {
             dropsTaken = false
         }
         inFlight = 0
+        hasMovedInFlight = false
     }
 
     /// Removes the layers that a save has taken and written, and returns them.
@@ -212,7 +218,10 @@ struct LayerStack {
     /// - Parameter showsTheSame: Whether the new state contains the same objects, so that the state of children stays valid.
     mutating func didMove(showsTheSame: Bool) {
         pages.removeAll()
-        if !showsTheSame { revision += 1 }
+        if !showsTheSame {
+            revision += 1
+            if inFlight > 0 { hasMovedInFlight = true }
+        }
         rebuildView()
     }
 

@@ -225,6 +225,32 @@ import Testing
         try await sides.container.close()
     }
 
+    /// Catches: a position without its pair, which a context left that had not read it. It would decide where the pair comes back.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S107: a removal takes a position along that another context has given the pair meanwhile`(
+        _ kind: StoreKind, _ isChild: Bool
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "ab", .error)
+        let remover = isChild ? await sides.ours.newBackgroundChild() : sides.ours
+        try await remover.perform { _ = try $0.existingObject(with: sides.mix).songs }
+        try await sides.theirs.perform { context in
+            let mix = try context.existingObject(with: sides.mix)
+            let song = mix.songs[0]
+            mix.remove(song, from: "songs")
+            mix.add(song, to: "songs")
+        }
+        try await remover.perform { context in
+            let mix = try context.existingObject(with: sides.mix)
+            mix.remove(mix.songs[0], from: "songs")
+        }
+        try await sides.theirs.save()
+        try await remover.save(through: .store)
+        #expect(try await Mixes.stored(sides.mix, in: sides.container) == "b")
+        #expect(try Mixes.positionCount(in: sides.container) == 1)
+        #expect(try await sides.container.coordinator.verify() == [])
+        try await sides.container.close()
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S163: a many-to-many relationship gains and loses its order and keeps its members`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

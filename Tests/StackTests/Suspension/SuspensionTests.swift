@@ -36,6 +36,21 @@ import Testing
         }
     }
 
+    /// Catches: a flush that opens a suspended file although nothing is to be written, with locks for which the system ends the process.
+    @Test(arguments: [StoreKind.lmdb, .sqlite], [ContextStack.siblings, .split])
+    func `S167: a flush with nothing to write leaves a suspended store closed`(_ kind: StoreKind, _ stack: ContextStack)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack)
+        try await container.coordinator.newBackgroundContext().perform(andSave: .deferred) { _ = $0.makeTrack("t") }
+        try await container.suspend()
+        try await container.flush()
+        #expect(try Self.used(bed) == [])
+        await container.resume()
+        try await container.close()
+    }
+
     /// The files of the store that this process has open or locked, as Linux lists them.
     static func used(_ bed: TestBed) throws -> [String] {
         #if os(Linux)

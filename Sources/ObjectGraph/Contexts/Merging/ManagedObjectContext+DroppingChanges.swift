@@ -25,7 +25,10 @@ extension ManagedObjectContext {
     /// Reverts an object to its state in the base state. A change that a running save has taken stays.
     func dropChanges(of object: ManagedObject) {
         let (entity, key) = (object.entity, object.key)
-        guard let kind = changeKind(entity, key), kind != .insert else { return }
+        // For an object that a running save inserts, a newer change is an update or a deletion of it.
+        guard let kind = layerStack.pendingKind(entity, key, inFlight: false) ?? changeKind(entity, key), kind != .insert else {
+            return
+        }
         tracker.listEnds.removeAll()
         unseal()
         for end in pairedEnds(entity, key) where !(end.entity == entity && end.key == key) { dropPair(end) }

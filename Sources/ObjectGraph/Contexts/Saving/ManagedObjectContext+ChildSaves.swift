@@ -117,8 +117,9 @@ extension ManagedObjectContext {
         var pushes: [ChildChanges] = []
         for push in group {
             let isNewest = isNewest(push)
-            let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: pushes.map(\.layer).reversed())
-            pushes.append(isNewest ? settled : applicable(settled))
+            let earlier: [Layer] = pushes.map(\.layer).reversed()
+            let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: earlier)
+            pushes.append(isNewest ? settled : applicable(settled, after: earlier))
         }
         return pushes
     }
@@ -304,10 +305,15 @@ extension ManagedObjectContext {
     ///
     /// Objects that exist again receive only the columns that the child changed. An insertion of an object that exists here, because both
     /// contexts have undone its deletion, becomes an update.
-    func applicable(_ push: ChildChanges) -> ChildChanges {
+    ///
+    /// - Parameter earlier: Layers that are saved before this push, newest first. An object that one of them inserts exists.
+    func applicable(_ push: ChildChanges, after earlier: [Layer] = []) -> ChildChanges {
+        func isThere(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
+            try exists(entity, key) || earlier.contains { $0.row(entity, key)?.kind == .insert }
+        }
         var kept: Layer?
         for change in push.changes.entities {
-            for key in change.updatedKeys + change.deletedKeys where !trapOnStoreError({ try exists(change.entity, key) }) {
+            for key in change.updatedKeys + change.deletedKeys where !trapOnStoreError({ try isThere(change.entity, key) }) {
                 let layer = kept ?? Layer(copying: push.layer)
                 layer.remove(entity: change.entity, key: key)
                 layer.forgetLinks(of: change.entity, key, storedModel.storeSchema)

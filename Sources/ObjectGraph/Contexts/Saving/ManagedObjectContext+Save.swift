@@ -96,7 +96,15 @@ extension ManagedObjectContext {
 
     /// Ends the running save and starts the next one that waits.
     func endSave() {
+        // Merges during the save have settled only the changes that it had not taken.
+        let mustSettle = layerStack.hasMovedInFlight && layerStack.hasTakenLayers
         layerStack.endSave()
+        if mustSettle, hasUnsavedLayers {
+            withoutUndo {
+                settlePairs(of: layerStack.notInFlight)
+                settleInsertedKeys(after: nil)
+            }
+        }
         tracker.returnTakenChecks()
         if !hasUnsavedLayers {
             tracker.provisional = [:]
@@ -200,6 +208,8 @@ extension ManagedObjectContext {
                 move(to: moved, others)
                 if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
             }
+            // The merge did not move newer changes of an entry that was being saved, and that the save may have moved.
+            if layerStack.hasMovedInFlight, hasUnsavedLayers { settleInsertedKeys(after: nil) }
             if mergePolicy.mayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }

@@ -43,7 +43,9 @@ extension ManagedObjectContext {
         let token = HistoryToken(configuration.coordinator.store, configuration.writer.newestStored(in: snapshot.state))
         let known = try configuration.coordinator.historyNow(HistoryRequest(after: token)).map(\.changeSet)
         // Saves that are not on disk have no author yet, so they count as made by others.
-        let saves = known.filter { $0.generation <= state.committed } + state.deferred.reversed().map { $0.changeSet() }
+        // The snapshot may have saves of other processes that came after the context was made.
+        let newest = configuration.writer.newestStored(in: state)
+        let saves = known.filter { $0.generation <= newest } + state.deferred.reversed().map { $0.changeSet() }
         var inverse = AuthorInverse(context: self, before: snapshot.state.view, policy: policy)
         try inverse.add(AuthorChanges(of: author, in: saves, derived: capabilities.derived))
         if policy == .error, !inverse.conflicts.isEmpty { throw UndoError.conflicts(inverse.conflicts) }

@@ -13,10 +13,11 @@ extension SaveCheck {
         return !isInStore || row.kind == .delete
     }
 
-    /// Drops positions of pairs that the save does not leave. Returns whether there were any.
+    /// Drops and deletes positions of pairs that the save does not leave. Returns whether there were any.
     mutating func settleOrders(_ rules: RelationshipRules) throws -> Bool {
         var hasDropped = false
         for order in rules.orders.joined() {
+            if try deletePositions(of: order) { hasDropped = true }
             guard let changes = layer.entity(order.number) else { continue }
             var members: [ObjectKey: Set<ObjectKey>] = [:]
             var lost: [ObjectKey] = []
@@ -30,6 +31,33 @@ extension SaveCheck {
             if !lost.isEmpty { hasDropped = true }
         }
         return hasDropped
+    }
+
+    /// Deletes the positions of the pairs that the save removes: another context may have given a pair a position that the one that removes
+    /// it has not read. Returns whether there were any. One look-up per removed pair.
+    private mutating func deletePositions(of order: OrderEntity) throws -> Bool {
+        var found: [ObjectKey] = []
+        let view = after
+        for (source, pairs) in layer.links[order.link].forward {
+            for (destination, isLinked) in pairs where !isLinked {
+                let (owner, member) = order.direction == .forward ? (source, destination) : (destination, source)
+                for key in try view.related(.referrers(entity: order.number, column: OrderEntity.member), to: member)
+                where try view.value(order.number, key: key, column: OrderEntity.owner)?.referenceKey == owner {
+                    found.append(key)
+                }
+            }
+        }
+        guard !found.isEmpty else { return false }
+        let layer = writable()
+        for key in found {
+            let row = Row.make(kind: .delete, layer: layer.id, columnCount: order.schema.columns.count)
+            if layer.row(order.number, key)?.kind == .insert {
+                layer.remove(entity: order.number, key: key)
+            } else {
+                layer.put(row, entity: order.number, key: key)
+            }
+        }
+        return true
     }
 
     /// - Parameter members: The members of the lists that were read.

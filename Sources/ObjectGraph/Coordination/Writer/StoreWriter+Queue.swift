@@ -43,10 +43,11 @@ extension StoreWriter {
         }
     }
 
-    /// Completes jobs that ask only for earlier saves to be written, if there are none. Returns whether it did.
+    /// Completes jobs that ask only for earlier saves to be written, if there are none. Returns whether it did. A suspended store stays
+    /// closed.
     private func completeIfNothingIsOwed(_ jobs: [SaveJob]) -> Bool {
-        guard capabilities.contains(.layeredDeferral) || store.isReadOnly, state.pendingSaves == 0,
-            jobs.allSatisfy({ $0.request == nil })
+        guard state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }),
+            store.isReadOnly || shared.withLock({ $0.deferred.synced == nil })
         else { return false }
         for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
         return true
