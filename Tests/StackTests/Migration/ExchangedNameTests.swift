@@ -138,10 +138,10 @@ import Testing
         let plan = MigrationPlan([.custom(from: first, to: second)])
         let container = try await PersistentContainer(model: second, store: bed.description, migrationPlan: plan)
         try await container.coordinator.newBackgroundContext().perform { context in
-            let right = try #require(try context.objects("Right").first)
+            let right = try #require(try context.fetch(EntityFetchRequest("Right")).first)
             #expect(right["code"] == .int(7) && right["a"] == .int(3) && right["b"] == .string("text"))
-            #expect(try context.objects("Left").map { $0["code"] } == [.string("seven")])
-            #expect(try context.objects("Thing").map { $0.relatedObject("left")?.objectID } == [right.objectID])
+            #expect(try context.fetch(EntityFetchRequest("Left")).map { $0["code"] } == [.string("seven")])
+            #expect(try context.fetch(EntityFetchRequest("Thing")).map { $0.relatedObject("left")?.objectID } == [right.objectID])
         }
         #expect(try container.coordinator.store.verify() == [])
     }
