@@ -60,8 +60,12 @@ extension ModelContext {
 
     /// Returns the object with an identifier: the registered one, or one that is read when it is used.
     ///
+    /// For an object that the context has not registered, it first shows newer saves, as a fetch does: the identifier may come from another
+    /// context that has just saved the object.
+    ///
     /// - Precondition: The identifier is of an object of this container's store.
     public func model(for persistentModelID: PersistentIdentifier) -> any PersistentModel {
+        if context.registeredModel(for: persistentModelID.objectID) == nil { context.catchUpWithSaves() }
         guard let model = model(with: persistentModelID.objectID) else {
             preconditionFailure("cannot find \(persistentModelID): it is of another store, or its object was not inserted")
         }

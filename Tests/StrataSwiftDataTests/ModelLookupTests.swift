@@ -1,0 +1,62 @@
+import StrataSwiftData
+import Testing
+
+@Model private final class Errand {
+    var title: String
+    init(_ title: String) { self.title = title }
+}
+
+@ModelActor private actor Worker {
+    func rename(_ id: PersistentIdentifier, to title: String) throws {
+        guard let errand = modelContext.model(for: id) as? Errand else { return }
+        errand.title = title
+        try modelContext.save()
+    }
+
+    func add(_ title: String) throws -> Int {
+        modelContext.insert(Errand(title))
+        try modelContext.save()
+        return try modelContext.fetchCount(FetchDescriptor<Errand>())
+    }
+}
+
+@Suite struct ModelLookupTests {
+    private func titles(_ container: ModelContainer) throws -> [String] {
+        let context = ModelContext(container)
+        return try withExtendedLifetime(context) { try context.fetch(FetchDescriptor<Errand>()).map(\.title).sorted() }
+    }
+
+    /// Catches: a change that is dropped without an error, because the actor's context does not look for the save that made the object.
+    @Test(arguments: [false, true], [false, true])
+    func `S068: an actor changes an object whose identifier comes from a later save of another context`(
+        _ isFile: Bool, _ hasWorked: Bool
+    ) async throws {
+        try await TestFile.use { file in
+            let container = isFile ? try file.open(Errand.self) : try inMemory(Errand.self)
+            let worker = Worker(modelContainer: container)
+            if hasWorked { #expect(try await worker.add("first") == 1) }
+            let context = ModelContext(container)
+            let errand = Errand("a")
+            context.insert(errand)
+            try context.save()
+            try await worker.rename(errand.persistentModelID, to: "b")
+            #expect(try titles(container) == (hasWorked ? ["b", "first"] : ["b"]))
+            try await container.close()
+        }
+    }
+
+    @Test @MainActor func `S068: the main context finds an object that another context has saved in the same job`() throws {
+        let container = try inMemory(Errand.self)
+        let main = container.mainContext
+        #expect(try main.fetchCount(FetchDescriptor<Errand>()) == 0)
+        let context = ModelContext(container)
+        let errand = Errand("a")
+        context.insert(errand)
+        try context.save()
+        let same = try #require(main.model(for: errand.persistentModelID) as? Errand)
+        #expect(same.title == "a")
+        same.title = "b"
+        try main.save()
+        #expect(try titles(container) == ["b"])
+    }
+}
