@@ -223,7 +223,8 @@ public struct PartialFile: Sendable {
         let (folder, prefix) = (start.deletingLastPathComponent().path, start.lastPathComponent)
         let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasPrefix(prefix) }
         for name in Set(names.map(withoutSuffix)) {
-            UseLock.ifUnused("\(folder)/\(name)") {
+            let process = name.dropFirst(prefix.count).split(separator: "-").first.flatMap { Int32($0) }
+            UseLock.ifUnused("\(folder)/\(name)", by: process) {
                 for suffix in suffixes { try? FileSystem.remove("\(folder)/\(name)\(suffix)") }
             }
         }
@@ -244,8 +245,9 @@ private final class UseLock: Sendable {
     /// Locks a new temporary file, before it is created.
     init(_ path: String) throws(SystemError) {
         while true {
-            let opened = try OpenFile(path + Self.suffix, access: .readAndWrite, options: [.create, .noFollow])
-            // On a file system without such locks, the file may be taken for a leftover.
+            let opened = try OpenFile(
+                path + Self.suffix, access: .readAndWrite, options: [.create, .noFollow], permissions: 0o644)
+            // On a file system without such locks, the number of the process decides.
             try? opened.lock(.exclusive)
             // Another process may have removed it as a leftover before it was locked.
             if Self.isNamed(opened) {
@@ -271,16 +273,20 @@ private final class UseLock: Sendable {
         file.close()
     }
 
-    /// Runs `body` unless a process uses the temporary file of a path.
-    static func ifUnused(_ path: String, _ body: () -> Void) {
+    /// Runs `body` unless a process uses the temporary file of a path. Without the lock's file, or on a file system without such locks, the
+    /// process is the one with the number in the name.
+    static func ifUnused(_ path: String, by process: Int32?, _ body: () -> Void) {
+        let isGone = process.map(CurrentProcess.isGone) ?? false
         let file: OpenFile
-        do throws(SystemError) { file = try OpenFile(path + suffix, access: .readAndWrite, options: [.noFollow]) } catch {
-            // Created first and removed last.
-            if error == .notFound { body() }
+        do throws(SystemError) { file = try OpenFile(path + suffix, access: .read, options: [.noFollow]) } catch {
+            if error == .notFound, isGone { body() }
             return
         }
         defer { file.close() }
-        guard (try? file.tryLock(.exclusive)) != nil else { return }
+        do throws(SystemError) { try file.tryLock(.exclusive) } catch {
+            if error != .tryAgain, isGone { body() }
+            return
+        }
         defer { file.unlock() }
         if isNamed(file) { body() }
     }

@@ -37,7 +37,7 @@ struct LayerStack {
     private var lastRelated: (relation: Relation, key: ObjectKey, members: [ObjectKey])?
     private var isFolding = false
     /// Whether the layers in flight are dropped if their save fails, because the context was reset meanwhile.
-    private var dropsTaken = false
+    private(set) var dropsTaken = false
     /// The layers and the ids of ``belowTop()``; nil until they are requested after a change.
     private var shared: (layers: [Layer], ids: [UInt64])?
     private let template: LayerTemplate
@@ -176,12 +176,17 @@ struct LayerStack {
 
     /// Ends a save. The layers that it took and that were not removed are unsaved changes again, unless the context was reset.
     mutating func endSave() {
+        endTaking()
+        hasMovedInFlight = false
+    }
+
+    /// Gives back the layers that the save took, as ``endSave()`` does. Whether the context has moved since is still known.
+    mutating func endTaking() {
         if dropsTaken {
             _ = removeTaken()
             dropsTaken = false
         }
         inFlight = 0
-        hasMovedInFlight = false
     }
 
     /// Removes the layers that a save has taken and written, and returns them.

@@ -9,9 +9,11 @@ extension SaveCheck {
     /// Whether another save has changed an object since the context read it, beyond its derived values.
     func hasChanged(_ entity: EntityIndex, key: ObjectKey, base: LayeredView, theirs: RowVersion?) throws -> Bool {
         let before = try base.version(entity, key)
-        if numbers.areSame(before, theirs) { return false }
-        guard let derived = writer.derived?.sets[entity], !derived.isEmpty, before != nil, theirs != nil else { return true }
-        // The other save may have changed derived values only.
+        let isSame = numbers.areSame(before, theirs)
+        if isSame, !numbers.isRewritten(before) { return false }
+        let derived = writer.derived?.sets[entity] ?? ColumnSet()
+        guard isSame || !derived.isEmpty, before != nil, theirs != nil else { return true }
+        // The other save may have changed derived values only. A save that was rewritten may have other values.
         let current = state.view
         for column in writer.store.schema.entities[entity].columnIndices where !derived.contains(column) {
             let (before, after) = try (

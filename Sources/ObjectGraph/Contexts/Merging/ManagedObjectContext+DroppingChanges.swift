@@ -26,9 +26,8 @@ extension ManagedObjectContext {
     func dropChanges(of object: ManagedObject) {
         let (entity, key) = (object.entity, object.key)
         // For an object that a running save inserts, a newer change is an update or a deletion of it.
-        guard let kind = layerStack.pendingKind(entity, key, inFlight: false) ?? changeKind(entity, key), kind != .insert else {
-            return
-        }
+        let (newer, all) = (layerStack.pendingKind(entity, key, inFlight: false), changeKind(entity, key))
+        guard let kind = newer ?? all, kind != .insert || all != .insert else { return }
         tracker.listEnds.removeAll()
         unseal()
         for end in pairedEnds(entity, key) where !(end.entity == entity && end.key == key) { dropPair(end) }

@@ -279,6 +279,7 @@ extension ManagedObjectContext {
             setBaseState(moved)
             // The snapshot may have been acquired after another connection's next save, which no context has merged.
             if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: []) }
+            settleAfterMergeInFlight()
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }

@@ -96,15 +96,12 @@ extension ManagedObjectContext {
 
     /// Ends the running save and starts the next one that waits.
     func endSave() {
-        // Merges during the save have settled only the changes that it had not taken.
-        let mustSettle = layerStack.hasMovedInFlight && layerStack.hasTakenLayers
+        let isDropping = layerStack.dropsTaken && layerStack.hasTakenLayers
+        layerStack.endTaking()
+        // The context was reset while the save was running, and shows what the save had taken until now.
+        if isDropping { notify(nil, refreshed: refreshRegistered(nil)) }
+        withoutUndo { settleAfterMergeInFlight() }
         layerStack.endSave()
-        if mustSettle, hasUnsavedLayers {
-            withoutUndo {
-                settlePairs(of: layerStack.notInFlight)
-                settleInsertedKeys(after: nil)
-            }
-        }
         tracker.returnTakenChecks()
         if !hasUnsavedLayers {
             tracker.provisional = [:]
@@ -113,6 +110,14 @@ extension ManagedObjectContext {
         tracker.log.forgetUnsavedChange()
         tracker.updatesOfDeleted.forgetCompletions()
         phase.saveGate.leave()?()
+    }
+
+    /// Settles keys and one-to-one ends after a merge during the save, once the save has left its layers or given them back. The merge has
+    /// settled only newer changes, and those over the layers as the save had taken them.
+    func settleAfterMergeInFlight() {
+        guard layerStack.hasMovedInFlight, hasUnsavedLayers else { return }
+        settlePairs(of: layerStack.notInFlight)
+        settleInsertedKeys(after: nil)
     }
 
     /// Runs `body` as a save: now, or after the running saves. `body` must call `endSave` at its end.
@@ -208,8 +213,7 @@ extension ManagedObjectContext {
                 move(to: moved, others)
                 if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
             }
-            // The merge did not move newer changes of an entry that was being saved, and that the save may have moved.
-            if layerStack.hasMovedInFlight, hasUnsavedLayers { settleInsertedKeys(after: nil) }
+            settleAfterMergeInFlight()
             if mergePolicy.mayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }

@@ -44,7 +44,7 @@ extension ManagedObjectContext {
         let known = try configuration.coordinator.historyNow(HistoryRequest(after: token)).map(\.changeSet)
         // Saves that are not on disk have no author yet, so they count as made by others.
         // The snapshot may have saves of other processes that came after the context was made.
-        let newest = configuration.writer.newestStored(in: state)
+        let newest = state.pendingSaves == 0 ? configuration.writer.newestStored(in: state) : state.committed
         let saves = known.filter { $0.generation <= newest } + state.deferred.reversed().map { $0.changeSet() }
         var inverse = AuthorInverse(context: self, before: snapshot.state.view, policy: policy)
         try inverse.add(AuthorChanges(of: author, in: saves, derived: capabilities.derived))

@@ -34,17 +34,21 @@ extension SaveCheck {
     }
 
     /// Deletes the positions of the pairs that the save removes: another context may have given a pair a position that the one that removes
-    /// it has not read. Returns whether there were any. One look-up per removed pair.
+    /// it has not read. Returns whether there were any. One look-up per member of removed pairs.
     private mutating func deletePositions(of order: OrderEntity) throws -> Bool {
-        var found: [ObjectKey] = []
-        let view = after
+        var owners: [ObjectKey: Set<ObjectKey>] = [:]
         for (source, pairs) in layer.links[order.link].forward {
             for (destination, isLinked) in pairs where !isLinked {
                 let (owner, member) = order.direction == .forward ? (source, destination) : (destination, source)
-                for key in try view.related(.referrers(entity: order.number, column: OrderEntity.member), to: member)
-                where try view.value(order.number, key: key, column: OrderEntity.owner)?.referenceKey == owner {
-                    found.append(key)
-                }
+                owners[member, default: []].insert(owner)
+            }
+        }
+        var found: [ObjectKey] = []
+        let view = after
+        for (member, owners) in owners {
+            for key in try view.related(.referrers(entity: order.number, column: OrderEntity.member), to: member) {
+                let owner = try view.value(order.number, key: key, column: OrderEntity.owner)?.referenceKey
+                if let owner, owners.contains(owner) { found.append(key) }
             }
         }
         guard !found.isEmpty else { return false }

@@ -14,6 +14,8 @@ struct CommittedNumbers: Sendable {
     /// The runs, ascending and bounded. A forgotten version counts as changed, which is safe.
     private var runs: [Run] = []
     private static let limit = 4096
+    /// The saves that were written otherwise than they were accepted, which is rare.
+    private var rewritten: Set<SaveSequence> = []
 
     mutating func note(_ numbers: CommitNumbers) {
         for (position, sequence) in numbers.sequences.enumerated() {
@@ -27,6 +29,14 @@ struct CommittedNumbers: Sendable {
             }
         }
         if runs.count > Self.limit { runs.removeFirst(runs.count - Self.limit / 2) }
+    }
+
+    /// Records a save whose rows in the file may have other values than those that contexts have read in memory.
+    mutating func noteRewritten(_ sequence: SaveSequence) { rewritten.insert(sequence) }
+
+    /// Whether rows of a version may have other values in the file.
+    func isRewritten(_ version: RowVersion?) -> Bool {
+        !rewritten.isEmpty && version?.sequence.map(rewritten.contains) ?? false
     }
 
     /// Returns the generation of a save; nil if it is not in the file, or if its commit is forgotten. O(log runs).

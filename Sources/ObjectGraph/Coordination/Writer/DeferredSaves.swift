@@ -78,7 +78,7 @@ struct DeferredSaves {
         flush = nil
         flushError = written.stop
         let later = pending.dropFirst(ended.pending.count)
-        pending = (written.rest + later).map { $0.remaining(after: ended, written) }
+        pending = PendingSave.remaining(written.rest + later, after: ended, written)
         failures += written.failures
     }
 

@@ -123,7 +123,9 @@ extension StoreWriter {
         // find the save from here on.
         shared.withLock { shared in
             shared.numbers.note(numbers)
-            if checked.layer !== save.layer { shared.recent.noteRewritten(save.sequence) }
+            guard checked.layer !== save.layer else { return }
+            shared.recent.noteRewritten(save.sequence)
+            shared.numbers.noteRewritten(save.sequence)
         }
         if newest != known { written.isOvertaken = true }
         if checked.layer !== save.layer { written.isRewritten = true }
@@ -271,12 +273,20 @@ extension PendingSave {
             base: (accepted ?? flush.state).base, deferred: processed + (accepted?.deferred ?? []), sequence: .zero)
     }
 
-    /// Returns the save as it remains pending after a flush.
-    func remaining(after flush: DeferredSaves.Flush, _ written: DeferredSaves.Written) -> PendingSave {
-        guard written.isChanged || accepted != nil else { return self }
-        var save = self
-        save.accepted = state(after: written.processed, in: flush)
-        return save
+    /// Returns saves as they remain pending after a flush. Saves that were accepted over one state share it.
+    static func remaining(
+        _ saves: [PendingSave], after flush: DeferredSaves.Flush, _ written: DeferredSaves.Written
+    ) -> [PendingSave] {
+        var made: [ObjectIdentifier: StoreState] = [:]
+        return saves.map { save in
+            guard written.isChanged || save.accepted != nil else { return save }
+            let known = ObjectIdentifier(save.accepted ?? flush.state)
+            let state = made[known] ?? save.state(after: written.processed, in: flush)
+            made[known] = state
+            var save = save
+            save.accepted = state
+            return save
+        }
     }
 }
 

@@ -73,9 +73,14 @@ extension PredicateExpressions.Conditional: LowerableExpression {
         let test = try lowering.truth(test).isTrue
         if test == .constant(true) { return try lowering.term(trueBranch) }
         if test == .constant(false) { return try lowering.term(falseBranch) }
-        let yes = try lowering.truth(trueBranch).isTrue
-        let no = try lowering.truth(falseBranch).isTrue
-        return .truth(PredicateTruth(.any([.all([test, yes]), .all([.negating(test), no])])))
+        let (yes, no) = (try lowering.truth(trueBranch), try lowering.truth(falseBranch))
+        let other = StorePredicate.negating(test)
+        let isAlwaysDefined = yes.isDefined == .constant(true) && no.isDefined == .constant(true)
+        return .truth(
+            PredicateTruth(
+                .any([.all([test, yes.isTrue]), .all([other, no.isTrue])]),
+                isDefined: isAlwaysDefined
+                    ? .constant(true) : .any([.all([test, yes.isDefined]), .all([other, no.isDefined])])))
     }
 }
 

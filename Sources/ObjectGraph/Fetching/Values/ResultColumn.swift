@@ -31,6 +31,8 @@ public struct ResultColumn: Sendable, Hashable {
     public var source: Source
     /// The name of the column in the result.
     public var name: String
+    /// The path of a property, whatever the name of the column; the name of another column.
+    var path: String { if case .property(let path) = source { path } else { name } }
 
     /// Creates a column. Without a name, it is named after its source: a property by its path, an aggregate like
     /// `sum(playCount)`.

@@ -122,7 +122,7 @@ extension ValueRequest {
         guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
         var request = EntityValueRequest(
             entity.name, fetching: propertiesToFetch.map(\.column), matching: condition,
-            groupBy: propertiesToGroupBy.map(\.column.name), having: having, sortBy: sortBy.map(\.sort), limit: limit,
+            groupBy: propertiesToGroupBy.map(\.column.path), having: having, sortBy: sortBy.map(\.sort), limit: limit,
             offset: offset)
         request.returnsDistinctResults = returnsDistinctResults
         request.includesPendingChanges = includesPendingChanges

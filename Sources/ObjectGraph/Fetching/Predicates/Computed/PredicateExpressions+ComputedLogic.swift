@@ -11,7 +11,8 @@ extension PredicateExpressions.Conjunction: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
         let (left, right) = (try lowering.row(lhs), try lowering.row(rhs))
         return RowExpression("(\(left.text) && \(right.text))", of: left, right) {
-            try left.evaluate($0) && right.evaluate($0)
+            // A part that cannot be evaluated is false, as it is outside of closures.
+            try left.holds($0) && right.holds($0)
         }
     }
 }
@@ -20,7 +21,7 @@ extension PredicateExpressions.Disjunction: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
         let (left, right) = (try lowering.row(lhs), try lowering.row(rhs))
         return RowExpression("(\(left.text) || \(right.text))", of: left, right) {
-            try left.evaluate($0) || right.evaluate($0)
+            try left.holds($0) || right.holds($0)
         }
     }
 }
@@ -28,7 +29,7 @@ extension PredicateExpressions.Disjunction: ComputedExpression {
 extension PredicateExpressions.Negation: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
         let part = try lowering.row(wrapped)
-        return RowExpression("!(\(part.text))", of: part) { try !part.evaluate($0) }
+        return RowExpression("!(\(part.text))", of: part) { try !part.holds($0) }
     }
 }
 
@@ -78,6 +79,20 @@ private enum StoreOrder {
         case .lessOrEqual: a <= b
         case .greater: a > b
         case .greaterOrEqual: a >= b
+        }
+    }
+
+    static func contains<R: RangeExpression>(_ range: R, _ element: R.Bound) -> Bool {
+        func isAfter(_ bound: R.Bound) -> Bool { compare(element, .greaterOrEqual, to: bound) }
+        func isBefore(_ bound: R.Bound) -> Bool { compare(element, .less, to: bound) }
+        func isUpTo(_ bound: R.Bound) -> Bool { compare(element, .lessOrEqual, to: bound) }
+        return switch range {
+        case let range as Range<R.Bound>: isAfter(range.lowerBound) && isBefore(range.upperBound)
+        case let range as ClosedRange<R.Bound>: isAfter(range.lowerBound) && isUpTo(range.upperBound)
+        case let range as PartialRangeFrom<R.Bound>: isAfter(range.lowerBound)
+        case let range as PartialRangeUpTo<R.Bound>: isBefore(range.upperBound)
+        case let range as PartialRangeThrough<R.Bound>: isUpTo(range.upperBound)
+        default: range.contains(element)
         }
     }
 }
@@ -238,7 +253,7 @@ extension PredicateExpressions.Range: ComputedExpression {
         let (lower, upper) = (try lowering.row(lower), try lowering.row(upper))
         return RowExpression("\(lower.text)..<\(upper.text)", of: lower, upper) {
             let (a, b) = (try lower.evaluate($0), try upper.evaluate($0))
-            guard a <= b else { throw MissingValue() }
+            guard a <= b, StoreOrder.compare(a, .lessOrEqual, to: b) else { throw MissingValue() }
             return a..<b
         }
     }
@@ -249,7 +264,7 @@ extension PredicateExpressions.ClosedRange: ComputedExpression {
         let (lower, upper) = (try lowering.row(lower), try lowering.row(upper))
         return RowExpression("\(lower.text)...\(upper.text)", of: lower, upper) {
             let (a, b) = (try lower.evaluate($0), try upper.evaluate($0))
-            guard a <= b else { throw MissingValue() }
+            guard a <= b, StoreOrder.compare(a, .lessOrEqual, to: b) else { throw MissingValue() }
             return a...b
         }
     }
@@ -259,7 +274,7 @@ extension PredicateExpressions.RangeExpressionContains: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
         let (range, element) = (try lowering.row(range), try lowering.row(element))
         return RowExpression("(\(range.text)).contains(\(element.text))", of: range, element) {
-            try range.evaluate($0).contains(element.evaluate($0))
+            StoreOrder.contains(try range.evaluate($0), try element.evaluate($0))
         }
     }
 }
