@@ -62,6 +62,16 @@ enum PredicateCases {
                 #Predicate {
                     $0.isDone ? $0.days > limit : $0.title == word
                 }),
+            .init(
+                "($0.isDone ? $0.note?.contains(word) : nil) == nil", .store,
+                #Predicate {
+                    ($0.isDone ? $0.note?.contains(word) : nil) == nil
+                }),
+            .init(
+                "($0.isDone ? $0.note?.contains(word) : nil) ?? true", .store,
+                #Predicate {
+                    ($0.isDone ? $0.note?.contains(word) : nil) ?? true
+                }),
             .init("days.contains($0.days)", .store, #Predicate { days.contains($0.days) }),
             .init("(1...4).contains($0.days)", .store, #Predicate { (1...4).contains($0.days) }),
             .init("(1..<4).contains($0.days)", .store, #Predicate { (1..<4).contains($0.days) }),

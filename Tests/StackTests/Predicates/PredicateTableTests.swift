@@ -81,6 +81,32 @@ import Testing
         for values in changes { values.insert(into: context) }
     }
 
+    /// Catches: a closure that is false as a whole, because one of its comparisons would stop the program in Swift.
+    @Test(arguments: StoreKind.allCases)
+    func `S138: a comparison that cannot be made is false by itself, also in a closure`(kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Errands.model)
+        let root = await container.newBackgroundContext()
+        try await root.perform(andSave: .durable) { context in
+            let owner = context.insert("Person")
+            for (days, weight, isDone) in [(1, 1, false), (2, 0, true)] {
+                let errand = context.insert("Errand")
+                (errand["days"], errand["weight"], errand["isDone"]) = (.int(Int64(days)), .int(Int64(weight)), .bool(isDone))
+                errand.setRelatedObject("owner", to: owner)
+            }
+        }
+        try await root.perform { context throws in
+            func count(_ predicate: Predicate<Errand>) throws -> Int { try context.count(where: predicate) }
+            #expect(
+                try count(#Predicate { e in e.owner?.errands.contains { $0.days / $0.weight == 9 || $0.isDone } == true }) == 2)
+            #expect(
+                try count(
+                    #Predicate { e in
+                        e.owner?.errands.contains { $0.days / $0.weight == e.days + 9 || $0.isDone } == true
+                    }) == 2)
+        }
+    }
+
     /// Swift would stop the program, so the table cannot compare these with its own evaluation.
     @Test(arguments: StoreKind.allCases)
     func `S138: a forced unwrap of nil differs from every value`(kind: StoreKind) async throws {
