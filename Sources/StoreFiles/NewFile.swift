@@ -25,17 +25,10 @@ package struct NewFile: ~Copyable {
     ///   - target: The resolved path.
     ///   - fill: A closure that writes and closes the file at the temporary path, where an empty file exists.
     package static func make(_ target: String, _ fill: (_ path: String) throws -> Void) throws {
-        let start = start(of: target)
-        if StoreFile.isFilled(target) {
-            // Removes the leftovers of a process that died. Usually there are none.
-            if (try? FileStatus(start + ".making", links: .notFollowed)) != nil, let left = try? NewFile(target, start) {
-                left.discard()
-            }
-            return
-        }
+        if StoreFile.isFilled(target) { return removeLeftovers(of: target) }
         // A device or pipe has no bytes either.
         try PartialFile.checkReplaceable(target)
-        let new = try NewFile(target, start)
+        let new = try NewFile(target, start(of: target))
         guard !StoreFile.isFilled(target) else { return new.discard() }
         do {
             try new.begin()
@@ -69,10 +62,11 @@ package struct NewFile: ~Copyable {
         }
     }
 
-    /// Removes the temporary name of a file that was named by a process which then died. Waits for one that is alive.
+    /// Removes the temporary files of a process that died while it created the target. Usually there are none. Waits for a process that is
+    /// alive.
     static func removeLeftovers(of target: String) {
         let start = start(of: target)
-        guard (try? FileStatus(start + ".new", links: .notFollowed)) != nil, let left = try? NewFile(target, start) else {
+        guard (try? FileStatus(start + ".making", links: .notFollowed)) != nil, let left = try? NewFile(target, start) else {
             return
         }
         left.discard()

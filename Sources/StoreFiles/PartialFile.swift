@@ -231,11 +231,10 @@ public struct PartialFile: Sendable {
     }
 }
 
-/// The lock of a temporary file that is in use, on a file of its own: the temporary file has the locks of its store. The lock ends at the
-/// latest with the process.
+/// A lock that shows that a process is using a temporary file. The process holds it until it names or discards the file, or ends.
 ///
-/// The number of the process in the name is not enough: in a container, the next process often has the same one, and processes of another
-/// container have numbers of their own.
+/// The lock is on a separate file, because a store locks the temporary file itself. The process number in the name cannot replace the
+/// lock: in a container, a restarted process often gets the same number, and two containers number their processes separately.
 private final class UseLock: Sendable {
     static let suffix = "-use"
 
@@ -247,7 +246,7 @@ private final class UseLock: Sendable {
         while true {
             let opened = try OpenFile(
                 path + Self.suffix, access: .readAndWrite, options: [.create, .noFollow], permissions: 0o644)
-            // On a file system without such locks, the number of the process decides.
+            // A file system may have no such locks. Then the number of the process decides: see ``ifUnused(_:by:_:)``.
             try? opened.lock(.exclusive)
             // Another process may have removed it as a leftover before it was locked.
             if Self.isNamed(opened) {
@@ -273,8 +272,8 @@ private final class UseLock: Sendable {
         file.close()
     }
 
-    /// Runs `body` unless a process uses the temporary file of a path. Without the lock's file, or on a file system without such locks, the
-    /// process is the one with the number in the name.
+    /// Runs `body` unless a process uses a temporary file. If the lock's file is missing, or the file system has no such locks, the file counts
+    /// as used while a process with the number in its name exists.
     static func ifUnused(_ path: String, by process: Int32?, _ body: () -> Void) {
         let isGone = process.map(CurrentProcess.isGone) ?? false
         let file: OpenFile

@@ -248,7 +248,7 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// Catches: an update that vanishes without a report, because the save that inserted its object was dropped in the running flush.
+    /// Catches: an update that is lost without a report, because the running flush drops the insertion of its object.
     @Test func `S067: an update of an object that the running flush drops is reported`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)
         let coordinator = try PersistentStoreCoordinator.music(store, clock)
@@ -277,7 +277,8 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// Catches: a conflict with nobody, or a value that is dropped, because a save that was left out hides one that was written.
+    /// Catches: a save that is refused or dropped although nobody has changed its object since. The check put the values of an older save,
+    /// which was left out, over those of a newer save, which was written.
     @Test(arguments: [MergePolicy.error, .storeTrump])
     func `S102, S067: a save that saw a later one of its predecessors is checked against that one`(_ policy: MergePolicy)
         async throws

@@ -101,7 +101,8 @@ enum People {
         try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains(".partial-") }
     }
 
-    /// Catches: a file that no plan opens, because the process that created it was killed between giving it its name and removing the other.
+    /// Catches: a store that cannot be opened with a plan, because the process that created it was killed before it removed the temporary
+    /// name.
     @Test(arguments: kinds) func `S066: a store with the temporary name of its creation is opened with a plan`(_ kind: StoreKind)
         async throws
     {
@@ -109,6 +110,7 @@ enum People {
         try await People.fill(bed, 1)
         let left = bed.folder.appendingPathComponent(".\(bed.file.lastPathComponent).new")
         try FileManager.default.linkItem(at: bed.file, to: left)
+        try Data().write(to: bed.folder.appendingPathComponent(".\(bed.file.lastPathComponent).making"))
         _ = try await PersistentContainer(model: try People.first(), store: bed.description, migrationPlan: MigrationPlan([]))
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }

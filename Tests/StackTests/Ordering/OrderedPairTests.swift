@@ -225,7 +225,8 @@ import Testing
         try await sides.container.close()
     }
 
-    /// Catches: a position without its pair, which a context left that had not read it. It would decide where the pair comes back.
+    /// Catches: a position that stays when its pair is removed by a context that has not read it. If the pair is added again, it gets that
+    /// old place.
     @Test(arguments: StoreKind.allCases, [false, true])
     func `S107: a removal takes a position along that another context has given the pair meanwhile`(
         _ kind: StoreKind, _ isChild: Bool

@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     func endSave() {
         let isDropping = layerStack.dropsTaken && layerStack.hasTakenLayers
         layerStack.endTaking()
-        // The context was reset while the save was running, and shows what the save had taken until now.
+        // The context was reset during the save. Until now it has shown the changes that the save had taken.
         if isDropping { notify(nil, refreshed: refreshRegistered(nil)) }
         withoutUndo { settleAfterMergeInFlight() }
         layerStack.endSave()
@@ -112,8 +112,8 @@ extension ManagedObjectContext {
         phase.saveGate.leave()?()
     }
 
-    /// Settles keys and one-to-one ends after a merge during the save, once the save has left its layers or given them back. The merge has
-    /// settled only newer changes, and those over the layers as the save had taken them.
+    /// Makes keys and one-to-one ends consistent if the context has merged other saves during its own save. Call it at the end of the save,
+    /// when its layers are written, or are unsaved changes again. The merge itself could not change the layers in flight.
     func settleAfterMergeInFlight() {
         guard layerStack.hasMovedInFlight, hasUnsavedLayers else { return }
         settlePairs(of: layerStack.notInFlight)

@@ -33,8 +33,8 @@ extension SaveCheck {
         return hasDropped
     }
 
-    /// Deletes the positions of the pairs that the save removes: another context may have given a pair a position that the one that removes
-    /// it has not read. Returns whether there were any. One look-up per member of removed pairs.
+    /// Deletes all positions of the pairs that the save removes. The context has deleted the positions that it has read, but another context
+    /// may have added one since. Returns whether there were any. One look-up per member of removed pairs.
     private mutating func deletePositions(of order: OrderEntity) throws -> Bool {
         var owners: [ObjectKey: Set<ObjectKey>] = [:]
         for (source, pairs) in layer.links[order.link].forward {

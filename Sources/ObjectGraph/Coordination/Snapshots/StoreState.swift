@@ -58,8 +58,8 @@ struct PendingSave: Sendable {
     var terms: SaveTerms
     /// The save alone, as it was accepted. Readers may see it folded with other saves.
     var layer: Layer
-    /// The beginning of the state that preceded the save when it was accepted: without the earlier saves that are still pending. nil if the
-    /// file has that state. Otherwise, earlier saves were left out or written otherwise, and the save is checked again by its ``terms``.
+    /// The state over which the save was accepted, without the saves that are still pending before this one. nil if the file contains that
+    /// state. If a flush has left a save out or changed it, the file differs, and the save is checked again by its ``terms``.
     var accepted: StoreState?
 }
 
