@@ -37,6 +37,13 @@ import Testing
             let rows = try context.fetch(request)
             #expect(rows.map(\.values) == [[.string("Joni"), .int(2), .int(3)]])
             #expect(rows.first?["songs", as: Int.self] == 2)
+            // A group is made by the property of a column, whatever the column is called.
+            let singer = ModelColumn<Song>.property(\.singer, \.name)
+            for name in ["voice", "title"] {
+                let named = try context.fetch(ValueRequest<Song>([singer.named(name), .count], groupBy: [singer.named(name)]))
+                let plain = try context.fetch(ValueRequest<Song>([singer, .count], groupBy: [singer]))
+                #expect(named.map(\.values) == plain.map(\.values) && named.count == 2)
+            }
             let titles = try context.fetch(ValueRequest<Song>([.property(\.title)], sortBy: [.init(.property(\.title))]))
             #expect(titles.map { $0.value(\Song.title) } == ["a", "b", "c"])
             #expect(throws: FetchError.self) { try context.fetch(ValueRequest<Song>([.property(\.shoutedTitle)])) }
