@@ -2,9 +2,12 @@ import Observation
 import StrataSwiftData
 import Testing
 
-/// Waits until a condition on observed values holds. Returns at the first change after which it does.
+/// Waits until a condition on observed values holds. On an actor, returns at the first announced change after which it does.
+///
+/// Without an actor, only reads the condition again and again. A change is announced before it happens, and on another thread: an
+/// observation that begins in between would wait for a change that has been announced already.
 private func until(isolation: isolated (any Actor)? = #isolation, _ condition: () -> Bool) async {
-    while true {
+    while !Task.isCancelled {
         let (changes, continuation) = AsyncStream<Void>.makeStream()
         let holds = withObservationTracking {
             condition()
@@ -12,7 +15,7 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
             continuation.yield()
         }
         if holds { return }
-        for await _ in changes { break }
+        if isolation != nil { for await _ in changes { break } }
         // `onChange` is called before the value changes.
         await Task.yield()
     }
