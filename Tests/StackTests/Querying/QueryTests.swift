@@ -16,6 +16,7 @@ import Testing
             tracks[title] = context.makeTrack(title, plays: plays)
         }
         tracks["alpha"]?["isrc"] = .string("I1")
+        tracks["alpha"]?["rating"] = .double(3)
         for (title, names) in [("Blue", ["alpha", "Beta"]), ("Red", ["Éclair"])] {
             let album = context.insert("Album")
             album["title"] = .string(title)
@@ -30,6 +31,8 @@ import Testing
         (.compare("plays", .notEqual, to: .int(5)), ["alpha", "Éclair"]),
         (.between("plays", .int(1), and: .int(5)), ["Beta", "alpha", "d"]),
         (.isIn("plays", [.int(1), .int(9)]), ["alpha", "Éclair"]),
+        (.isIn("plays", [.double(1), .double(5.5), .uint(9), .uint(.max)]), ["alpha", "Éclair"]),
+        (.isIn("rating", [.int(3), .int(.max), .uint(4)]), ["alpha"]), (.isIn("rating", [.double(.nan), .string("3")]), []),
         (.isNil("isrc"), ["Beta", "d", "Éclair"]), (.not(.isNil("isrc")), ["alpha"]),
         (.isNil("album"), ["d"]),
         (.string("title", .contains, pattern: "et", sensitivity: .sensitive), ["Beta"]),

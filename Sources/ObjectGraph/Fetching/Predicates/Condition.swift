@@ -152,7 +152,8 @@ extension Condition {
         case .any(let parts): return .any(try parts.map { try $0.lowered(on: entity, names) })
         case .not(let part): return .negating(try part.lowered(on: entity, names))
         case .compare(let name, let comparison, let value):
-            return try compare(try names.term(name, on: entity), comparison, to: value, lowering: names.lowering)
+            let term = value.isNull ? try names.term(name, on: entity) : try names.value(name, on: entity)
+            return try compare(term, comparison, to: value, lowering: names.lowering)
         case .isNil(let name):
             return try names.lowering.equal(try names.term(name, on: entity), .constant(.null))
         case .isIn(let name, let values):
@@ -190,10 +191,6 @@ extension Condition {
     private func compare(
         _ term: PredicateTerm, _ comparison: StorePredicate.Comparison, to value: Value, lowering: PredicateLowering
     ) throws -> StorePredicate {
-        var term = term
-        if case .object(var path) = term, let column = path.steps.popLast(), !value.isNull {
-            term = .scalar(PredicateScalar(path: path, source: .column(column, isOptional: true)))
-        }
         switch comparison {
         case .equal: return try lowering.equal(term, .constant(value))
         case .notEqual: return .negating(try lowering.equal(term, .constant(value)))
@@ -232,10 +229,9 @@ private struct ConditionLowering {
     /// Returns a column at the end of a path. A to-one relationship is represented by its reference.
     func value(_ name: String, on entity: Entity) throws -> PredicateTerm {
         let term = try term(name, on: entity)
-        if case .object(var path) = term, let column = path.steps.popLast() {
-            return .scalar(PredicateScalar(path: path, source: .column(column, isOptional: true)))
-        }
-        return term
+        guard case .object(var path) = term, let column = path.steps.popLast() else { return term }
+        path.entity = path.steps.reduce(entity.number) { lowering.model.entities[$0].columns[$1].destination ?? $0 }
+        return .scalar(PredicateScalar(path: path, source: .column(column, isOptional: true)))
     }
 
     /// Returns a to-many relationship, and the entity of its objects.

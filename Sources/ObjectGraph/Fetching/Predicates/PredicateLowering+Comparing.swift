@@ -104,12 +104,40 @@ extension PredicateLowering {
 
     // MARK: Membership
 
+    /// Returns a number as the column of a scalar stores it, because stores look values up by their class. A number that the column
+    /// cannot hold is returned as it is, and equals no value.
+    private func asStored(_ value: Value, _ scalar: PredicateScalar) -> Value {
+        guard case .column(let column, _) = scalar.source else { return value }
+        let number: Value? =
+            switch model.entities[scalar.path.entity].columns[column].type {
+            case .float, .double, .date:
+                switch value {
+                case .int(let number): Double(exactly: number).map(Value.double)
+                case .uint(let number): Double(exactly: number).map(Value.double)
+                default: nil
+                }
+            case .uint64:
+                switch value {
+                case .int(let number): UInt64(exactly: number).map(Value.uint)
+                case .double(let number): UInt64(exactly: number).map(Value.uint)
+                default: nil
+                }
+            default:
+                switch value {
+                case .uint(let number): Int64(exactly: number).map(Value.int)
+                case .double(let number): Int64(exactly: number).map(Value.int)
+                default: nil
+                }
+            }
+        return number ?? value
+    }
+
     func isIn(_ element: PredicateTerm, _ sequence: PredicateTerm) throws -> StorePredicate {
         switch (element, sequence) {
         case (.constant(let value), .constants(let values)):
-            return .constant(values.contains(value))
+            return .constant(values.contains { StorePredicate.compare(value, .equal, to: $0) })
         case (.scalar(let scalar), .constants(let values)):
-            let set = Set(values)
+            let set = Set(values.map { asStored($0, scalar) })
             let present = try on(scalar, { .isIn($0, set.subtracting([.null])) }, fallback: { set.contains($0) })
             guard scalar.fallback == nil, set.contains(.null) else { return present }
             return .any([present, .negating(try isPresent(scalar))])
