@@ -31,7 +31,8 @@ extension ModelActor {
 
     /// Returns the object with an identifier; nil if it is not of this type or its object does not exist.
     public subscript<T: PersistentModel>(id: PersistentIdentifier, as type: T.Type) -> T? {
-        try? modelContext.context.existingObject(type, with: id.objectID)
+        modelContext.catchUp(with: id)
+        return try? modelContext.context.existingObject(type, with: id.objectID)
     }
 }
 

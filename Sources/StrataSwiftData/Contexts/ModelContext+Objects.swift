@@ -61,15 +61,23 @@ extension ModelContext {
     /// Returns the object with an identifier: the registered one, or one that is read when it is used.
     ///
     /// For an object that the context has not registered, it first shows newer saves, as a fetch does: the identifier may come from another
-    /// context that has just saved the object.
+    /// context that has just saved the object. Unsaved changes stay.
     ///
     /// - Precondition: The identifier is of an object of this container's store.
     public func model(for persistentModelID: PersistentIdentifier) -> any PersistentModel {
-        if context.registeredModel(for: persistentModelID.objectID) == nil { context.catchUpWithSaves() }
+        catchUp(with: persistentModelID)
         guard let model = model(with: persistentModelID.objectID) else {
             preconditionFailure("cannot find \(persistentModelID): it is of another store, or its object was not inserted")
         }
         return model
+    }
+
+    /// Shows newer saves if the context has no object with an identifier, because another context may have saved it just now.
+    func catchUp(with id: PersistentIdentifier) {
+        guard context.registeredModel(for: id.objectID) == nil else { return }
+        context.catchUpWithSaves()
+        // A context with unsaved changes has not moved. Without the object, changes of it would be lost.
+        if (try? context.existingObject(with: id.objectID)) == nil { context.refreshAllObjects() }
     }
 
     /// Returns the object with an identifier if the context has it already; nil otherwise.
