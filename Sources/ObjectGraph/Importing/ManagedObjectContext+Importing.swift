@@ -110,7 +110,8 @@ extension ManagedObjectContext {
             var found = try keys(of: values, in: unique).mapValues { Destination.existing($0) }
             if unique.entity.includes(entity) {
                 for (position, row) in rows.enumerated() {
-                    if let value = row.value(of: unique.column), found[value] == nil { found[value] = .imported(position) }
+                    guard let value = row.value(of: unique.column), !value.isNull, found[value] == nil else { continue }
+                    found[value] = .imported(position)
                 }
             }
             for value in values where found[value] == nil {

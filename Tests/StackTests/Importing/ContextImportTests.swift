@@ -55,6 +55,31 @@ import Testing
         }
     }
 
+    /// Catches: nil as a unique value by which a relationship whose value is nil finds an object.
+    @Test(arguments: StoreKind.allCases)
+    func `S108, S139: an import relates nothing to objects that have no unique value`(_ kind: StoreKind) async throws {
+        struct Cover: Codable {
+            var code: String?
+            var original: String?
+        }
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let context = container.newBatchOperationContext()
+        try await context.perform { context throws in
+            let covers = [Cover(code: nil, original: nil), Cover(code: "a", original: nil), Cover(code: nil, original: "a")]
+            let songs = try context.insert(contentsOf: covers, as: Song.self)
+            #expect(songs.map { $0.original == nil } == [true, true, false] && songs[2].original === songs[1])
+        }
+        try await context.save()
+        let rows: [[Value]] = [[.null, .null], [.null, .null], ["b", .null], [.null, "b"]]
+        try await container.coordinator.insert(into: "Song", ["code", "original.code"], rows: rows)
+        let reader = container.newBatchOperationContext()
+        let codes = try await reader.perform {
+            try $0.fetch(FetchRequest<Song>()).compactMap { $0.original?.code ?? $0.original.map { _ in "nil" } }
+        }
+        #expect(codes.sorted() == ["a", "b"])
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S139: a value that does not fit is an error, and nothing is inserted`(_ kind: StoreKind) async throws {
         struct Misspelled: Codable { var code = "a", titel = "x" }

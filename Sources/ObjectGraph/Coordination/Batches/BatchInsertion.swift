@@ -124,7 +124,7 @@ struct BatchInsertion: Sendable {
                     destination.entity.includes(insertion.entity),
                     let source = insertion.columns.firstIndex(of: destination.column)
                 else { continue }
-                known[position][row[source]] = key
+                if !row[source].isNull { known[position][row[source]] = key }
             }
         }
     }
