@@ -222,7 +222,7 @@ extension ManagedObjectContext {
     }
 
     func record(_ name: String, _ types: CollectionTypes) throws {
-        guard let entity = keyedEntity, tracker.keyed.recorded[name] == nil else { return }
+        guard let entity = keyedEntity, tracker.keyed.recorded[name]?.areTypes(of: types) != true else { return }
         let key = KeyedColumn.typesKey(name)
         if let bytes = try keyedBytes(key) {
             if try types.check(bytes, name) == .renamed { try put(entity, key: key, value: try types.bytes()) }
@@ -244,6 +244,9 @@ extension CollectionTypes {
         encoder.outputFormatting = .sortedKeys
         return try encoder.encode(self)
     }
+
+    /// Returns whether values are stored alike by both.
+    func areTypes(of other: CollectionTypes) -> Bool { value == other.value && key == other.key }
 
     /// The relation of recorded types to those with which a collection is opened.
     enum Match { case same, renamed }

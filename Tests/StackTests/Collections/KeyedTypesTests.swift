@@ -14,6 +14,27 @@ import Testing
         }
     }
 
+    /// Catches: types that are compared only before a collection has its first value.
+    @Test(arguments: StoreKind.allCases)
+    func `S190: a collection that was opened with two types before its first value takes values of the first one`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        try await context.perform { context throws in
+            let numbers = try context.collection("numbers", of: Int.self)
+            let texts = try context.collection("numbers", of: String.self)
+            try numbers.setValue(1, forKey: "a")
+            for key in ["a", "b"] {
+                #expect(throws: CollectionError.self) { try texts.setValue("text", forKey: key) }
+            }
+            #expect(try numbers.all.entries().map(\.value) == [1])
+        }
+        try await context.save()
+        #expect(try await Self.names(container) == ["numbers", "a"])
+    }
+
     @Test(arguments: StoreKind.allCases, [true, false])
     func `S190: a child records the types of a collection that its parent has rolled back`(
         _ kind: StoreKind, _ refreshes: Bool
