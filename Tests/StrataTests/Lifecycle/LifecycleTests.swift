@@ -124,6 +124,29 @@ extension Melody: ManagedObjectLifecycle {
         }
     }
 
+    /// Catches: a hook whose changes drop what was undone before the save.
+    @Test func `S162: after a save whose willSave changes an object, what was undone before can be redone`() async throws {
+        let container = try await container(.siblings)
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { context in
+            context.undoHistory = UndoHistory()
+            context.insert(Melody(title: "S162", plays: 5, band: nil))
+        }
+        try await context.save()
+        try await context.perform { try $0.fetch(FetchRequest<Melody>())[0].plays = 1 }
+        try await context.perform { try $0.fetch(FetchRequest<Melody>())[0].title = "new" }
+        _ = try await context.perform { try $0.undoHistory?.undo() }
+        try await context.save()
+        try await context.perform { context in
+            let song = try context.fetch(FetchRequest<Melody>())[0]
+            #expect(song.title == "S162" && song.plays == 2, "willSave has changed it")
+            try context.undoHistory?.redo()
+            #expect(song.title == "new" && song.plays == 2)
+            for _ in 0..<2 { try context.undoHistory?.undo() }
+            #expect(song.title == "S162" && song.plays == 5)
+        }
+    }
+
     @Test func S061_everyObjectThatRefusesIsInOneError() async throws {
         let container = try await container(.siblings)
         let context = container.coordinator.newBackgroundContext()

@@ -70,8 +70,10 @@ extension ManagedObjectContext {
         guard let history = recordingHistory else { return try body() }
         closeUndoSegment()
         let isInEvent = history.stacks.hasOpenEvent
+        history.stacks.isCompleting = !isInEvent
         defer {
             closeUndoSegment()
+            history.stacks.isCompleting = false
             if !isInEvent, let step = history.stacks.takeEvent() { history.stacks.absorb(step) }
         }
         try body()

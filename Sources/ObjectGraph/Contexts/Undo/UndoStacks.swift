@@ -55,6 +55,9 @@ struct UndoStacks {
 
     private var openByteCount = 0
 
+    /// Whether the changes that are recorded complete an older group, so that a redo may still follow.
+    var isCompleting = false
+
     // MARK: Recording
 
     /// Adds changes to the innermost open group. New changes cannot be followed by a redo of older ones.
@@ -62,7 +65,7 @@ struct UndoStacks {
     /// - Parameter step: The changes; nil if they are larger than the limit.
     mutating func record(_ step: UndoStep?) {
         guard step?.isEmpty != true else { return }
-        dropRedoable()
+        if !isCompleting { dropRedoable() }
         if open.isEmpty { open.append(OpenGroup()) }
         guard let step, !open[0].isTooLarge, openByteCount + step.byteCount <= byteLimit else { return dropOpenChanges() }
         openByteCount += step.byteCount
