@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import Platform
 import StoreInterface
 import StoreModel
@@ -14,6 +15,28 @@ import Testing
         private let context: ManagedObjectContext
 
         init(_ context: ManagedObjectContext) { self.context = context }
+    }
+
+    /// Catches: a check of the snapshot budget that opens a suspended file, which nothing closes again.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S167: a check of the snapshot budget leaves a suspended store closed`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        try await container.coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("a") }
+        try await container.suspend()
+        container.coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero)
+        let budget = container.coordinator.writer.snapshotRegistry.budget
+        try await until("the budget is checked") { !budget.withLock { $0.isResting } }
+        await withCheckedContinuation { checked in budget.queue.async { checked.resume() } }
+        #if os(Linux)
+            let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+            }
+            #expect(!open.contains(bed.file.path))
+        #endif
+        await container.resume()
+        #expect(try await container.coordinator.titles() == ["a"])
+        try await container.close()
     }
 
     /// Catches: a container that keeps later saves waiting after a suspension that failed.

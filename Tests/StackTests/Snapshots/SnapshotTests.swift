@@ -32,6 +32,23 @@ import Testing
         #expect(sums == Array(repeating: 4950, count: 8))
     }
 
+    /// Catches: a context that keeps the snapshot which it had before the reset, and does not merge saves any more.
+    @Test(arguments: StoreKind.allCases)
+    func `S049, S154: a reset ends the reading of a kept snapshot`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let kept = try container.coordinator.snapshot()
+        let reader = container.coordinator.newBackgroundContext(name: "reader", reading: kept)
+        let writer = container.coordinator.newBackgroundContext()
+        try await writer.perform(andSave: .durable) { _ = $0.makeTrack("a") }
+        #expect(try await reader.perform { try $0.trackTitles() } == [])
+        await reader.perform { $0.reset() }
+        try await writer.perform(andSave: .durable) { _ = $0.makeTrack("b") }
+        await reader.perform { $0.automaticallyMergesChanges = true }
+        #expect(try await reader.perform { try $0.trackTitles() }.sorted() == ["a", "b"])
+        withExtendedLifetime(kept) {}
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S151_aTokenPinsAnotherContextToTheSameState(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

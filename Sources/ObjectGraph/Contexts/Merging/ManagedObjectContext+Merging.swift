@@ -298,7 +298,10 @@ extension ManagedObjectContext {
             registry.release(object)
         }
         var moved = layerStack.baseState
-        if isRoot { moved.state = configuration.writer.newestState() }
+        if isRoot {
+            moved.state = configuration.writer.newestState()
+            moved.isPinned = false
+        }
         layerStack.baseState.route?.forget(nil)
         setBaseState(moved)
         phase.mergedThrough = layerStack.baseState.state.sequence

@@ -92,10 +92,8 @@ extension StoreWriter {
     private func lookAgainLater(_ listener: UInt64) {
         clock.run(at: clock.now + Self.budgetRepetition, on: snapshotRegistry.budget.queue) { [weak self] in
             guard let self, snapshotRegistry.budget.withLock({ $0.listener == listener }) else { return }
-            if !suspension.isSuspended {
-                try? adoptExternalSaves()
-                holdToBudget()
-            }
+            if !suspension.isSuspended { try? adoptExternalSaves() }
+            holdToBudget()
             lookAgainLater(listener)
         }
     }
@@ -127,6 +125,9 @@ extension StoreWriter {
 
     private func holdToBudget() {
         guard let budget = snapshotRegistry.budget.budget else { return }
+        // The check reads the file, and a suspended store stays closed.
+        guard suspension.enterIfOpen() else { return }
+        defer { suspension.leave() }
         do {
             let live = snapshotRegistry.live().taken
             let reports = try report(live)
