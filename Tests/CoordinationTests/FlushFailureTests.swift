@@ -79,6 +79,17 @@ import Testing
         #expect(try store.history(after: 0, limit: 100)?.count == 8)
     }
 
+    /// Catches: a report that is taken by a flush of which the program never learns.
+    @Test func `S067: a flush that the program does not wait for leaves the report of a lost save to the next one`() async throws
+    {
+        try await saveLater("bad")
+        refuse("bad")
+        try coordinator.flushNow(reportsFailures: false)
+        _ = try await coordinator.history()
+        let failures = try await failures { try await coordinator.flush() }
+        #expect(failures.map(\.metadata.contextName) == ["bad"])
+    }
+
     /// Catches: an update of an object that was never written, or a reference to it, that is written all the same.
     @Test func `S067: saves that depend on one that was left out are left out and reported too`() async throws {
         let context = coordinator.newBackgroundContext(name: "bad")

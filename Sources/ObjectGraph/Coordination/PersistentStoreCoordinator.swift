@@ -97,9 +97,11 @@ public final class PersistentStoreCoordinator: Sendable {
     }
 
     /// Waits, blocking the calling thread, until every save made so far is on disk.
-    package func flushNow() throws {
+    ///
+    /// - Parameter reportsFailures: Whether to throw if earlier deferred saves could not be written.
+    package func flushNow(reportsFailures: Bool = true) throws {
         try checkOpen()
-        try writer.flushAndWait()
+        try writer.flushAndWait(reportsFailures: reportsFailures)
     }
 
     /// Looks for saves of other processes and connections, and notifies the contexts if there are any.

@@ -166,9 +166,12 @@ public final class PersistentContainer: Sendable {
     }
 
     /// Waits, blocking the calling thread, until every save made so far is on disk.
-    package func flushNow() throws {
-        try coordinator.flushNow()
-        if backgroundCoordinator !== coordinator { try backgroundCoordinator.flushNow() }
+    ///
+    /// - Parameter reportsFailures: Whether to throw if earlier deferred saves could not be written. Each is reported once, so work that the
+    ///   program does not wait for leaves the report to the program's next flush.
+    package func flushNow(reportsFailures: Bool = true) throws {
+        try coordinator.flushNow(reportsFailures: reportsFailures)
+        if backgroundCoordinator !== coordinator { try backgroundCoordinator.flushNow(reportsFailures: reportsFailures) }
     }
 
     // MARK: Building

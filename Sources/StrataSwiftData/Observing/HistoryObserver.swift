@@ -106,7 +106,7 @@ public final class HistoryObserver: Observable, Sendable {
         do {
             let isRead: Void? = try coordinator.unlessSuspended {
                 // The history has only what is on disk.
-                try modelContainer.storage.container.flushNow()
+                try modelContainer.storage.container.flushNow(reportsFailures: false)
                 let end = coordinator.currentHistoryToken
                 // A position of another copy may be after every save of this one. Reading from there throws.
                 guard end > start || end.incarnation != start.incarnation else { return }

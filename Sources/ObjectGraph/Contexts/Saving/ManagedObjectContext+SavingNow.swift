@@ -82,12 +82,14 @@ extension StoreWriter {
     }
 
     /// Waits until all earlier saves are on disk. Blocks; do not call it on the writer's queues.
-    func flushAndWait() throws { _ = try process(nil, from: .flush) }
+    func flushAndWait(reportsFailures: Bool = true) throws {
+        _ = try process(nil, from: .flush, reportsFailures: reportsFailures)
+    }
 
-    private func process(_ request: SaveRequest?, from source: SaveSource) throws -> SaveOutcome {
+    private func process(_ request: SaveRequest?, from source: SaveSource, reportsFailures: Bool = false) throws -> SaveOutcome {
         // The variable is set on the queue, before `sync` returns.
         nonisolated(unsafe) var result: Result<SaveOutcome, any Error>?
-        _ = try add(SaveJob(request: request, source: source, reportsFailures: request == nil) { result = $0 })
+        _ = try add(SaveJob(request: request, source: source, reportsFailures: reportsFailures) { result = $0 })
         // If the queue is idle, the calling thread processes the job. Otherwise an earlier block may process it first.
         queue.sync { drain() }
         guard let result else { preconditionFailure("the writer has lost a save") }

@@ -40,7 +40,7 @@ extension StoreWriter {
     func syncCommitted() throws {
         let sibling = shared.withLock { $0.sibling }
         for writer in [self, sibling].compactMap(\.self) where writer.shared.withLock({ $0.deferred.synced != nil }) {
-            try writer.flushAndWait()
+            try writer.flushAndWait(reportsFailures: false)
         }
     }
 
