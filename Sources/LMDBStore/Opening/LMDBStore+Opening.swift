@@ -74,7 +74,7 @@ extension LMDBStore {
             let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.count(schema) + 128, options)
             do {
                 try environment.clearDeadReaders()
-                return try environment.adoptingSizes {
+                return try environment.growing(to: options.maximumMapSize) {
                     try openOrChangeTables(url, schema: schema, options: options, environment: environment)
                 }
             } catch {

@@ -83,6 +83,20 @@ extension Environment {
         try adoptingSizes(body) { _ = try resizeMap(to: 0) }
     }
 
+    /// Runs `body` as ``adoptingSizes(_:)`` does, and doubles the map each time that it is full. A file that is as large as its map, such as
+    /// a compact copy of a larger one, has no room for what opening writes.
+    func growing<R>(to maximum: Int?, _ body: () throws -> R) throws -> R {
+        while true {
+            do {
+                return try adoptingSizes(body)
+            } catch let error as LMDBError where error.code == .mapFull {
+                let size = try information().mapSize
+                let largest = maximum ?? Int.max / 4
+                guard size < largest, try resizeMap(to: min(size * 2, largest)) else { throw error }
+            }
+        }
+    }
+
     /// Runs `body`, and repeats it after `adopt`, which adopts the file's size, each time that another process has made the file larger
     /// than the map.
     func adoptingSizes<R>(_ body: () throws -> R, adopt: () throws -> Void) throws -> R {

@@ -22,6 +22,26 @@ import Testing
         #expect(try store.verify() == [])
     }
 
+    /// Catches: a compact copy that is as large as its map, so that opening has no room for what it writes.
+    @Test func `S164, S168: a restored copy that is larger than the map is opened, also with another schema`() throws {
+        let scratch = try Scratch()
+        let small = options(1 << 20, maximum: nil)
+        let store = try scratch.store(small)
+        for _ in 0..<8 { try store.insertTracks(5000) }
+        let backup = scratch.url.appendingPathExtension("backup")
+        _ = try store.backup(to: backup, existing: .refuse, cancellation: Cancellation())
+        let restored = scratch.url.appendingPathExtension("restored")
+        try MigratableLMDBFile(restored, small).restore(from: backup, cancellation: Cancellation())
+        var larger = Samples.schema
+        larger.version = SchemaVersion(9, 0, 0)
+        larger.entities[Samples.artist].columns[1].index = .indexed
+        for (url, schema) in [(restored, Samples.schema), (backup, larger)] {
+            let copy = try LMDBStore.open(url, schema: schema, options: small)
+            #expect(try copy.snapshot().count(StoreQuery(entity: Samples.track)) == 40_000)
+            #expect(try copy.verify() == [])
+        }
+    }
+
     @Test func aFullStoreRefusesInsertsTakesDeletesAndThenInsertsAgain() throws {
         let scratch = try Scratch()
         let store = try scratch.store(options(1 << 22, maximum: 1 << 22))
