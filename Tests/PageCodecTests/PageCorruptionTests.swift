@@ -90,6 +90,25 @@ import Testing
         #expect(throws: PageError.self) { try bytes.withUnsafeBytes { _ = try ObjectPage($0, layout: layout, check: .full) } }
     }
 
+    /// Catches: strings that share their bytes, of which a merge would write more than the room that it has.
+    @Test func overlappingStringsAreAnErrorOfAMerge() throws {
+        let entity = EntitySchema(name: "Artist", columns: [ColumnSchema(name: "name", type: .string)])
+        var bytes = try page(entity, [0: [.string("Ada")], 2: [.string("é")]], versions: [0: 1, 2: 1])
+        // The offsets of one byte begin at 56. The empty slot between the two is not read.
+        #expect(bytes[56...59] == [0, 3, 3, 5])
+        (bytes[57], bytes[58]) = (5, 0)
+        let layout = try PageLayout(entity, schemaNumber: 7)
+        let layer = Layer(schema: StoreSchema(entities: [entity]))
+        let row = Row.make(kind: .insert, layer: layer.id, columnCount: 1)
+        row[0] = .string("Eve")
+        layer.put(row, entity: 0, key: 4)
+        let changes = try #require(layer.entity(0)?.page(0))
+        try bytes.withUnsafeBytes {
+            let page = try ObjectPage($0, layout: layout, check: .header)
+            #expect(throws: PageError.self) { try PageMerge(old: page, changes: changes, layout: layout) }
+        }
+    }
+
     @Test func anEmptyOrTinyBufferIsAnError() throws {
         let layout = try PageLayout(EntitySchema(name: "Thing", columns: []), schemaNumber: 7)
         #expect(throws: PageError.self) {

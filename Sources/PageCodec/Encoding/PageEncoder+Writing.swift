@@ -224,10 +224,16 @@ extension PageEncoder {
         var oldHeap = UnsafeRawPointer(heap)
         if let old, let source {
             oldHeap = old.base + source.array + source.width * (old.capacity + 1)
+            var end = 0
             for slot in SlotIterator(kept) {
                 let span = try old.span(slot, in: source)
                 // The span is in the old heap, and the old page is smaller than 4 GB.
                 let offset = span.baseAddress.unsafelyUnwrapped - oldHeap
+                // Spans that overlap might exceed the room for them, which is that of the old heap.
+                guard offset >= end else {
+                    throw PageError(offset: source.array + slot * source.width, field: "heap offsets", reason: "overlap")
+                }
+                end = offset + span.count
                 cells[slot] = UInt64(offset) << 32 | UInt64(span.count)
             }
         }
