@@ -117,13 +117,14 @@ final class ContainerStorage: Sendable {
     private let main = WeakMainContext()
 
     init(_ schema: Schema, plan: (any SchemaMigrationPlan.Type)?, configuration: ModelConfiguration) throws {
-        self.schema = schema
         self.configuration = configuration
         migrationPlan = plan
-        let model = try schema.model.get()
         let store = try configuration.store()
+        let stored = try store.storedSchema?()
+        self.schema = schema.matched(to: stored, plan)
+        let model = try self.schema.ordered(as: stored).model.get()
         container = try PersistentContainer(
-            openingSynchronously: model, store: store, migrationPlan: try plan?.migrationPlan(to: schema),
+            openingSynchronously: model, store: store, migrationPlan: try plan?.migrationPlan(from: stored),
             allowsDataLoss: try Self.names(in: store, keptBy: model))
     }
 

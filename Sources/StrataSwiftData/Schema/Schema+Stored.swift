@@ -1,0 +1,67 @@
+import ObjectGraph
+import StoreModel
+
+/// Matching a schema with that of the file which it opens.
+extension Schema {
+    /// Returns the schema with the version with which to open a file.
+    ///
+    /// A list of models has no version. As in SwiftData, it opens files of each version that has these models: it stands for the newest
+    /// version of the plan, or for that of a file that stores the same.
+    func matched(to stored: StoreSchema?, _ plan: (any SchemaMigrationPlan.Type)?) -> Schema {
+        guard version == Self.version else { return self }
+        if let newest = plan?.schemas.max(by: { $0.versionIdentifier < $1.versionIdentifier }) {
+            let schema = Schema(versionedSchema: newest)
+            return Set(schema.types.map { ObjectIdentifier($0) }) == Set(types.map { ObjectIdentifier($0) }) ? schema : self
+        }
+        guard let stored, let own = try? ordered(as: stored).model.get().storeSchema, own.version < stored.version,
+            own.storesTheSame(as: stored)
+        else { return self }
+        return Schema(types, version: Version(stored.version.major, stored.version.minor, stored.version.patch))
+    }
+
+    /// Returns the schema with its entities in the order of a file, and new ones after them.
+    ///
+    /// The identifiers of objects contain the position of the entity, so that it must not depend on the order in which the program lists its
+    /// models, or on models that are added.
+    func ordered(as stored: StoreSchema?) -> Schema {
+        guard let stored, let model = try? model.get() else { return self }
+        var positions: [String: Int] = [:]
+        for entity in stored.entities {
+            for name in [entity.name] + entity.subentities.map(\.name) where positions[name] == nil {
+                positions[name] = positions.count
+            }
+        }
+        func position(_ type: any PersistentModel.Type) -> Int {
+            guard let entity = model.entity(for: type) else { return .max }
+            let head = model.storeSchema.entities[entity.number]
+            let earlier = head.subentities.first { $0.name == entity.name }?.renamedFrom ?? head.renamedFrom
+            return positions[entity.name] ?? earlier.flatMap { positions[$0] } ?? positions[head.name] ?? .max
+        }
+        let sorted = types.enumerated().sorted { (position($0.element), $0.offset) < (position($1.element), $1.offset) }
+        return Schema(sorted.map(\.element), version: version)
+    }
+}
+
+extension StoreSchema {
+    /// Returns whether two schemas store the same, whatever their versions and the order of their parts.
+    func storesTheSame(as other: StoreSchema) -> Bool { isSound && other.isSound && parts == other.parts }
+
+    private var parts: Set<String> {
+        var parts: Set<String> = []
+        for entity in entities {
+            parts.insert("\(entity.name), abstract: \(entity.isAbstract)")
+            for subentity in entity.subentities { parts.insert("\(subentity.name): \(entity.name)") }
+            for column in entity.columns {
+                let destination = column.destination.map { entities[$0].name } ?? ""
+                parts.insert(
+                    "\(entity.name).\(column.name): \(column.type) \(destination), optional: \(column.isOptional), \(column.index)"
+                )
+            }
+            for index in entity.indexes {
+                parts.insert("\(entity.name) \(index.columns.map { entity.columns[$0].name }): \(index.kind)")
+            }
+        }
+        for link in links { parts.insert("\(link.name): \(entities[link.source].name) to \(entities[link.destination].name)") }
+        return parts
+    }
+}

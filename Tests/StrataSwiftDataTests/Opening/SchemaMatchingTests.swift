@@ -1,0 +1,114 @@
+import StrataSwiftData
+import Testing
+
+@Model private final class Planet {
+    var name: String
+    init(_ name: String) { self.name = name }
+}
+
+@Model private final class Star {
+    var name: String
+    init(_ name: String) { self.name = name }
+}
+
+/// Opening files with lists of models, which have no version.
+@Suite struct SchemaMatchingTests {
+    private func planned(_ file: TestFile, _ types: any PersistentModel.Type...) throws -> ModelContainer {
+        try ModelContainer(for: types, migrationPlan: RecipesPlan.self, configurations: ModelConfiguration(url: file.url))
+    }
+
+    private func names(_ container: ModelContainer) throws -> [String] {
+        let context = ModelContext(container)
+        return try withExtendedLifetime(context) { try context.fetch(FetchDescriptor<Recipe>()).map(\.name).sorted() }
+    }
+
+    private func add(_ name: String, _ container: ModelContainer) throws {
+        let context = ModelContext(container)
+        context.insert(Recipe(name: name))
+        try context.save()
+    }
+
+    /// Catches: a plan that migrates only containers of a versioned schema, so that the usual way to open a container fails.
+    @Test(arguments: [false, true])
+    func `S164: a plan migrates a file for a container of a list of models`(_ isVersioned: Bool) async throws {
+        try await TestFile.use { file in
+            let first = isVersioned ? Schema(versionedSchema: RecipesV1.self) : Schema([RecipesV1.Recipe.self])
+            let old = try ModelContainer(for: first, configurations: ModelConfiguration(url: file.url))
+            do {
+                let context = ModelContext(old)
+                context.insert(RecipesV1.Recipe(title: "soup", minutes: "20"))
+                try context.save()
+            }
+            try await old.close()
+            let container = try planned(file, Recipe.self)
+            #expect(container.schema.version == RecipesV3.versionIdentifier)
+            #expect(try names(container) == ["soup"])
+            try add("stew", container)
+            try await container.close()
+            // Once more, with the models in another order.
+            let again = try planned(file, RecipesV3.Step.self, Recipe.self)
+            #expect(try names(again) == ["soup", "stew"])
+            try await again.close()
+        }
+    }
+
+    @Test func `S164: a plan opens a file that a list of models made, and one of its last version`() async throws {
+        try await TestFile.use { file in
+            for schema in [Schema([RecipesV3.Step.self, Recipe.self]), Schema(versionedSchema: RecipesV3.self)] {
+                let container = try ModelContainer(for: schema, configurations: ModelConfiguration(url: file.url))
+                try add("soup", container)
+                try await container.close()
+                let planned = try planned(file, Recipe.self)
+                try add("stew", planned)
+                try await planned.close()
+            }
+            let plain = try file.open(Recipe.self)
+            #expect(plain.schema.version == RecipesV3.versionIdentifier)
+            #expect(try names(plain) == ["soup", "soup", "stew", "stew"])
+            try await plain.close()
+        }
+    }
+
+    /// Catches: a list of models that takes the version of a file with other contents, and drops what a newer program stored.
+    @Test func `S165: a list of models does not open a file of a version that stores more`() async throws {
+        try await TestFile.use { file in
+            let container = try ModelContainer(
+                for: Schema(versionedSchema: RecipesV3.self), configurations: ModelConfiguration(url: file.url))
+            try add("soup", container)
+            try await container.close()
+            #expect(throws: (any Error).self) { try file.open(RecipesV1.Recipe.self) }
+            let again = try planned(file, Recipe.self)
+            #expect(try names(again) == ["soup"])
+            try await again.close()
+        }
+    }
+
+    /// Catches: identifiers that lead to objects of another model, because they count the models of a list.
+    @Test func `an identifier leads to the same object if models are added or listed in another order`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(Planet.self)
+            let coded = try {
+                let context = ModelContext(container)
+                let planet = Planet("Mars")
+                context.insert(planet)
+                try context.save()
+                return try JSONEncoder().encode(planet.persistentModelID)
+            }()
+            try await container.close()
+            for _ in 0..<2 {
+                let larger = try file.open(Star.self, Planet.self)
+                do {
+                    let context = ModelContext(larger)
+                    context.insert(Star("Sun"))
+                    try context.save()
+                    let id = try JSONDecoder().decode(PersistentIdentifier.self, from: coded)
+                    #expect((context.model(for: id) as? Planet)?.name == "Mars")
+                    #expect(
+                        try context.fetchCount(FetchDescriptor<Planet>(predicate: #Predicate { $0.persistentModelID == id })) == 1
+                    )
+                }
+                try await larger.close()
+            }
+        }
+    }
+}
