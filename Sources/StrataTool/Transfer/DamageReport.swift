@@ -55,7 +55,12 @@ extension DamageReport? {
     }
 
     func page(_ number: PageNumber, of table: SalvagedTable, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
-        try salvaging({ try snapshot.checkedPage(table.entity, number) }) { $0.notePage(table.name) } ?? nil
+        guard let page = try salvaging({ try snapshot.checkedPage(table.entity, number) }, { $0.notePage(table.name) }) else {
+            return nil
+        }
+        // The list of the pages has the number in a wrong place, where no look-up finds it.
+        if page == nil { self?.notePage(table.name) }
+        return page
     }
 
     /// Returns the slots of a page whose objects can be read: those whose required values are whole.
