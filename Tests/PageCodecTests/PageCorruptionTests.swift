@@ -66,6 +66,15 @@ import Testing
         #expect(merge.byteCount < bytes.count + 1_000_000)
     }
 
+    /// Returns the change of one object to the name Eve.
+    private func changes(_ entity: EntitySchema, _ kind: RowKind, key: ObjectKey) throws -> LayerPage {
+        let layer = Layer(schema: StoreSchema(entities: [entity]))
+        let row = Row.make(kind: kind, layer: layer.id, columnCount: 1)
+        row[0] = .string("Eve")
+        layer.put(row, entity: 0, key: key)
+        return try #require(layer.entity(0)?.page(0))
+    }
+
     @Test func aStringThatEndsBeyondItsSectionIsAnErrorOfEveryUse() throws {
         let entity = EntitySchema(name: "Artist", columns: [ColumnSchema(name: "name", type: .string)])
         var bytes = try page(entity, [0: [.string("Ada")], 2: [.string("é")]], versions: [0: 1, 2: 1])
@@ -74,11 +83,7 @@ import Testing
         bytes[59] = 200
         let layout = try PageLayout(entity, schemaNumber: 7)
         let condition = CompiledPredicate(.compare(0, .less, to: .string("b")))
-        let layer = Layer(schema: StoreSchema(entities: [entity]))
-        let row = Row.make(kind: .update, layer: layer.id, columnCount: 1)
-        row[0] = .string("Eve")
-        layer.put(row, entity: 0, key: 0)
-        let changes = try #require(layer.entity(0)?.page(0))
+        let changes = try changes(entity, .update, key: 0)
         try bytes.withUnsafeBytes {
             let page = try ObjectPage($0, layout: layout, check: .header)
             #expect(try page.value(0, 0) == .string("Ada"))
@@ -98,11 +103,7 @@ import Testing
         #expect(bytes[56...59] == [0, 3, 3, 5])
         (bytes[57], bytes[58]) = (5, 0)
         let layout = try PageLayout(entity, schemaNumber: 7)
-        let layer = Layer(schema: StoreSchema(entities: [entity]))
-        let row = Row.make(kind: .insert, layer: layer.id, columnCount: 1)
-        row[0] = .string("Eve")
-        layer.put(row, entity: 0, key: 4)
-        let changes = try #require(layer.entity(0)?.page(0))
+        let changes = try changes(entity, .insert, key: 4)
         try bytes.withUnsafeBytes {
             let page = try ObjectPage($0, layout: layout, check: .header)
             #expect(throws: PageError.self) { try PageMerge(old: page, changes: changes, layout: layout) }

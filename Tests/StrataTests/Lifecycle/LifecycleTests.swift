@@ -106,14 +106,20 @@ extension Melody: ManagedObjectLifecycle {
         #expect(plays == [2])
     }
 
-    @Test func `S162: changes of willSave are undone with the group that the save completes`() async throws {
-        let container = try await container(.siblings)
+    /// Returns a context that records changes, with a saved melody of five plays.
+    private func contextWithUndo(_ container: PersistentContainer) async throws -> BackgroundContext {
         let context = container.coordinator.newBackgroundContext()
         await context.perform { context in
             context.undoHistory = UndoHistory()
             context.insert(Melody(title: "S162", plays: 5, band: nil))
         }
         try await context.save()
+        return context
+    }
+
+    @Test func `S162: changes of willSave are undone with the group that the save completes`() async throws {
+        let container = try await container(.siblings)
+        let context = try await contextWithUndo(container)
         try await context.perform { try $0.fetch(FetchRequest<Melody>())[0].plays = 1 }
         try await context.save()
         try await context.perform { context in
@@ -127,12 +133,7 @@ extension Melody: ManagedObjectLifecycle {
     /// Catches: a hook whose changes drop what was undone before the save.
     @Test func `S162: after a save whose willSave changes an object, what was undone before can be redone`() async throws {
         let container = try await container(.siblings)
-        let context = container.coordinator.newBackgroundContext()
-        await context.perform { context in
-            context.undoHistory = UndoHistory()
-            context.insert(Melody(title: "S162", plays: 5, band: nil))
-        }
-        try await context.save()
+        let context = try await contextWithUndo(container)
         try await context.perform { try $0.fetch(FetchRequest<Melody>())[0].plays = 1 }
         try await context.perform { try $0.fetch(FetchRequest<Melody>())[0].title = "new" }
         _ = try await context.perform { try $0.undoHistory?.undo() }
