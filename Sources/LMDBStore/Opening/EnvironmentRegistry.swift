@@ -47,15 +47,19 @@ enum EnvironmentRegistry {
     }
 
     private static func find(_ path: String) throws -> Found {
-        try table.wait { table in
+        // Closing a store takes the lock of the table, so its last reference must not go inside.
+        var other: LMDBStore?
+        defer { withExtendedLifetime(other) {} }
+        return try table.wait { table in
             let file = try FileIdentity.of(path: path)
             guard let claims = table.claim(path, file) else { return nil }
-            if let file, let other = table.entries.first(where: { $0.value.path == path && $0.key != file }),
-                !other.value.environment.isOfForkedParent
+            if let file, let known = table.entries.first(where: { $0.value.path == path && $0.key != file }),
+                !known.value.environment.isOfForkedParent
             {
                 table.busy.subtract(claims)
+                other = known.value.store
                 // The store's last reference was released, and another thread is about to close it.
-                guard other.value.store != nil else { return nil }
+                guard other != nil else { return nil }
                 // The two files would share one lock file, and therefore their locks.
                 throw StoreError(
                     .inUseElsewhere,
