@@ -15,6 +15,7 @@ import Testing
                 comic.mood = .wild
                 comic.spot = Spot(x: 1.5, y: -2)
                 comic.words = ["a", "b"]
+                comic.panels[1] = 3
                 comic.isOpen = true
                 comic.zoom = 3
                 comic.progress = Progress(page: 7)
@@ -31,14 +32,18 @@ import Testing
             let found = try fresh.fetch(FetchDescriptor<Comic>(predicate: #Predicate { $0.id == id && $0.mood == mood }))
             let same = try #require(found.first)
             #expect(same.title == "Tim" && same.cover == Data([1, 2, 3]) && same.price == Decimal(string: "12.30")!)
-            #expect(same.mood == .wild && same.spot == Spot(x: 1.5, y: -2) && same.words == ["a", "b"])
+            #expect(same.mood == .wild && same.spot == Spot(x: 1.5, y: -2) && same.words == ["a", "b"] && same.panels == [0, 3])
             #expect(same.isOpen == false && same.zoom == 1 && same.shortTitle == "Tim")
             #expect(same.progress?.page == 7 && same.progress?.comic === same)
             #expect(same.labels.map(\.text).sorted() == ["funny", "old"])
             #expect(same.labels.first?.comics == [same])
             #expect(same.notes.map(\.text) == ["nice"] && same.notes.first?.comic === same)
             #expect(same.id == id && same.persistentModelID.entityName == "Comic")
+            let note = try #require(same.notes.first)
             fresh.delete(same)
+            let error = #expect(throws: (any Error).self) { try fresh.save() }
+            #expect("\(error, default: "nothing")".contains("comic"), "the comic of a note is not optional")
+            fresh.delete(note)
             try fresh.save()
             #expect(try fresh.fetchCount(FetchDescriptor<Progress>()) == 0)
             #expect(try fresh.fetchCount(FetchDescriptor<Label>()) == 2)

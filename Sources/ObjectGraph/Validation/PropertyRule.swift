@@ -56,12 +56,14 @@ public struct PropertyRule: Sendable, Hashable {
     }
 
     /// Returns the rules for a minimum and a maximum of objects, in which 0 means no limit. For the layer with SwiftData's spelling.
+    ///
+    /// - Parameter allowsNone: Whether the property may be nil. If not, a relationship to one object must lead to one.
     package static func counts(
         minimum: Int?, maximum: Int?, isToMany: Bool, allowsNone: Bool
     ) -> [PropertyRule] {
         let minimum = minimum ?? 0
         let maximum = maximum.flatMap { $0 == 0 ? nil : $0 }
-        guard isToMany else { return minimum > 0 && !allowsNone ? [.required] : [] }
+        guard isToMany else { return allowsNone ? [] : [.required] }
         if minimum == 0, maximum == nil { return [] }
         return [PropertyRule(kind: .count(CountBounds(minimum: minimum, maximum: maximum, allowsNone: allowsNone)))]
     }

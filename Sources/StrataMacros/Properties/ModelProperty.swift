@@ -153,6 +153,9 @@ extension ExprSyntax {
         let last =
             named.as(DeclReferenceExprSyntax.self)?.baseName ?? named.as(MemberAccessExprSyntax.self)?.declName.baseName
         let isMember = named.as(MemberAccessExprSyntax.self).map { $0.base == nil } ?? false
+        // Only the compiler knows the elements of `Array(repeating: 0, count: 9)`.
+        let generic = ["Array", "ContiguousArray", "Set", "Dictionary", "Optional"]
+        if callee == named, let last, generic.contains(last.plainName) { return nil }
         return last?.plainName.first?.isUppercase == true && !isMember ? callee.trimmedDescription : nil
     }
 

@@ -25,6 +25,7 @@ struct Spot: Codable, Equatable, Sendable {
     var mood = Mood.calm
     var spot: Spot?
     var words: [String] = []
+    var panels = Array(repeating: 0, count: 2)
     @Attribute(.ephemeral) var isOpen = false
     @Transient var zoom = 1.0
 

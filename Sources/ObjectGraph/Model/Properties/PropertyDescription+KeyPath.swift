@@ -154,14 +154,14 @@ extension PropertyDescription {
             inference: inference, isOrdered: isOrdered, rules: rules)
     }
 
-    /// Describes a relationship to one object, which is not optional.
+    /// Describes a relationship to one object, which is not optional. Saves require the object, as if the property had the rule `.required`.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, M>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
         relationship(
             name, of: M.self, cardinality: .toOne, inverse: inverse, deleteRule: deleteRule, renamedFrom: renamedFrom,
-            inference: inference, isOrdered: isOrdered, rules: rules)
+            inference: inference, isOrdered: isOrdered, rules: rules.contains(.required) ? rules : rules + [.required])
     }
 
     /// Describes a relationship to many objects.
