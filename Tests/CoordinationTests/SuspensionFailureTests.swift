@@ -270,4 +270,36 @@ import Testing
         #expect(await overtaken.context.perform { $0.phase.suspended == nil })
         try await container.close()
     }
+
+    /// Catches: a parent that has released its snapshot, and takes the one of its child for the rest of the suspension.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S167: a child's save that began before the suspension does not open the file again`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack("a") }
+        let parent = container.coordinator.newBackgroundContext()
+        let child = await parent.perform { $0.newBackgroundChild() }
+        let (begun, mayEnd) = (Flag(), Flag())
+        let token = try await child.perform { context throws in
+            let titles = try context.trackTitles()
+            #expect(titles == ["a"])
+            context.makeTrack("b")
+            return context.observe { notice in
+                guard notice.kind == .willSave else { return }
+                begun.set()
+                _ = mayEnd.wait(atMost: .seconds(600))
+            }
+        }
+        async let saving: Void = child.save()
+        try await until("the save has begun") { begun.wait(atMost: .zero) }
+        async let suspending: Void = container.suspend()
+        try await until("the parent is suspended") { await parent.perform { $0.phase.isSuspended } }
+        mayEnd.set()
+        try await saving
+        try await suspending
+        await container.resume()
+        #expect(try await parent.perform { try $0.trackTitles().sorted() } == ["a", "b"])
+        await child.perform { _ in token.cancel() }
+        try await container.close()
+    }
 }

@@ -46,6 +46,9 @@ extension StoreWriter {
             for place in listed { known[ObjectIdentifier(place)] = place }
             listed = snapshotRegistry.places().filter { $0.depth > 0 && known[ObjectIdentifier($0)] == nil }
         }
+        // A child's save that ended after its parent was suspended may have acquired a snapshot for the parent.
+        let depth = known.values.map(\.depth).max() ?? 0
+        await onEach(of: known.values.filter { $0.depth < depth }) { context, done in context.suspend(then: done) }
     }
 
     private func suspendConfinedContexts(within patience: Duration) async throws {
