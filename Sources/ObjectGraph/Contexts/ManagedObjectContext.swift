@@ -161,6 +161,8 @@ public final class ManagedObjectContext {
 
     /// The snapshot of the store that the context reads below all unsaved changes (S151).
     public var snapshot: Snapshot {
+        checkIsolation()
+        catchUp()
         let state = layerStack.baseState.state
         return Snapshot(state.reading(state.storeBase), owner: "a snapshot of \(name)", of: configuration.writer)
     }

@@ -280,4 +280,23 @@ import Testing
         #expect(try await reader.perform { try $0.objects("Track").count } == expected)
         #expect(try await reader.perform { try $0.existingObject(with: shared)["title"] } == .string("main 54"))
     }
+
+    /// Catches: a refresh that takes the parent's state before the parent has merged a save that it has been told of.
+    @Test(arguments: StoreKind.allCases)
+    @MainActor func `S068: a refreshed child shows every save that was awaited`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        main.automaticallyMergesChanges = true
+        let child = main.newChild(name: "sheet")
+        #expect(try main.trackTitles() == [] && child.trackTitles() == [])
+        let worker = container.newBatchOperationContext()
+        // Only saves that come quickly are merged together, which is later.
+        for number in 1...30 {
+            try await worker.perform(andSave: .deferred) { _ = $0.makeTrack("\(number)") }
+            try await child.refreshFromParent()
+            #expect(try child.trackTitles().count == number)
+        }
+        try await container.close()
+    }
 }

@@ -60,7 +60,8 @@ extension ManagedObjectContext {
         if phase.mustCatchUp, !phase.isMoving { mergeAnnounced() }
     }
 
-    private func mergeAnnounced() {
+    /// Merges announced saves, also within a step that reads the state that it started with.
+    func mergeAnnounced() {
         moveIfSuspended()
         guard phase.behind != nil else { return }
         phase.behind?.willCatchUp()

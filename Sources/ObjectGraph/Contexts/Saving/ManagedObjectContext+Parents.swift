@@ -134,7 +134,11 @@ extension ManagedObjectContext {
         checkIsolation()
         guard let link = configuration.parent else { throw ContextError.notAChild(context: name) }
         guard let parent = link.contextExecutor else { throw SaveError.parentGone(context: name) }
-        let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedBaseForChild() }
+        let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { parent in
+            // The parent may not have merged a save yet that the program has awaited (S068).
+            parent.mergeAnnounced()
+            return parent.sealedBaseForChild()
+        }
         tracker.forgetUnmerged()
         moveToParent(new, changes: nil)
         phase.mergedThrough = layerStack.baseState.state.sequence
