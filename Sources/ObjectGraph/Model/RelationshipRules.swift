@@ -70,6 +70,7 @@ final class RelationshipRules: Sendable {
     /// The positions of these entities.
     private let orderEntities: Range<EntityIndex>
     let hasPairs: Bool
+    let hasOrdered: Bool
     let canDeny: Bool
     /// Whether the model has any relationships.
     let isUsed: Bool
@@ -91,6 +92,7 @@ final class RelationshipRules: Sendable {
         let numbers = orders.joined().map(\.number)
         orderEntities = (numbers.min() ?? 0)..<(numbers.max()?.next ?? 0)
         hasPairs = pairs.contains { !$0.isEmpty }
+        hasOrdered = ordered.contains { !$0.isEmpty }
         isUsed = model.entities.contains { !$0.relationships.isEmpty }
         canDeny = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
     }

@@ -34,6 +34,14 @@ struct ContextModel {
             case .delete: .delete
             }
         }
+
+        /// Returns the change without a position in a list that others have taken the object out of; nil if nothing else changes.
+        func withoutPosition(movingFrom old: Stored?, to new: Stored?) -> Change? {
+            guard case .update(var values) = self, let old, let new, values[list] == nil, old.values[list] != new.values[list]
+            else { return self }
+            values[position] = nil
+            return values.contains { $0 != nil } ? .update(values) : nil
+        }
     }
 
     enum Kind: String { case insert, update, delete }
@@ -67,6 +75,9 @@ struct ContextModel {
         /// Changes the state below. The context's own changes stay, property by property.
         mutating func move(to new: [Int: Stored]) {
             let before = shown
+            for (object, change) in pending {
+                pending[object] = change.withoutPosition(movingFrom: base[object], to: new[object])
+            }
             base = new
             for (object, change) in pending {
                 if case .update = change, new[object] == nil, updatesOfDeleted[object] == nil {
@@ -193,7 +204,12 @@ struct ContextModel {
 
     private mutating func push(_ context: Int, to parent: Int) {
         let own = contexts[context]
-        recording(parent) { $0.contexts[parent].take(own.pending) }
+        let shown = contexts[parent].shown.mapValues { Stored(values: $0, version: 0) }
+        var changes = own.pending
+        for (object, change) in own.pending {
+            changes[object] = change.withoutPosition(movingFrom: own.base[object], to: shown[object])
+        }
+        recording(parent) { [changes] in $0.contexts[parent].take(changes) }
         contexts[context].base = own.shown.mapValues { Stored(values: $0, version: 0) }
         contexts[context].didSave()
     }

@@ -3,6 +3,7 @@ import ObjectGraph
 import StoreInterface
 import StoreModel
 import TestSupport
+import Testing
 
 /// The model of the tests of ordered relationships: books with chapters in an order, and notes without one.
 enum Books {
@@ -64,6 +65,14 @@ enum Books {
     /// Gives the chapters of a book an order, in which each title occurs once.
     static func arrange(_ book: ObjectID, _ titles: [String], in context: BackgroundContext) async throws {
         try await context.perform { try $0.existingObject(with: book).arrangeChapters(titles) }
+    }
+
+    /// Makes a chapter the last one of another book.
+    static func move(_ title: String, of book: ObjectID, to other: ObjectID, in context: BackgroundContext) async throws {
+        try await context.perform { context in
+            let chapter = try context.existingObject(with: book).chapters.first { $0.title == title }
+            try #require(chapter).setRelatedObject("book", to: context.existingObject(with: other))
+        }
     }
 
     static func arrange(_ book: ObjectID, _ titles: String, in context: BackgroundContext) async throws {

@@ -65,6 +65,40 @@ import Testing
         }
     }
 
+    @Test(arguments: Combination.all)
+    func `S046: a merge that moves an object to another list drops its unsaved position in the old one`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let sides = try await Sides(bed, stack: combination.stack, "abc", .error)
+        let other = try await Books.make(["x", "y", "z"], in: sides.ours)
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        try await Books.arrange(sides.book, "cab", in: sides.ours)
+        try await Books.move("c", of: sides.book, to: other, in: sides.theirs)
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        #expect(try await Books.titles(other, in: sides.ours).joined() == "xyzc")
+        #expect(await sides.ours.perform { !$0.hasChanges }, "the position was the only change")
+        try await sides.ours.save()
+        #expect(try await Books.stored(other, in: sides.container).joined() == "xyzc")
+        try await sides.container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S046: a child's position in a list that its parent took the object out of is left out`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let sides = try await Sides(bed, "abc", .error)
+        let other = try await Books.make(["x", "y", "z"], in: sides.ours)
+        let child = await sides.ours.perform { $0.newBackgroundChild() }
+        try await Books.arrange(sides.book, "cab", in: child)
+        try await Books.move("c", of: sides.book, to: other, in: sides.ours)
+        try await child.save()
+        #expect(try await Books.titles(other, in: sides.ours).joined() == "xyzc")
+        try await sides.ours.save()
+        #expect(try await Books.stored(other, in: sides.container).joined() == "xyzc")
+        try await sides.container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S107: a policy decides where an object goes that both contexts moved`(_ kind: StoreKind) async throws {
         let custom = MergePolicy.custom { conflicts in

@@ -42,8 +42,11 @@ struct UpdatesOfDeletedObjects: Sendable {
 extension ManagedObjectContext {
     /// Replaces the base state.
     ///
-    /// - Parameter changes: The saves of other contexts between the two states; nil if they are unknown.
-    func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
+    /// - Parameters:
+    ///   - changes: The saves of other contexts between the two states; nil if they are unknown.
+    ///   - positions: The unsaved positions in lists; nil if the layers below the unsaved ones have not changed since the last move.
+    func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?, positions: [UnsavedPosition]? = nil) {
+        let positions = positions ?? unsavedPositions(changes)
         if hasUnsavedLayers { keepUpdatesOfDeleted(movingTo: new, changes) }
         var new = new
         if let route = layerStack.baseState.route {
@@ -52,6 +55,7 @@ extension ManagedObjectContext {
         }
         setBaseState(new)
         guard hasUnsavedLayers else { return }
+        dropMoved(positions)
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: changes)
     }

@@ -118,7 +118,8 @@ extension ManagedObjectContext {
         for push in group {
             let isNewest = isNewest(push)
             let earlier: [Layer] = pushes.map(\.layer).reversed()
-            let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: earlier)
+            var settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: earlier)
+            if !isNewest || !pushes.isEmpty { settled = withoutMovedPositions(settled, after: earlier) }
             pushes.append(isNewest ? settled : applicable(settled, after: earlier))
         }
         return pushes

@@ -278,9 +278,11 @@ extension ManagedObjectContext {
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
         ) {
+            let positions = unsavedPositions(nil)
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
+            dropMoved(positions)
             // The snapshot may have been acquired after another connection's next save, which no context has merged.
             if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: []) }
             settleAfterMergeInFlight()

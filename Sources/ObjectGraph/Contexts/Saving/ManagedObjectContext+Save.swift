@@ -205,12 +205,13 @@ extension ManagedObjectContext {
             let isLater = outcome.state.sequence > old.sequence
             // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
             if isLater, layerStack.mayHaveNewerChanges { keepUpdatesOfDeleted(movingTo: moved, others, afterSave: true) }
+            let positions = unsavedPositions(nil)
             let written = layerStack.removeTaken()
             tracker.dropTakenChecks()
             layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
             if isLater {
                 phase.settlesBaseLater = true
-                move(to: moved, others)
+                move(to: moved, others, positions: positions)
                 if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
             }
             settleAfterMergeInFlight()

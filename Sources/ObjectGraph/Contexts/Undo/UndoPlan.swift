@@ -172,6 +172,11 @@ struct UndoPlan {
             }
             row[column] = wanted[column]
         }
+        for reference in context.capabilities.rules.ordered[address.entity] where wanted.isSet(reference.column) {
+            let list = row.isSet(reference.column) ? row[reference.column] : present(address, reference.column)
+            // The object stays in another list, where the position has no meaning.
+            if !Value.areSame(list, wanted[reference.column]) { row.clear(reference.position) }
+        }
         if !row.set.isEmpty { put(row, address: address, wanted: wanted) }
     }
 
