@@ -98,7 +98,10 @@ final class SQLitePage: StorePage {
         if slot == cache.singleSlot || cache.loaded >> UInt64(slot) & 1 != 0 { return true }
         if cache.loaded != 0 { return false }
         if cache.singleSlot < 0 { return try loadOne(slot, &cache) }
-        try loadAll(&cache)
+        do { try loadAll(&cache) } catch {
+            // Another object of the page may be damaged.
+            return try loadOne(slot, &cache)
+        }
         return cache.loaded >> UInt64(slot) & 1 != 0
     }
 
@@ -118,22 +121,25 @@ final class SQLitePage: StorePage {
     }
 
     private func loadAll(_ cache: inout Cache) throws {
-        cache.values = Array(repeating: .null, count: PageAddress.slots * columnCount)
-        cache.versions = Array(repeating: 0, count: PageAddress.slots)
+        var values = [Value](repeating: .null, count: PageAddress.slots * columnCount)
+        var versions = [Generation](repeating: 0, count: PageAddress.slots)
+        var loaded: UInt64 = 0
         try snapshot.read(snapshot.layout.selectPage[entity]) { statement in
             bindRange(statement)
             defer { statement.reset() }
             while try statement.step() {
                 let key = ObjectKey(stored: statement.integer(0))
                 let slot = key.slot
-                cache.versions[slot] = Generation(stored: statement.integer(1))
+                versions[slot] = Generation(stored: statement.integer(1))
                 for column in 0..<columnCount {
-                    cache.values[slot * columnCount + column] = try snapshot.decode(
+                    values[slot * columnCount + column] = try snapshot.decode(
                         statement, at: column + 2, entity: entity, column: ColumnIndex(rawValue: column), key: key)
                 }
-                cache.loaded |= 1 << UInt64(slot)
+                loaded |= 1 << UInt64(slot)
             }
         }
+        // Only when all were read: an object without values counts as absent.
+        (cache.values, cache.versions, cache.loaded) = (values, versions, loaded)
     }
 
     private func bindRange(_ statement: SQLiteStatement) {

@@ -336,4 +336,23 @@ import Testing
         schema.entities[0].columns.append(ColumnSchema(name: "more", type: .bool))
         #expect(try open(schema).snapshot().value(1, key: 64, column: 0) == .string("gold"))
     }
+
+    /// Catches: objects that seem deleted because another object of their page cannot be read, and a verification that ends there.
+    @Test func `a value of a wrong type hides no other object, and the verification names it`() throws {
+        try ContractStore.save(try open(), durability: .durable) { layer in
+            for key in 64...68 { layer.insertOwner(ObjectKey(rawValue: UInt64(key)), "owner \(key)") }
+        }
+        let column = try #require(Sample.schema.entities[Sample.owner].columns.first?.name)
+        try change("UPDATE Owner SET \"\(column)\" = x'00' WHERE id = 66")
+        let store = try open()
+        let page = try #require(try store.snapshot().page(Sample.owner, 1))
+        for slot in [0, 1, 2, 3, 4] {
+            if slot == 2 {
+                #expect(refusal { _ = try page.value(slot, 0) }?.code == .damaged)
+            } else {
+                #expect(try page.value(slot, 0) == .string("owner \(64 + slot)"))
+            }
+        }
+        #expect(try store.verify().contains { "\($0)".contains("66") })
+    }
 }
