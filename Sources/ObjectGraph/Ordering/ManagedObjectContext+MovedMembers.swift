@@ -1,59 +1,80 @@
 import StoreInterface
 import StoreModel
 
-/// An unsaved position of an object in a list, with the list that it belongs to: this context has not changed the reference.
-struct UnsavedPosition {
-    var object: ObjectAddress
-    var reference: OrderedReference
-    var list: Value?
+/// The unsaved positions in lists that a context has changed, each with the list that it belongs to.
+struct UnsavedPositions {
+    struct Place: Hashable {
+        var object: ObjectAddress
+        var reference: OrderedReference
+    }
+
+    /// The references to the lists, as the context showed them before its first move.
+    private(set) var lists: [Place: Value?] = [:]
+
+    mutating func note(_ place: Place, in list: Value?) { if lists[place] == nil { lists[place] = .some(list) } }
+
+    mutating func removeAll() { lists = [:] }
 }
 
-/// A position has a meaning only in its list. If the object is in another list below the unsaved changes, the position is dropped (S046).
+/// A position has a meaning only in its list. If a merge moves the object to another list, its unsaved position is dropped (S046). After a
+/// move that is no merge, the next save decides by its policy, as about every conflict.
 extension ManagedObjectContext {
-    /// Returns the unsaved positions in lists that saves may have taken the object out of. Nothing without ordered relationships.
+    /// Makes a merge that the program has asked for.
+    func mergingPositions<R>(_ merge: () -> R) -> R {
+        notePositions(nil)
+        defer { dropMovedPositions() }
+        return merge()
+    }
+
+    /// Notes the lists of the unsaved positions before a move. A running save may return the positions that it has taken, so they are
+    /// noted too. Nothing without ordered relationships.
     ///
-    /// - Parameter changes: The saves; nil if they are unknown.
-    func unsavedPositions(_ changes: [ChangeSet]?) -> [UnsavedPosition] {
+    /// - Parameter changes: The saves between the two states; nil if they are unknown.
+    func notePositions(_ changes: [ChangeSet]?) {
         let ordered = capabilities.rules.ordered
-        guard hasUnsavedLayers, capabilities.rules.hasOrdered else { return [] }
-        let layers = layerStack.notInFlight
-        var found: [UnsavedPosition] = []
-        func add(_ entity: EntityIndex, page: PageNumber, slots: UInt64) {
+        guard capabilities.rules.hasOrdered, hasUnsavedLayers else { return }
+        let layers = layerStack.sealed + [layerStack.top]
+        func note(_ entity: EntityIndex, page: PageNumber, slots: UInt64) {
             for slot in SlotIterator(slots) {
                 let key = PageAddress.key(page: page, slot: slot)
-                let set = layers.reduce(into: ColumnSet()) { if let row = $1.row(entity, key) { $0.formUnion(row.set) } }
-                for reference in ordered[entity] where set.contains(reference.position) && !set.contains(reference.column) {
-                    let list = readBelow(entity, key: key, column: reference.column)
-                    found.append(.init(object: .init(entity: entity, key: key), reference: reference, list: list))
+                for reference in ordered[entity]
+                where layers.contains(where: { $0.row(entity, key)?.isSet(reference.position) == true }) {
+                    tracker.positions.note(
+                        .init(object: .init(entity: entity, key: key), reference: reference),
+                        in: readBelow(entity, key: key, column: reference.column))
                 }
             }
         }
         for entity in ordered.indices(as: EntityIndex.self) where !ordered[entity].isEmpty {
             let own = layers.compactMap { $0.entity(entity) }
             guard let changes else {
-                for (number, page) in own.flatMap(\.pages) { add(entity, page: number, slots: page.updated) }
+                for (number, page) in own.flatMap(\.pages) { note(entity, page: number, slots: page.updated) }
                 continue
             }
-            for page in changes.flatMap({ $0.change(of: entity)?.pages ?? [] }) where page.updated != 0 {
+            for page in changes.flatMap({ $0.change(of: entity)?.pages ?? [] }) {
                 let slots = own.reduce(0) { $0 | ($1.page(page.number)?.updated ?? 0) }
-                add(entity, page: page.number, slots: slots & page.updated)
+                note(entity, page: page.number, slots: slots & (page.updated | page.inserted))
             }
         }
-        return found
     }
 
-    /// Drops the positions whose objects are in other lists now.
-    func dropMoved(_ positions: [UnsavedPosition]) {
-        for position in positions {
-            let (entity, key) = (position.object.entity, position.object.key)
-            let list = readBelow(entity, key: key, column: position.reference.column)
-            guard let list, !Value.areSame(list, position.list) else { continue }
+    /// Drops the positions whose objects are in other lists now. Call it after each move, and at the end of a save.
+    func dropMovedPositions() {
+        for (place, list) in tracker.positions.lists {
+            let (entity, key, reference) = (place.object.entity, place.object.key, place.reference)
+            guard let now = readBelow(entity, key: key, column: reference.column), !Value.areSame(now, list),
+                layerStack.notInFlight.contains(where: { $0.row(entity, key)?.isSet(reference.position) == true }),
+                !layerStack.notInFlight.contains(where: { $0.row(entity, key)?.isSet(reference.column) == true })
+            else { continue }
             unseal()
-            layerStack.top.clear([position.reference.position], of: entity, key: key)
+            layerStack.top.clear([reference.position], of: entity, key: key)
             tracker.log.note(entity, key)
             tracker.listEnds.removeAll()
-            registry.object(entity, key)?.row = newestOwnRow(entity, key)
+            guard let object = registry.object(entity, key) else { continue }
+            object.row = newestOwnRow(entity, key)
+            if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
         }
+        if !layerStack.hasTakenLayers { tracker.positions.removeAll() }
     }
 
     /// Returns a child's changes without the positions of objects that are in another list than the child has seen.

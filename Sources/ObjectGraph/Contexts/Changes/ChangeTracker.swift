@@ -19,6 +19,8 @@ struct ChangeTracker {
     var keyed = KeyedChanges()
     /// The assignments that would destroy stored values that cannot be decoded.
     var replacements = UndecodableReplacements()
+    /// The unsaved positions that a move may have made meaningless.
+    var positions = UnsavedPositions()
     /// The ends of ordered relationships to which objects were appended.
     var listEnds = ListEnds()
     /// The allocated keys that new objects have not used yet, by entity.

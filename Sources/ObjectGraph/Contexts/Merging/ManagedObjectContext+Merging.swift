@@ -17,7 +17,7 @@ extension ManagedObjectContext {
             return forgetUnmerged(savedWith: changes)
         }
         tracker.forgetUnmerged()
-        moving { advance(to: configuration.writer.newestState()) }
+        moving { mergingPositions { advance(to: configuration.writer.newestState()) } }
     }
 
     /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
@@ -153,7 +153,7 @@ extension ManagedObjectContext {
         moved.state = snapshot.state
         moved.isPinned = true
         let refreshed = showing(layerStack.view(movedTo: moved), changes: nil) {
-            move(to: moved, nil)
+            move(to: moved, nil, isMerge: false)
             return refreshRegistered(nil)
         }
         // Children that are created now may read an older state than the one that was merged last.
@@ -221,7 +221,7 @@ extension ManagedObjectContext {
         layerStack.baseState.route?.forget(nil)
         guard isRoot || configuration.decidesForParent && layerStack.baseState.route == nil else { return }
         tracker.forgetUnmerged()
-        moving { advance(to: configuration.writer.newestState()) }
+        moving { mergingPositions { advance(to: configuration.writer.newestState()) } }
     }
 
     /// Folds the sealed layers that no save has taken into the top layer, so that they are writable again.
@@ -250,7 +250,10 @@ extension ManagedObjectContext {
             let affected = layerStack.dropChanges()
             let dropped = Layer.folding(affected, schema: storedModel.storeSchema)
             // The layers that a running save has taken may be unsaved changes again.
-            if !layerStack.hasTakenLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
+            if !layerStack.hasTakenLayers {
+                tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
+                tracker.positions.removeAll()
+            }
             for layer in affected {
                 forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
             }
@@ -287,6 +290,7 @@ extension ManagedObjectContext {
         tracker.checks = ConflictChecks()
         tracker.dropTakenChecks()
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
+        tracker.positions.removeAll()
         tracker.log.removeAll()
         tracker.provisional = [:]
         tracker.log.forgetUnsavedChange()

@@ -44,9 +44,10 @@ extension ManagedObjectContext {
     ///
     /// - Parameters:
     ///   - changes: The saves of other contexts between the two states; nil if they are unknown.
-    ///   - positions: The unsaved positions in lists; nil if the layers below the unsaved ones have not changed since the last move.
-    func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?, positions: [UnsavedPosition]? = nil) {
-        let positions = positions ?? unsavedPositions(changes)
+    ///   - isMerge: Whether the move is a merge in a context that merges automatically.
+    func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?, isMerge: Bool = true) {
+        let dropsPositions = isMerge && automaticallyMergesChanges
+        if dropsPositions { notePositions(changes) }
         if hasUnsavedLayers { keepUpdatesOfDeleted(movingTo: new, changes) }
         var new = new
         if let route = layerStack.baseState.route {
@@ -55,7 +56,7 @@ extension ManagedObjectContext {
         }
         setBaseState(new)
         guard hasUnsavedLayers else { return }
-        dropMoved(positions)
+        if dropsPositions { dropMovedPositions() }
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: changes)
     }

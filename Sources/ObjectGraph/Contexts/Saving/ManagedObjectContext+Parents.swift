@@ -140,7 +140,7 @@ extension ManagedObjectContext {
             return parent.sealedBaseForChild()
         }
         tracker.forgetUnmerged()
-        moveToParent(new, changes: nil)
+        mergingPositions { moveToParent(new, changes: nil) }
         phase.mergedThrough = layerStack.baseState.state.sequence
     }
 
@@ -278,14 +278,14 @@ extension ManagedObjectContext {
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
         ) {
-            let positions = unsavedPositions(nil)
+            if automaticallyMergesChanges { notePositions(nil) }
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
-            dropMoved(positions)
             // The snapshot may have been acquired after another connection's next save, which no context has merged.
             if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: []) }
             settleAfterMergeInFlight()
+            dropMovedPositions()
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }

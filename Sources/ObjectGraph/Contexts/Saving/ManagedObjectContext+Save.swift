@@ -116,6 +116,7 @@ extension ManagedObjectContext {
     /// when its layers are written, or are unsaved changes again. The merge itself could not change the layers in flight.
     func settleAfterMergeInFlight() {
         guard layerStack.hasMovedInFlight, hasUnsavedLayers else { return }
+        dropMovedPositions()
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: nil)
     }
@@ -205,16 +206,17 @@ extension ManagedObjectContext {
             let isLater = outcome.state.sequence > old.sequence
             // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
             if isLater, layerStack.mayHaveNewerChanges { keepUpdatesOfDeleted(movingTo: moved, others, afterSave: true) }
-            let positions = unsavedPositions(nil)
+            if automaticallyMergesChanges { notePositions(nil) }
             let written = layerStack.removeTaken()
             tracker.dropTakenChecks()
             layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
             if isLater {
                 phase.settlesBaseLater = true
-                move(to: moved, others, positions: positions)
+                move(to: moved, others, isMerge: false)
                 if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
             }
             settleAfterMergeInFlight()
+            dropMovedPositions()
             if mergePolicy.mayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }

@@ -27,6 +27,8 @@ extension ManagedObjectContext {
     private func suspendNow() {
         guard phase.closure == nil else { return }
         let state = layerStack.baseState.state
+        // Without the store, the lists are not known later.
+        if phase.suspended == nil, automaticallyMergesChanges { notePositions(nil) }
         if phase.suspended == nil { phase.suspended = Suspended(generation: readGeneration(state)) }
         phase.suspended?.hasMoved = false
         let ended = state.suspended(configuration.coordinator.store)
@@ -35,9 +37,15 @@ extension ManagedObjectContext {
         layerStack.baseState.route?.forget(nil)
         layerStack.baseState.state = StoreState(
             base: configuration.writer.lazySnapshot(after: configuration.writer.state.committed, isFixed: false),
-            committed: configuration.writer.committed(in: state) ?? state.committed, sequence: state.sequence)
+            committed: committedBeforeSuspension(state), sequence: state.sequence)
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
+    }
+
+    /// Returns the newest save in the file that the context has shown. What it would read while it is suspended it has not shown.
+    private func committedBeforeSuspension(_ state: StoreState) -> Generation {
+        let isSuspended = (state.storeBase as? LazySnapshot).map { !$0.isFixed } ?? false
+        return (isSuspended ? nil : configuration.writer.committed(in: state)) ?? state.committed
     }
 
     /// Returns what the root of the context has read, because the root's save decides about conflicts. Parents are suspended first.

@@ -172,11 +172,6 @@ struct UndoPlan {
             }
             row[column] = wanted[column]
         }
-        for reference in context.capabilities.rules.ordered[address.entity] where wanted.isSet(reference.column) {
-            let list = row.isSet(reference.column) ? row[reference.column] : present(address, reference.column)
-            // The object stays in another list, where the position has no meaning.
-            if !Value.areSame(list, wanted[reference.column]) { row.clear(reference.position) }
-        }
         if !row.set.isEmpty { put(row, address: address, wanted: wanted) }
     }
 
@@ -212,7 +207,19 @@ struct UndoPlan {
                 add(.missingDestination, address: address, column: column, wanted: row[column])
                 if row.kind == .insert || policy == .force { row[column] = .null } else { row.clear(column) }
             }
+            settlePositions(of: address, row)
             if row.set.isEmpty { layer.remove(entity: address.entity, key: address.key) }
+        }
+    }
+
+    /// Drops the positions of an object in lists to which the plan does not return it.
+    private func settlePositions(of address: ObjectAddress, _ row: Row) {
+        guard row.kind == .update, let change = step.objects[address], let wanted = isRedo ? change.after : change.before else {
+            return
+        }
+        for reference in context.capabilities.rules.ordered[address.entity] where wanted.isSet(reference.column) {
+            let list = row.isSet(reference.column) ? row[reference.column] : present(address, reference.column)
+            if !Value.areSame(list, wanted[reference.column]) { row.clear(reference.position) }
         }
     }
 
