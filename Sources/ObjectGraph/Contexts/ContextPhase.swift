@@ -6,6 +6,8 @@ struct ContextPhase {
     var saveGate = SaveGate()
     /// Whether a step of a save or merge is running. Such a step must read the state that it started with.
     var isMoving = false
+    /// Whether the program has asked for the merge that is running.
+    var isMerging = false
     /// Whether a save is being applied. See ``ManagedObjectContext/settleBaseNow()``.
     var settlesBaseLater = false
     /// The notifier of saves that the context has not merged yet; nil if there are none. The next read merges them first.

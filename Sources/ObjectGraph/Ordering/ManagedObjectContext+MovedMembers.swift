@@ -1,70 +1,81 @@
 import StoreInterface
 import StoreModel
 
-/// The unsaved positions in lists that a context has changed, each with the list that it belongs to.
-struct UnsavedPositions {
-    struct Place: Hashable {
+/// The unsaved positions that a context has given to members of lists, each with the list. Positions of objects that were put into the list
+/// at the same time are not among them: they belong to the reference beside them.
+struct UnsavedPositions: Sendable {
+    struct Place: Hashable, Sendable {
         var object: ObjectAddress
         var reference: OrderedReference
     }
 
-    /// The references to the lists, as the context showed them before its first move.
-    private(set) var lists: [Place: Value?] = [:]
+    struct Position: Sendable {
+        /// The object that has the list.
+        var list: ObjectKey?
+        var value: Value
+    }
 
-    mutating func note(_ place: Place, in list: Value?) { if lists[place] == nil { lists[place] = .some(list) } }
+    private(set) var all: [Place: Position] = [:]
 
-    mutating func removeAll() { lists = [:] }
+    var isEmpty: Bool { all.isEmpty }
+
+    mutating func note(_ place: Place, _ position: Position) { all[place] = position }
+
+    mutating func formUnion(_ others: UnsavedPositions) {
+        if !others.isEmpty { all.merge(others.all) { $1 } }
+    }
+
+    mutating func removeAll() { all = [:] }
 }
 
-/// A position has a meaning only in its list. If a merge moves the object to another list, its unsaved position is dropped (S046). After a
-/// move that is no merge, the next save decides by its policy, as about every conflict.
+/// A position has a meaning only in its list. If another save moves the object to another list, its unsaved position is dropped (S046): by
+/// the merge that shows the other list, or by the next save.
 extension ManagedObjectContext {
-    /// Makes a merge that the program has asked for.
-    func mergingPositions<R>(_ merge: () -> R) -> R {
-        notePositions(nil)
-        defer { dropMovedPositions() }
+    /// Runs a merge that the program has asked for.
+    func merging<R>(_ merge: () -> R) -> R {
+        phase.isMerging = true
+        defer { phase.isMerging = false }
         return merge()
     }
 
-    /// Notes the lists of the unsaved positions before a move. A running save may return the positions that it has taken, so they are
-    /// noted too. Nothing without ordered relationships.
-    ///
-    /// - Parameter changes: The saves between the two states; nil if they are unknown.
-    func notePositions(_ changes: [ChangeSet]?) {
+    /// Notes the positions of a layer over the context's changes, which an undo has made.
+    func notePositions(of layer: Layer) {
         let ordered = capabilities.rules.ordered
-        guard capabilities.rules.hasOrdered, hasUnsavedLayers else { return }
-        let layers = layerStack.sealed + [layerStack.top]
-        func note(_ entity: EntityIndex, page: PageNumber, slots: UInt64) {
-            for slot in SlotIterator(slots) {
-                let key = PageAddress.key(page: page, slot: slot)
-                for reference in ordered[entity]
-                where layers.contains(where: { $0.row(entity, key)?.isSet(reference.position) == true }) {
-                    tracker.positions.note(
-                        .init(object: .init(entity: entity, key: key), reference: reference),
-                        in: readBelow(entity, key: key, column: reference.column))
+        for entity in layer.entityIndices where !ordered[entity].isEmpty {
+            for (number, page) in layer.entity(entity)?.pages ?? [:] {
+                for slot in SlotIterator(page.updated) {
+                    guard let row = page[slot] else { continue }
+                    let key = PageAddress.key(page: number, slot: slot)
+                    for reference in ordered[entity] where row.isSet(reference.position) && !row.isSet(reference.column) {
+                        let list = readBelow(entity, key: key, column: reference.column)?.referenceKey
+                        tracker.positions.note(
+                            .init(object: ObjectAddress(entity: entity, key: key), reference: reference),
+                            .init(list: list, value: row[reference.position]))
+                    }
                 }
-            }
-        }
-        for entity in ordered.indices(as: EntityIndex.self) where !ordered[entity].isEmpty {
-            let own = layers.compactMap { $0.entity(entity) }
-            guard let changes else {
-                for (number, page) in own.flatMap(\.pages) { note(entity, page: number, slots: page.updated) }
-                continue
-            }
-            for page in changes.flatMap({ $0.change(of: entity)?.pages ?? [] }) {
-                let slots = own.reduce(0) { $0 | ($1.page(page.number)?.updated ?? 0) }
-                note(entity, page: page.number, slots: slots & (page.updated | page.inserted))
             }
         }
     }
 
-    /// Drops the positions whose objects are in other lists now. Call it after each move, and at the end of a save.
-    func dropMovedPositions() {
-        for (place, list) in tracker.positions.lists {
+    /// Drops the positions before a save. After a move that was no merge, an object may be in conflict: then the policy decides.
+    func dropMovedPositions(beforeSaveBy policy: MergePolicy) {
+        let maySettle =
+            switch policy {
+            case .error, .custom: false
+            case .storeTrump, .objectTrump, .overwrite, .rollback: true
+            }
+        dropMovedPositions { maySettle || tracker.checks.unmerged[$0] == nil }
+    }
+
+    /// Drops the positions whose objects are in other lists now. O(unsaved positions).
+    func dropMovedPositions(where mayDrop: (ObjectAddress) -> Bool = { _ in true }) {
+        for (place, position) in tracker.positions.all {
             let (entity, key, reference) = (place.object.entity, place.object.key, place.reference)
-            guard let now = readBelow(entity, key: key, column: reference.column), !Value.areSame(now, list),
-                layerStack.notInFlight.contains(where: { $0.row(entity, key)?.isSet(reference.position) == true }),
-                !layerStack.notInFlight.contains(where: { $0.row(entity, key)?.isSet(reference.column) == true })
+            let rows = layerStack.notInFlight.reversed().compactMap { $0.row(entity, key) }
+            guard let newest = rows.first(where: { $0.isSet(reference.position) }), newest[reference.position] == position.value,
+                rows.allSatisfy({ $0.kind == .update && !$0.isSet(reference.column) }),
+                let list = readBelow(entity, key: key, column: reference.column), list.referenceKey != position.list,
+                mayDrop(place.object)
             else { continue }
             unseal()
             layerStack.top.clear([reference.position], of: entity, key: key)
@@ -74,7 +85,6 @@ extension ManagedObjectContext {
             object.row = newestOwnRow(entity, key)
             if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
         }
-        if !layerStack.hasTakenLayers { tracker.positions.removeAll() }
     }
 
     /// Returns a child's changes without the positions of objects that are in another list than the child has seen.

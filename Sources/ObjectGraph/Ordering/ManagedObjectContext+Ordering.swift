@@ -46,7 +46,13 @@ extension ManagedObjectContext {
             layerStack.top.row(relation.entity, $0)?.isSet(column) ?? false
         }
         changeOrder(of: object, relationship: relationship, changes: changes) {
-            write(relation.entity, key: $0.key, column: column, value: $0.position?.value ?? .null)
+            let value = $0.position?.value ?? .null
+            write(relation.entity, key: $0.key, column: column, value: value)
+            guard case .referrers(let entity, let reference) = relation else { return }
+            tracker.positions.note(
+                .init(
+                    object: ObjectAddress(entity: entity, key: $0.key),
+                    reference: OrderedReference(column: reference, position: column)), .init(list: object.key, value: value))
         }
     }
 

@@ -99,6 +99,28 @@ import Testing
         try await sides.container.close()
     }
 
+    /// Catches: layers that are folded by the dropped position, after which the next changes are not recorded.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: what follows a merge that drops a position can be undone`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let sides = try await Sides(bed, "abc", .error)
+        let other = try await Books.make(["x"], in: sides.ours)
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        try await Books.arrange(sides.book, "cab", in: sides.ours)
+        try await sides.ours.perform { try $0.existingObject(with: other)["title"] = .string("one") }
+        try await Books.move("c", of: sides.book, to: other, in: sides.theirs)
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        try await sides.ours.perform { try $0.existingObject(with: other)["title"] = .string("two") }
+        try await sides.ours.perform { context in
+            try context.undoHistory?.undo()
+            #expect(try context.existingObject(with: other)["title"] == .string("one"))
+            #expect(try context.existingObject(with: other).chapterTitles == ["x", "c"])
+        }
+        try await sides.container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S107: a policy decides where an object goes that both contexts moved`(_ kind: StoreKind) async throws {
         let custom = MergePolicy.custom { conflicts in

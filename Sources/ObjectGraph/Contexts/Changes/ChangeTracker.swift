@@ -19,7 +19,7 @@ struct ChangeTracker {
     var keyed = KeyedChanges()
     /// The assignments that would destroy stored values that cannot be decoded.
     var replacements = UndecodableReplacements()
-    /// The unsaved positions that a move may have made meaningless.
+    /// The unsaved positions in lists.
     var positions = UnsavedPositions()
     /// The ends of ordered relationships to which objects were appended.
     var listEnds = ListEnds()

@@ -17,7 +17,7 @@ extension ManagedObjectContext {
             return forgetUnmerged(savedWith: changes)
         }
         tracker.forgetUnmerged()
-        moving { mergingPositions { advance(to: configuration.writer.newestState()) } }
+        moving { merging { advance(to: configuration.writer.newestState()) } }
     }
 
     /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
@@ -153,7 +153,7 @@ extension ManagedObjectContext {
         moved.state = snapshot.state
         moved.isPinned = true
         let refreshed = showing(layerStack.view(movedTo: moved), changes: nil) {
-            move(to: moved, nil, isMerge: false)
+            move(to: moved, nil)
             return refreshRegistered(nil)
         }
         // Children that are created now may read an older state than the one that was merged last.
@@ -221,7 +221,7 @@ extension ManagedObjectContext {
         layerStack.baseState.route?.forget(nil)
         guard isRoot || configuration.decidesForParent && layerStack.baseState.route == nil else { return }
         tracker.forgetUnmerged()
-        moving { mergingPositions { advance(to: configuration.writer.newestState()) } }
+        moving { merging { advance(to: configuration.writer.newestState()) } }
     }
 
     /// Folds the sealed layers that no save has taken into the top layer, so that they are writable again.

@@ -42,12 +42,8 @@ struct UpdatesOfDeletedObjects: Sendable {
 extension ManagedObjectContext {
     /// Replaces the base state.
     ///
-    /// - Parameters:
-    ///   - changes: The saves of other contexts between the two states; nil if they are unknown.
-    ///   - isMerge: Whether the move is a merge in a context that merges automatically.
-    func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?, isMerge: Bool = true) {
-        let dropsPositions = isMerge && automaticallyMergesChanges
-        if dropsPositions { notePositions(changes) }
+    /// - Parameter changes: The saves of other contexts between the two states; nil if they are unknown.
+    func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
         if hasUnsavedLayers { keepUpdatesOfDeleted(movingTo: new, changes) }
         var new = new
         if let route = layerStack.baseState.route {
@@ -56,7 +52,7 @@ extension ManagedObjectContext {
         }
         setBaseState(new)
         guard hasUnsavedLayers else { return }
-        if dropsPositions { dropMovedPositions() }
+        if automaticallyMergesChanges || phase.isMerging { dropMovedPositions() }
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: changes)
     }

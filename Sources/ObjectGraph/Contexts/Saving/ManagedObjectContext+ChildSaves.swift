@@ -22,6 +22,7 @@ extension ManagedObjectContext {
                 if !layerStack.top.isEmpty { pushed = prepared(push) }
             }
             tracker.checks.formUnion(push.checks)
+            tracker.positions.formUnion(push.positions)
             tracker.updatesOfDeleted.noteRestored(push.updatesOfDeleted.restored)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
@@ -237,6 +238,7 @@ extension ManagedObjectContext {
             push.inherited = layerStack.baseState.inherited
             push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
             push.checks.formUnion(tracker.takeChecks())
+            push.positions.formUnion(tracker.positions)
             push.updatesOfDeleted.noteRestored(tracker.updatesOfDeleted.restored)
             push.metadata = push.metadata.orAuthor(transactionAuthor)
             return push
@@ -248,6 +250,7 @@ extension ManagedObjectContext {
         for other in pushes {
             if other.readsNextState { push.readsNextState = true }
             push.checks.formUnion(other.checks)
+            push.positions.formUnion(other.positions)
             push.updatesOfDeleted.noteRestored(other.updatesOfDeleted.restored)
         }
         push.metadata = pushes[0].metadata.orAuthor(transactionAuthor)

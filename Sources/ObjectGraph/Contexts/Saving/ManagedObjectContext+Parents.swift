@@ -18,6 +18,8 @@ package struct ChildChanges: Sendable {
     package var metadata: SaveMetadata
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
+    /// The child's positions in lists.
+    var positions = UnsavedPositions()
     /// The checks of the root's save besides those of the versions of the changed objects.
     var checks = ConflictChecks()
     /// Whether a context on the way reads the state after the save at once: see ``ContextAddress/readsNextState``.
@@ -140,7 +142,7 @@ extension ManagedObjectContext {
             return parent.sealedBaseForChild()
         }
         tracker.forgetUnmerged()
-        mergingPositions { moveToParent(new, changes: nil) }
+        merging { moveToParent(new, changes: nil) }
         phase.mergedThrough = layerStack.baseState.state.sequence
     }
 
@@ -239,7 +241,7 @@ extension ManagedObjectContext {
             parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, state: layerStack.baseState.state,
             inherited: layerStack.baseState.inherited, metadata: metadata,
-            updatesOfDeleted: tracker.updatesOfDeleted, checks: tracker.takeChecks(),
+            updatesOfDeleted: tracker.updatesOfDeleted, positions: tracker.positions, checks: tracker.takeChecks(),
             readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
@@ -278,17 +280,18 @@ extension ManagedObjectContext {
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
         ) {
-            if automaticallyMergesChanges { notePositions(nil) }
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
             // The snapshot may have been acquired after another connection's next save, which no context has merged.
             if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: []) }
             settleAfterMergeInFlight()
-            dropMovedPositions()
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()
-            if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
+            if !hasUnsavedLayers {
+                tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
+                tracker.positions.removeAll()
+            }
             clean(written)
             return written
         }

@@ -116,7 +116,7 @@ extension ManagedObjectContext {
     /// when its layers are written, or are unsaved changes again. The merge itself could not change the layers in flight.
     func settleAfterMergeInFlight() {
         guard layerStack.hasMovedInFlight, hasUnsavedLayers else { return }
-        dropMovedPositions()
+        if automaticallyMergesChanges { dropMovedPositions() }
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: nil)
     }
@@ -141,6 +141,7 @@ extension ManagedObjectContext {
             try validate()
         }
         endUndoEvent()
+        if !tracker.positions.isEmpty { withoutUndo { dropMovedPositions(beforeSaveBy: mergePolicy) } }
         sealTop()
         layerStack.beginSave()
         return hasChanges
@@ -206,20 +207,21 @@ extension ManagedObjectContext {
             let isLater = outcome.state.sequence > old.sequence
             // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
             if isLater, layerStack.mayHaveNewerChanges { keepUpdatesOfDeleted(movingTo: moved, others, afterSave: true) }
-            if automaticallyMergesChanges { notePositions(nil) }
             let written = layerStack.removeTaken()
             tracker.dropTakenChecks()
             layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
             if isLater {
                 phase.settlesBaseLater = true
-                move(to: moved, others, isMerge: false)
+                move(to: moved, others)
                 if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
             }
             settleAfterMergeInFlight()
-            dropMovedPositions()
             if mergePolicy.mayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
-            if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
+            if !hasUnsavedLayers {
+                tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
+                tracker.positions.removeAll()
+            }
             clean(written)
             return written
         }

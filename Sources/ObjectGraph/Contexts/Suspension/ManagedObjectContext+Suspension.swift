@@ -27,8 +27,6 @@ extension ManagedObjectContext {
     private func suspendNow() {
         guard phase.closure == nil else { return }
         let state = layerStack.baseState.state
-        // Without the store, the lists are not known later.
-        if phase.suspended == nil, automaticallyMergesChanges { notePositions(nil) }
         if phase.suspended == nil { phase.suspended = Suspended(generation: readGeneration(state)) }
         phase.suspended?.hasMoved = false
         let ended = state.suspended(configuration.coordinator.store)

@@ -39,6 +39,7 @@ extension ManagedObjectContext {
             for layer in plan.sealedLayers {
                 _ = showPushed(layer)
                 note(layer)
+                notePositions(of: layer)
             }
             settlePairs(of: plan.sealedLayers)
             _ = layerStack.seal()

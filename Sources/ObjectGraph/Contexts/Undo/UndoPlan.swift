@@ -198,7 +198,7 @@ struct UndoPlan {
     private mutating func settleReferences() throws {
         for address in step.objects.keys {
             let references = context.capabilities.rules.references[address.entity]
-            guard let row = layer.row(address.entity, address.key), row.kind != .delete, !references.isEmpty else { continue }
+            guard let row = layer.row(address.entity, address.key), row.kind != .delete else { continue }
             let columns = context.storedModel.entities[address.entity].columns
             for column in columns.indices(as: ColumnIndex.self) where references.contains(column) && row.isSet(column) {
                 guard let key = row[column].referenceKey, let destination = columns[column].destination,

@@ -165,12 +165,14 @@ struct SaveCheck {
     private mutating func keepUncontested(_ row: Row, entity: EntityIndex, key: ObjectKey) throws {
         let layer = writable()
         let ours = row.copy(layer: layer.id)
+        let unseen = request.checks.unmerged[.init(entity: entity, key: key)]?.columns
         try row.set.forEach { column in
-            if try isUnmerged(column, entity: entity, key: key) { ours.clear(column) }
+            let isUnseen = unseen?.contains(column) ?? false
+            if try isUnseen || hasStoreChanged(column, entity: entity, key: key) { ours.clear(column) }
         }
         for reference in request.rules.ordered[entity] {
             let isMoved = row.isSet(reference.column)
-            if try isUnmerged(reference.column, entity: entity, key: key) {
+            if try hasStoreChanged(reference.column, entity: entity, key: key) {
                 ours.clear(reference.position)
             } else if isMoved, row.isSet(reference.position) {
                 ours[reference.position] = row[reference.position]
@@ -187,16 +189,10 @@ struct SaveCheck {
     /// Drops our position in a list if only the store has moved the object to another list: a position goes with its list.
     private mutating func keepPositionsInStore(_ row: Row, entity: EntityIndex, key: ObjectKey) throws {
         for reference in request.rules.ordered[entity] where row.isSet(reference.position) && !row.isSet(reference.column) {
-            if try isUnmerged(reference.column, entity: entity, key: key) {
+            if try hasStoreChanged(reference.column, entity: entity, key: key) {
                 drop(reference.position, entity: entity, key: key)
             }
         }
-    }
-
-    /// Whether other saves have changed a column that the context has not merged since.
-    private func isUnmerged(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) throws -> Bool {
-        let isUnseen = request.checks.unmerged[.init(entity: entity, key: key)]?.columns.contains(column) ?? false
-        return try isUnseen || hasStoreChanged(column, entity: entity, key: key)
     }
 
     private func hasStoreChanged(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) throws -> Bool {
