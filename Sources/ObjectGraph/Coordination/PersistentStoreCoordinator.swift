@@ -135,7 +135,7 @@ public final class PersistentStoreCoordinator: Sendable {
     func didSave(_ source: SaveSource) {
         let others = contexts.withLock { contexts in
             contexts.filter { number, context in
-                source != .context(number) && source != context.root.map(SaveSource.context)
+                !source.isContext(number) && context.root.map(source.isContext) != true
                     && (source.concernsEveryContext || !context.onlyFlushes)
             }.values.map(\.notifier)
         }

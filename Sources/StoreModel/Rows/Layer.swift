@@ -137,6 +137,15 @@ public final class Layer: @unchecked Sendable {
         }
     }
 
+    /// Whether a writer has stamped a row of the layer before. O(rows).
+    package var isStamped: Bool {
+        entities.contains { entity in
+            entity?.pages.values.contains { page in
+                SlotIterator(page.touched).contains { page[$0]?.version.sequence != nil }
+            } ?? false
+        }
+    }
+
     /// Stamps a layer that is written at once, without a writer that accepts it first.
     package func stamp(_ generation: Generation) { stamp(.committed(generation)) }
 

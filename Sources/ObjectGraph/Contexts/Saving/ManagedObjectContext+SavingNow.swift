@@ -6,8 +6,8 @@ extension ManagedObjectContext {
     /// Saves a root context and returns when all other contexts can see the changes.
     ///
     /// The steps are those of ``save(_:)``. The calling thread waits for the saves that the writer is processing, and for its own check. With
-    /// `.deferred` it does not wait for the disk, unless an earlier save does: a group of durable saves that is being written, or deferred
-    /// saves that fill the memory.
+    /// `.deferred` it does not wait for the disk, nor for durable saves that are being committed. It does if deferred saves fill the memory,
+    /// if the save concerns an object of those durable saves, or if its merge policy is custom.
     ///
     /// A child of a context with the same executor saves to its parent.
     ///
@@ -75,6 +75,7 @@ extension StoreWriter {
     func submitAndWait(_ request: SaveRequest, from source: SaveSource) throws -> SaveOutcome {
         let result = Result {
             if let refusal { throw refusal }
+            if let accepted = acceptWhileCommitting(request, from: source) { return accepted }
             return try process(request, from: source)
         }
         request.trace?.end(result, self)

@@ -82,6 +82,12 @@ struct DeferredSaves {
         failures += written.failures
     }
 
+    /// Ends a flush that has written nothing, and whose saves are not all kept.
+    mutating func withdrawFlush(leaving saves: some Sequence<PendingSave>) {
+        flush = nil
+        pending = Array(saves)
+    }
+
     mutating func takeFailures() -> [DeferredSaveFailure] {
         defer { failures = [] }
         return failures

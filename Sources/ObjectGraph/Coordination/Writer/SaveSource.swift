@@ -2,6 +2,8 @@
 enum SaveSource: Hashable, Sendable {
     /// A context, by its number.
     case context(UInt64)
+    /// Several contexts and, perhaps, batch changes.
+    case contexts(Set<UInt64>, areBatch: Bool)
     /// A batch change, of which all contexts are notified.
     case batch
     /// The writing of deferred saves to the disk, which changes no object.
@@ -10,5 +12,20 @@ enum SaveSource: Hashable, Sendable {
     case externalProcess
 
     /// Whether contexts that do not merge saves are notified too.
-    var concernsEveryContext: Bool { self == .batch || self == .flush }
+    var concernsEveryContext: Bool {
+        switch self {
+        case .batch, .flush: true
+        case .contexts(_, let areBatch): areBatch
+        case .context, .externalProcess: false
+        }
+    }
+
+    /// Whether a context, by its number, has made the change.
+    func isContext(_ number: UInt64) -> Bool {
+        switch self {
+        case .context(let own): own == number
+        case .contexts(let own, _): own.contains(number)
+        case .batch, .flush, .externalProcess: false
+        }
+    }
 }

@@ -179,7 +179,9 @@ extension StoreWriter {
     }
 
     /// Publishes the state after a flush: the newer base, with the saves accepted in the meantime.
-    private func adopt(_ flush: DeferredSaves.Flush) {
+    ///
+    /// - Parameter source: The source under which listeners learn of the new state.
+    func adopt(_ flush: DeferredSaves.Flush, from source: SaveSource = .flush) {
         guard shared.withLock({ $0.deferred.flush === flush }), let result = flush.result.withLock({ $0 }) else { return }
         defer { lookIfPostponed() }
         switch result {
@@ -187,7 +189,7 @@ extension StoreWriter {
             shared.withLock { $0.deferred.endFlush(failure: error) }
             tryAgain(after: error)
         case .success(let written):
-            adopt(flush, written)
+            adopt(flush, written, from: source)
             if let error = written.stop {
                 foldDeferred()
                 tryAgain(after: error)
@@ -202,7 +204,7 @@ extension StoreWriter {
         clock.run(at: retry, on: queue) { [weak self] in self?.flushOverdue() }
     }
 
-    private func adopt(_ flush: DeferredSaves.Flush, _ written: DeferredSaves.Written) {
+    private func adopt(_ flush: DeferredSaves.Flush, _ written: DeferredSaves.Written, from source: SaveSource) {
         let (moved, listeners) = shared.withLock { shared -> (StoreState, [SaveListeners.Call]) in
             let newer = shared.state.deferred.dropLast(flush.state.deferred.count)
             let accepted = shared.state.pendingSaves - flush.state.pendingSaves
@@ -215,8 +217,7 @@ extension StoreWriter {
             return (shared.state, shared.listeners.all)
         }
         // Notify contexts, so that they release the old snapshot, and the layers that are now in the file.
-        let source: SaveSource = written.isChanged ? .externalProcess : .flush
-        for listener in listeners { listener(moved, source) }
+        for listener in listeners { listener(moved, written.isChanged ? .externalProcess : source) }
         if moved.pendingSaves == 0 {
             claim.release()
         } else if written.stop == nil, claim.isWanted {

@@ -38,6 +38,12 @@ final class StoreWriter: Sendable {
         var deferred = DeferredSaves()
         /// The generations of saves that contexts may have read while the saves were deferred.
         var numbers = CommittedNumbers()
+        /// The durable group that is being committed, while deferred saves are accepted over it.
+        var committing: CommittingGroup?
+        /// The number of durable groups during whose commits the writer expects deferred saves, because threads wait for such saves.
+        var groupsToExpect = 0
+        /// Whether a group was ever offered to threads that save over it. If it is not committed, its rows may be saved again.
+        var hasOffered = false
         /// Whether a group of saves is being written. Saves of other connections are published only after it.
         var isCommitting = false
         /// The newest save of the group that is being written, or that was written last.

@@ -97,8 +97,9 @@ extension StoreWriter {
         private func checked(_ request: SaveRequest) throws -> ChangeSet {
             let request = try request.prepared(for: state)
             var check = SaveCheck(request: request, state: state, writer: writer)
-            let layer = try check.resolvedLayer()
+            var layer = try check.resolvedLayer()
             guard !layer.isEmpty else { return ChangeSet() }
+            layer = writer.unpublished(layer)
             let changes = try writer.stamp(layer, request, after: state)
             layer.seal()
             request.trace?.accepted(layer)

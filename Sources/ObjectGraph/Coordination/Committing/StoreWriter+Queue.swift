@@ -53,7 +53,9 @@ extension StoreWriter {
         return true
     }
 
-    private var isFull: Bool { state.deferredRows > Self.deferredRowsLimit }
+    private var isFull: Bool { isFull(state.deferred) }
+
+    func isFull(_ deferred: some Sequence<Layer>) -> Bool { deferred.reduce(0) { $0 + $1.weight } > Self.deferredRowsLimit }
 
     /// Accepts saves that are deferred in memory.
     private func hold(_ jobs: [SaveJob]) throws {
@@ -70,6 +72,9 @@ extension StoreWriter {
     }
 
     private func write(_ jobs: [SaveJob]) throws {
+        let acceptsMore = expectsSavesWhileCommitting()
+        // A save that is accepted during the commit is held back after it, too.
+        if acceptsMore { try claimHoldingBack() }
         let turn = claim.isHeld || !capabilities.contains(.externalSaves) ? nil : try store.claimSaves(.committing)
         defer { turn?.release() }
         let group = CommitGroup(jobs: jobs, writer: self)
@@ -77,6 +82,7 @@ extension StoreWriter {
         do {
             let generation = try disk.sync {
                 try store.write(group.durability) { transaction in
+                    if try repeatShown(group, transaction) { return transaction.generation }
                     // From here on, no other process commits.
                     start = try beginCommit()
                     group.start = try currentBase(start, transaction)
@@ -87,18 +93,45 @@ extension StoreWriter {
                         shared.newestOfGroup = transaction.generation
                         if group.isUnsynced { shared.deferred.willCommitUnsynced(after: group.start.committed) }
                     }
+                    if acceptsMore, group.shown == nil { accept(over: group) }
                     return transaction.generation
                 }
             }
+            if let shown = endCommitting() { return finish(group, shown, generation: generation) }
             group.didWrite(lazySnapshot(after: generation))
             if jobs.contains(where: { $0.request?.readsNextState ?? false }) { group.state.takeBase() }
         } catch {
+            if let shown = endCommitting() { withdraw(shown) }
             shared.withLock { $0.isCommitting = false }
             if let shown = group.shown { announce(shown) }
+            if state.pendingSaves == 0 { claim.release() }
             throw error
         }
         publish(group, after: start)
         claim.release()
+    }
+
+    /// Lets deferred saves be accepted from here on, until the group is committed.
+    private func accept(over group: CommitGroup) {
+        let committing = CommittingGroup(group)
+        shared.withLock { shared in
+            shared.committing = committing
+            shared.hasOffered = true
+        }
+    }
+
+    /// Writes a group again whose transaction is repeated, if saves were accepted over it: the group cannot be checked again. Otherwise no
+    /// more saves are accepted over it.
+    private func repeatShown(_ group: CommitGroup, _ transaction: any StoreTransaction) throws -> Bool {
+        let isShown = shared.withLock { shared in
+            if shared.committing?.flush == nil { shared.committing = nil }
+            return shared.committing != nil
+        }
+        guard isShown else { return false }
+        guard transaction.generation == group.start.committed else { throw Overtaken() }
+        try takeSnapshots()
+        try group.write(in: transaction)
+        return true
     }
 
     // MARK: Claims
@@ -182,9 +215,14 @@ extension StoreWriter {
         for source in accepted.isEmpty && (old?.pendingSaves ?? 0) > 0 ? [.flush] : accepted {
             for listener in listeners { listener(group.state, source) }
         }
-        for (job, result) in zip(group.jobs, group.results) {
-            job.completion(outcome(of: job, result, group.state))
-        }
+        complete(group, group.state)
+    }
+
+    /// Completes the jobs of a group.
+    ///
+    /// - Parameter state: A state that contains its saves.
+    func complete(_ group: CommitGroup, _ state: StoreState) {
+        for (job, result) in zip(group.jobs, group.results) { job.completion(outcome(of: job, result, state)) }
     }
 
     /// Returns the time at which to flush the group's saves; nil if an earlier time is set, or if all saves are on disk.

@@ -1,0 +1,312 @@
+import Foundation
+import Platform
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Deferred saves of threads that wait, while durable saves are being committed (S066).
+@Suite struct CommittingGroupTests {
+    /// A coordinator over a store that fails, with a durable save in its commit.
+    private struct Bed {
+        let store: FaultyStore
+        let clock = SteppedClock()
+        let coordinator: PersistentStoreCoordinator
+        let importer: BackgroundContext
+        let editor: BackgroundContext
+        /// Whether a commit is held, whether it may end, and whether the durable save has ended.
+        let isHeld = Flag()
+        let mayEnd = Flag()
+        let ended = Flag()
+
+        init() async throws {
+            store = FaultyStore(schema: Music.model.storeSchema)
+            coordinator = try .music(store, clock)
+            importer = coordinator.newBackgroundContext(name: "importer")
+            editor = coordinator.newBackgroundContext(name: "editor")
+            // The first one makes the writer hold the next commits back during those that follow.
+            try await save("first")
+            // Keys are taken now, so that no transaction for keys is held instead of a save.
+            await importer.perform { $0.delete($0.makeTrack("none")) }
+            coordinator.writer.disk.sync {}
+        }
+
+        /// Waits until the writer has nothing to do.
+        func settle() async throws { try await coordinator.writer.onQueue { _ in } }
+
+        /// Saves a new track as synchronous code does.
+        func save(_ title: String) async throws {
+            try await editor.perform { context in
+                context.makeTrack(title)
+                try context.saveNow()
+            }
+        }
+
+        /// Begins a durable save, whose commit ends when ``mayEnd`` is set.
+        func begin(_ title: String, error: StoreError? = nil) async throws -> Task<Void, any Error> {
+            store.hold(.commit, isHeld, until: mayEnd, error: error)
+            let task = Task { [importer, ended] in
+                defer { ended.set() }
+                try await importer.perform(andSave: .durable) { _ = $0.makeTrack(title) }
+            }
+            try await until("the durable save is being committed") { isHeld.wait(atMost: .zero) }
+            return task
+        }
+
+        func titles() async throws -> [String] { try await coordinator.titles().sorted() }
+
+        /// The titles in the file, in the order of their saves.
+        func written() async throws -> [String] {
+            let reader = try PersistentStoreCoordinator(model: Music.model, store: FaultyStore(sharing: store), name: "reader")
+            let saves = try store.history(after: nil, limit: 1000) ?? []
+            let titles = try await reader.newBackgroundContext().perform { context in
+                try context.objects("Track").map { (key: $0.objectID.key, title: $0["title"]) }
+            }
+            return saves.flatMap { save in
+                save.entities.flatMap(\.insertedKeys).compactMap { key in
+                    titles.first { $0.key == key }.flatMap { if case .string(let title) = $0.title { title } else { nil } }
+                }
+            }
+        }
+    }
+
+    /// Catches: a synchronous save on the main thread that waits for the disk of an importer's save.
+    @Test func `S066: a deferred save does not wait for a durable save that is being committed`() async throws {
+        let bed = try await Bed()
+        let durable = try await bed.begin("durable")
+        try await bed.save("second")
+        try await bed.save("third")
+        #expect(try await bed.titles() == ["durable", "first", "second", "third"])
+        #expect(!bed.ended.wait(atMost: .zero), "the durable save waits for the disk")
+        bed.mayEnd.set()
+        try await durable.value
+        #expect(try await bed.titles() == ["durable", "first", "second", "third"])
+        bed.store.fail(nil)
+        try await bed.coordinator.flush()
+        try await bed.settle()
+        #expect(try await bed.written() == ["first", "durable", "second", "third"])
+        #expect(bed.store.heldClaims == 0)
+        #expect(try bed.store.verify() == [])
+    }
+
+    /// Catches: a save of another process between the commit and the deferred save over it (S067).
+    @Test func `S067: the claim is held until the deferred save is in the file`() async throws {
+        let bed = try await Bed()
+        let durable = try await bed.begin("durable")
+        try await bed.save("second")
+        bed.mayEnd.set()
+        try await durable.value
+        try await bed.settle()
+        #expect(bed.store.heldClaims == 1)
+        bed.store.fail(nil)
+        try await bed.coordinator.flush()
+        try await bed.settle()
+        #expect(bed.store.heldClaims == 0)
+    }
+
+    /// Catches: a deferred save that is lost, or a durable one that appears although it has thrown.
+    @Test func `S062: a durable save that fails in its commit is gone, and the deferred save over it stays`() async throws {
+        let bed = try await Bed()
+        let durable = try await bed.begin("durable", error: StoreError(.full, "the disk is full"))
+        try await bed.save("second")
+        bed.mayEnd.set()
+        let error = await #expect(throws: StoreError.self) { try await durable.value }
+        #expect(error?.code == .full)
+        #expect(try await bed.titles() == ["first", "second"])
+        #expect(await bed.importer.perform { $0.hasChanges }, "the changes of the failed save are unsaved again")
+        bed.store.fail(nil)
+        try await bed.importer.save()
+        try await bed.coordinator.flush()
+        try await bed.settle()
+        #expect(try await bed.titles() == ["durable", "first", "second"])
+        #expect(try await Set(bed.written()) == ["durable", "first", "second"])
+        #expect(bed.store.heldClaims == 0)
+    }
+
+    /// Catches: a save that depends on one that may still fail.
+    @Test func `S100: a deferred save of an object in the durable save waits and is checked after it`() async throws {
+        let bed = try await Bed()
+        let id = try await bed.editor.perform { try #require($0.objects("Track").first).objectID }
+        try await bed.importer.perform { context in
+            context.refreshAllObjects()
+            try context.existingObject(with: id)["plays"] = .int(1)
+        }
+        bed.store.hold(.commit, bed.isHeld, until: bed.mayEnd)
+        let durable = Task { [importer = bed.importer] in try await importer.save() }
+        try await until("the durable save is being committed") { bed.isHeld.wait(atMost: .zero) }
+        let deferred = Task { [editor = bed.editor] in
+            try await editor.perform { context in
+                try context.existingObject(with: id)["plays"] = .int(2)
+                try context.saveNow()
+            }
+        }
+        try await until("the deferred save waits") { bed.coordinator.writer.shared.withLock { $0.waiting.count == 1 } }
+        bed.mayEnd.set()
+        try await durable.value
+        await #expect(throws: SaveError.self) { try await deferred.value }
+        let plays = try await bed.coordinator.newBackgroundContext().perform { try $0.existingObject(with: id)["plays"] }
+        #expect(plays == .int(1))
+    }
+
+    /// Catches: a context that merges its own save as another context's, or misses the one over it.
+    @Test func `S091: the context of the durable save merges the deferred save after its own`() async throws {
+        let bed = try await Bed()
+        await bed.importer.perform { context in
+            context.automaticallyMergesChanges = true
+            context.refreshAllObjects()
+        }
+        let notices = Notices()
+        let token = await bed.importer.perform { context in context.observe { notices.add($0) } }
+        let durable = try await bed.begin("durable")
+        try await bed.save("second")
+        bed.mayEnd.set()
+        try await durable.value
+        #expect(try await bed.importer.perform { try $0.trackTitles().sorted() } == ["durable", "first", "second"])
+        let second = try await bed.importer.perform { context in
+            try #require(context.objects("Track").first { $0["title"] == .string("second") }).objectID.key
+        }
+        #expect(notices.insertions(of: second) == 1)
+        await bed.importer.perform { _ in token.cancel() }
+    }
+
+    private final class Notices: Sendable {
+        private let inserted = Mutex<[ObjectKey]>([])
+
+        func add(_ notice: ContextNotice) {
+            guard notice.kind == .objectsDidChange else { return }
+            let keys = notice.changes.entities.flatMap(\.insertedKeys)
+            inserted.withLock { $0 += keys }
+        }
+
+        /// The number of notices that an object was inserted.
+        func insertions(of object: ObjectKey) -> Int { inserted.withLock { $0.count { $0 == object } } }
+    }
+
+    /// Makes commits of saves take random times, and some of them fail, by their number. Transactions for keys do not fail.
+    private static func fail(_ store: FaultyStore, at failing: Set<Int>) {
+        let isSave = Flagged()
+        store.fail { call, number in
+            switch call {
+            case .write: isSave.set(false)
+            case .apply: isSave.set(true)
+            case .commit where isSave.value:
+                CurrentThread.sleep(microseconds: UInt32(number % 3) * 300)
+                if failing.contains(number) { return StoreError(.inputOutput, "the disk failed") }
+            default: break
+            }
+            return nil
+        }
+    }
+
+    private final class Flagged: Sendable {
+        private let isSet = Atomic(false)
+        var value: Bool { isSet.load(ordering: .relaxed) }
+        func set(_ value: Bool) { isSet.store(value, ordering: .relaxed) }
+    }
+
+    /// Saves new tracks one after another. Returns the titles of those whose saves have not thrown.
+    private static func saves(_ context: BackgroundContext, areDurable: Bool) async -> [String] {
+        var saved: [String] = []
+        for step in 0..<40 {
+            let title = "\(areDurable) \(await context.perform { $0.name }) \(step)"
+            do {
+                if areDurable {
+                    try await context.perform(andSave: .durable) { _ = $0.makeTrack(title) }
+                } else {
+                    try await context.perform { context in
+                        context.makeTrack(title)
+                        try context.saveNow()
+                    }
+                }
+                saved.append(title)
+            } catch { await context.perform { $0.rollback() } }
+        }
+        return saved
+    }
+
+    /// Random durable and deferred saves at the same time, commits of which fail. Every save that has returned is in the file, each one
+    /// once, and none that has thrown.
+    @Test func `S062, S066: random durable and deferred saves at the same time`() async throws {
+        let seed = Seed.value
+        for round in 0..<8 {
+            let store = FaultyStore(schema: Music.model.storeSchema)
+            let coordinator = try PersistentStoreCoordinator(model: Music.model, store: store, name: "random")
+            var random = SeededGenerator(seed: seed &+ UInt64(round))
+            let failing = Set((0..<6).map { _ in Int.random(in: 10..<120, using: &random) })
+            Self.fail(store, at: failing)
+            let saved = await withTaskGroup(of: [String].self) { group in
+                for number in 0..<3 {
+                    group.addTask {
+                        await Self.saves(coordinator.newBackgroundContext(name: "\(number)"), areDurable: number > 0)
+                    }
+                }
+                return await group.reduce(into: []) { $0 += $1 }
+            }
+            store.fail(nil)
+            try await coordinator.flush()
+            try await coordinator.writer.onQueue { _ in }
+            let expected = saved.sorted()
+            #expect(try await coordinator.titles().sorted() == expected, "STRATA_SEED=\(seed), round \(round)")
+            #expect(try store.verify() == [])
+            #expect(store.heldClaims == 0)
+            let written = try store.history(after: nil, limit: 1000) ?? []
+            #expect(written.flatMap(\.entities).reduce(0) { $0 + $1.insertedKeys.count } == expected.count)
+        }
+    }
+
+    /// Increments one number of a shared object again and again, each time after reading the newest value. Returns how often it was saved.
+    private static func increments(_ context: BackgroundContext, _ id: ObjectID, areDurable: Bool) async throws -> Int {
+        var saved = 0
+        for step in 0..<30 {
+            do {
+                try await context.perform { context in
+                    context.refreshAllObjects()
+                    let track = try context.existingObject(with: id)
+                    guard case .int(let plays) = track["plays"] else { return }
+                    track["plays"] = .int(plays + 1)
+                    // Other changes, which the save would lose with the number.
+                    context.makeTrack("\(context.name) \(step)")
+                    if !areDurable { try context.saveNow() }
+                }
+                if areDurable { try await context.save() }
+                saved += 1
+            } catch is SaveError { await context.perform { $0.rollback() } } catch is StoreError {
+                await context.perform { $0.rollback() }
+            }
+        }
+        return saved
+    }
+
+    /// Catches: a lost update or one that is saved twice, when a group with the object is being committed, or fails.
+    @Test func `S100: random increments of one object, of which none is lost and none doubled`() async throws {
+        let seed = Seed.value
+        for round in 0..<8 {
+            let store = FaultyStore(schema: Music.model.storeSchema)
+            let coordinator = try PersistentStoreCoordinator(model: Music.model, store: store, name: "random")
+            let id = try await coordinator.newBackgroundContext().perform(andSave: .durable) {
+                $0.makeTrack("shared", plays: 0).objectID
+            }
+            var random = SeededGenerator(seed: seed &+ UInt64(round))
+            let failing = Set((0..<6).map { _ in Int.random(in: 10..<120, using: &random) })
+            Self.fail(store, at: failing)
+            let saved = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<4 {
+                    group.addTask {
+                        try await Self.increments(
+                            coordinator.newBackgroundContext(name: "\(number)"), id, areDurable: number > 1)
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            store.fail(nil)
+            try await coordinator.flush()
+            let (plays, count) = try await coordinator.newBackgroundContext().perform { context in
+                (try context.existingObject(with: id)["plays"], try context.objects("Track").count)
+            }
+            #expect(plays == .int(Int64(saved)) && count == saved + 1, "STRATA_SEED=\(seed), round \(round)")
+            #expect(try store.verify() == [])
+        }
+    }
+}
