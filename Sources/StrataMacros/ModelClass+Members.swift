@@ -244,8 +244,8 @@ extension ModelProperty {
         case .toOne: return "@\(raw: spelling.macros)PersistedToOne(\(raw: number(relationship)), column: \(raw: number(column)))"
         case .toMany: return "@\(raw: spelling.macros)PersistedToMany(\(raw: number(relationship)))"
         case .byType:
-            // A relationship without a column gets any number: it is not used.
-            let column = column ?? "0"
+            // A relationship without a column gets a number that no column has: it is not used.
+            let column = column ?? "127"
             guard let relationship else { return "@\(raw: spelling.macros)PersistedProperty(\"\(raw: column)\")" }
             return "@\(raw: spelling.macros)PersistedProperty(\"\(raw: column)\", \"\(raw: relationship)\")"
         }

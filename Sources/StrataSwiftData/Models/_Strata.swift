@@ -35,7 +35,7 @@ extension PropertyDescription {
     /// `@Relationship` names a property of the class.
     public static func _relationship<T, V>(
         _ name: String, of keyPath: KeyPath<T, V>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted, minimumModelCount: Int? = 0,
+        renamedFrom: String? = nil, inference: InverseInference = .wanted, minimumModelCount: Int? = 0,
         maximumModelCount: Int? = 0
     ) -> PropertyDescription {
         guard let destination = RelationshipType(V.self) else {

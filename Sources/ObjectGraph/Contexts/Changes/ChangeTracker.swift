@@ -26,6 +26,12 @@ struct ChangeTracker {
     /// The allocated keys that new objects have not used yet, by entity.
     var keys: [Range<ObjectKey>]
 
+    /// Forgets what is known about unsaved changes, when there are none any more.
+    mutating func forgetSaved() {
+        updatesOfDeleted = UpdatesOfDeletedObjects()
+        positions.removeAll()
+    }
+
     /// Takes the checks for the running save. Those that are added during it belong to the next one.
     mutating func takeChecks() -> ConflictChecks {
         takenChecks.formUnion(checks)

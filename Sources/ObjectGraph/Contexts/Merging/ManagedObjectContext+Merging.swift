@@ -250,10 +250,7 @@ extension ManagedObjectContext {
             let affected = layerStack.dropChanges()
             let dropped = Layer.folding(affected, schema: storedModel.storeSchema)
             // The layers that a running save has taken may be unsaved changes again.
-            if !layerStack.hasTakenLayers {
-                tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
-                tracker.positions.removeAll()
-            }
+            if !layerStack.hasTakenLayers { tracker.forgetSaved() }
             for layer in affected {
                 forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
             }
@@ -289,8 +286,7 @@ extension ManagedObjectContext {
         tracker.keyed = KeyedChanges()
         tracker.checks = ConflictChecks()
         tracker.dropTakenChecks()
-        tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
-        tracker.positions.removeAll()
+        tracker.forgetSaved()
         tracker.log.removeAll()
         tracker.provisional = [:]
         tracker.log.forgetUnsavedChange()

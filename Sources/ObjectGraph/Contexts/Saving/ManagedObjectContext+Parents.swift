@@ -288,10 +288,7 @@ extension ManagedObjectContext {
             settleAfterMergeInFlight()
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()
-            if !hasUnsavedLayers {
-                tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
-                tracker.positions.removeAll()
-            }
+            if !hasUnsavedLayers { tracker.forgetSaved() }
             clean(written)
             return written
         }

@@ -218,10 +218,7 @@ extension ManagedObjectContext {
             settleAfterMergeInFlight()
             if mergePolicy.mayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
-            if !hasUnsavedLayers {
-                tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
-                tracker.positions.removeAll()
-            }
+            if !hasUnsavedLayers { tracker.forgetSaved() }
             clean(written)
             return written
         }
@@ -230,6 +227,7 @@ extension ManagedObjectContext {
         if let added { layerStack.baseState.route?.forget([added]) }
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
+        if mergePolicy.mayDrop { keepValuesOfDropped(written) }
         if !observers.views.isEmpty || visible?.isEmpty != true {
             notify(visible, refreshed: refreshed, saved: outcome.changes.asShown())
         }
@@ -240,6 +238,18 @@ extension ManagedObjectContext {
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
         return dropped.and(added)
+    }
+
+    /// Keeps the values of new objects that the writer has merged into others with the same unique value, so that they can be read (S022).
+    private func keepValuesOfDropped(_ written: [Layer]) {
+        for layer in written {
+            forEachRegisteredPage(in: layer) { _, registered, page in
+                for slot in SlotIterator(registered.present & page.inserted) {
+                    guard let object = registered[slot], object.isDeletedHere, object.row == nil else { continue }
+                    object.row = page[slot]
+                }
+            }
+        }
     }
 
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.

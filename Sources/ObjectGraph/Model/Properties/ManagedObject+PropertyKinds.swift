@@ -134,6 +134,16 @@ extension ManagedObject {
         setToMany(relationship, to: Array(others))
     }
 
+    /// Returns the destinations of a to-many relationship; never nil. O(objects).
+    public func property<M: PersistentModel>(_ column: Int, _ relationship: Int) -> Set<M>? {
+        Set(toMany(relationship, as: M.self))
+    }
+
+    /// Replaces the destinations of a to-many relationship.
+    public func setProperty<M: PersistentModel>(_ column: Int, _ relationship: Int, to others: Set<M>?) {
+        setToMany(relationship, to: others.map(Array.init) ?? [])
+    }
+
     // MARK: Mistakes. The getter reports them, at the property; the setter accepts everything, so that there is one error.
 
     /// Unavailable. The compiler selects it for a type that cannot be stored.

@@ -131,6 +131,13 @@ extension PropertyDescription {
         related(name, of: keyPath, inference: .wanted)
     }
 
+    /// Describes a relationship to many objects.
+    public static func property<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, Set<M>?>, default value: @autoclosure () -> Set<M>? = nil
+    ) -> PropertyDescription {
+        related(name, of: keyPath, inference: .wanted)
+    }
+
     // MARK: Relationships with @Relationship
 
     private static func relationship<M: PersistentModel>(
@@ -187,6 +194,18 @@ extension PropertyDescription {
     /// Describes a relationship to many objects.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, Set<M>>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
+    ) -> PropertyDescription {
+        precondition(
+            !isOrdered, "cannot order \(T.self).\(name): a set has no order. Make the property an array.")
+        return relationship(
+            name, of: M.self, cardinality: .toMany, inverse: inverse, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            inference: inference, isOrdered: isOrdered, rules: rules)
+    }
+
+    /// Describes a relationship to many objects.
+    public static func related<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, Set<M>?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
         precondition(

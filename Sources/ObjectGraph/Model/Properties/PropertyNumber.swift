@@ -22,6 +22,11 @@ public enum PropertyNumber {
     public static func column<M: PersistentModel>(_ column: Int, after type: Set<M>.Type, then others: Int) -> Int {
         column + others
     }
+    /// Returns the column after a to-many relationship, which has none, and after `others` columns.
+    @inlinable @inline(__always)
+    public static func column<M: PersistentModel>(_ column: Int, after type: Set<M>?.Type, then others: Int) -> Int {
+        column + others
+    }
 
     // MARK: Relationships
 
@@ -53,6 +58,11 @@ public enum PropertyNumber {
     public static func relationship<M: PersistentModel>(_ number: Int, after type: Set<M>.Type, then others: Int) -> Int {
         number + 1 + others
     }
+    /// Returns the number after a relationship, and after `others` more.
+    @inlinable @inline(__always)
+    public static func relationship<M: PersistentModel>(_ number: Int, after type: Set<M>?.Type, then others: Int) -> Int {
+        number + 1 + others
+    }
 
     // MARK: Properties without a type in the source. The closures are never called.
 
@@ -72,6 +82,11 @@ public enum PropertyNumber {
     /// Returns the column after a to-many relationship, which has none, and after `others` columns.
     @inlinable @inline(__always)
     public static func column<R, M: PersistentModel>(_ column: Int, of property: (R) -> Set<M>, then others: Int) -> Int {
+        column + others
+    }
+    /// Returns the column after a to-many relationship, which has none, and after `others` columns.
+    @inlinable @inline(__always)
+    public static func column<R, M: PersistentModel>(_ column: Int, of property: (R) -> Set<M>?, then others: Int) -> Int {
         column + others
     }
     /// Returns the number after an attribute, which is no relationship, and after `others` relationships.
@@ -100,6 +115,11 @@ public enum PropertyNumber {
     /// Returns the number after a relationship, and after `others` more.
     @inlinable @inline(__always)
     public static func relationship<R, M: PersistentModel>(_ number: Int, of property: (R) -> Set<M>, then others: Int) -> Int {
+        number + 1 + others
+    }
+    /// Returns the number after a relationship, and after `others` more.
+    @inlinable @inline(__always)
+    public static func relationship<R, M: PersistentModel>(_ number: Int, of property: (R) -> Set<M>?, then others: Int) -> Int {
         number + 1 + others
     }
 }
