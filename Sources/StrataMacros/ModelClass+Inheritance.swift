@@ -5,20 +5,6 @@ extension ClassDeclSyntax {
     /// The first type in the inheritance clause, which is the superclass if the class has one.
     var firstInherited: String? { inheritanceClause?.inheritedTypes.first?.type.trimmedDescription }
 
-    /// The availability of the class, as the attributes of an extension of it.
-    var availability: String {
-        attributes.compactMap { $0.as(AttributeSyntax.self) }.filter { $0.attributeName.trimmedDescription == "available" }
-            .map { $0.trimmedDescription + " " }.joined()
-    }
-
-    /// Whether an initializer calls one of a superclass.
-    private var callsSuperclass: Bool {
-        memberBlock.members.contains { member in
-            guard let body = member.decl.as(InitializerDeclSyntax.self)?.body else { return false }
-            return body.tokens(viewMode: .sourceAccurate).contains { $0.tokenKind == .keyword(.super) }
-        }
-    }
-
     /// Protocols that models often conform to. A class that names another type first may have a superclass.
     private static let knownProtocols: Set<String> = [
         "AnyObject", "Codable", "Comparable", "CustomDebugStringConvertible", "CustomStringConvertible", "Decodable", "Encodable",
@@ -42,8 +28,7 @@ extension ClassDeclSyntax {
         let named = (inheritanceClause?.inheritedTypes ?? []).map { inherited in
             (inherited.type.as(AttributedTypeSyntax.self)?.baseType ?? inherited.type).lastName
         }
-        // A class that restates the conformance of its superclass is told by its initializers from one with a protocol of its own.
-        return !named.contains("PersistentModel") && (!named.contains("Sendable") || callsSuperclass)
+        return !named.contains("PersistentModel") && !named.contains("Sendable")
     }
 }
 

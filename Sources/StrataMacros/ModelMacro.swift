@@ -57,14 +57,12 @@ extension ModelMaking {
         providingExtensionsOf type: some TypeSyntaxProtocol,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
-        guard let declaration = declaration.as(ClassDeclSyntax.self) else { return [] }
+        guard declaration.is(ClassDeclSyntax.self) else { return [] }
         let missing = protocols.map(\.lastName)
-        let availability = declaration.availability
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
             let stated = spelling.modelProtocols + (missing.contains("Hashable") ? ", Hashable" : "")
-            extensions.append(
-                try ExtensionDeclSyntax("\(raw: availability)nonisolated extension \(type.trimmed): \(raw: stated) {}"))
+            extensions.append(try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: stated) {}"))
         }
         if missing.contains("Sendable") {
             extensions.append(try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"))

@@ -39,7 +39,7 @@ import Testing
         #expect(try fresh.fetch(FetchDescriptor<Sailor>()).map(\.rank) == [.mate])
     }
 
-    /// Catches: a set of models that is stored as a value, in the place of another property.
+    /// Catches: a set of models that is stored as JSON, and overwrites another property.
     @Test func `a set of models that may be nil is a relationship`() throws {
         let sailor = Sailor(number: 7, rank: .mate)
         context.insert(sailor)

@@ -91,11 +91,7 @@ extension ManagedObjectContext {
         let layer = moving ?? Layer(copying: push.layer)
         // A new object each, because this context may have an unsaved deletion of the old one.
         for types in missing { layer.put(types.row.copy(layer: layer.id), entity: entity, key: nextKey(entity)) }
-        layer.seal()
-        var settled = push
-        settled.layer = layer
-        settled.changes = layer.changeSet(metadata: push.metadata)
-        return settled
+        return push.replacing(with: layer)
     }
 }
 

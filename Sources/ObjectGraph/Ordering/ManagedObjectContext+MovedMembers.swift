@@ -113,12 +113,7 @@ extension ManagedObjectContext {
                 kept = layer
             }
         }
-        guard let kept else { return push }
-        kept.seal()
-        var rest = push
-        rest.layer = kept
-        rest.changes = kept.changeSet(metadata: push.metadata)
-        return rest
+        return kept.map(push.replacing(with:)) ?? push
     }
 }
 

@@ -277,8 +277,8 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// Catches: a save that is refused or dropped although nobody has changed its object since. Such a check reads the values of an older
-    /// save that was left out, instead of those of the newer save that was written.
+    /// Catches: a save that is refused or dropped although no other save has changed its object. The check read the values of an older
+    /// save that was left out, not those of the newer save that was written.
     @Test(arguments: [MergePolicy.error, .storeTrump])
     func `S102, S067: a save that saw a later one of its predecessors is checked against that one`(_ policy: MergePolicy)
         async throws

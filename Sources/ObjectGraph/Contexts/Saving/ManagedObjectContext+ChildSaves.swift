@@ -341,12 +341,7 @@ extension ManagedObjectContext {
             layer.replace(row, by: .update, entity: place.entity, key: place.key)
             kept = layer
         }
-        guard let kept else { return push }
-        kept.seal()
-        var rest = push
-        rest.layer = kept
-        rest.changes = kept.changeSet(metadata: push.metadata)
-        return rest
+        return kept.map(push.replacing(with:)) ?? push
     }
 
     /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes

@@ -27,6 +27,15 @@ package struct ChildChanges: Sendable {
 
     /// The view over which the child made its changes.
     var shown: LayeredView { LayeredView(base: state.base, layers: inherited + state.deferred) }
+
+    /// Returns the push with a changed copy of its layer, which is sealed now.
+    func replacing(with layer: Layer) -> ChildChanges {
+        layer.seal()
+        var other = self
+        other.layer = layer
+        other.changes = layer.changeSet(metadata: metadata)
+        return other
+    }
 }
 
 /// A child's save through this context that waits for the running save. A class, because it is passed on many times.
