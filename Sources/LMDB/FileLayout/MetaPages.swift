@@ -140,6 +140,14 @@ package struct MetaPages: Sendable, Hashable {
         return [one, two].first { $0.lastTransaction == transaction }
     }
 
+    /// Returns the meta page of the commit before the newest one. Returns nil if a meta page cannot be read.
+    static func older(path: String) throws(LMDBError) -> MetaPages? {
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
+        defer { file.close() }
+        guard case .success(let pages) = try both(file) else { return nil }
+        return pages.min { $0.lastTransaction < $1.lastTransaction }
+    }
+
     /// Returns whether one of a file's meta pages belongs to a commit.
     package static func hasCommit(_ transaction: UInt64, path: String) throws(LMDBError) -> Bool {
         try commit(transaction, path: path) != nil

@@ -39,6 +39,7 @@ package final class TreeSalvage {
     private static let mostLevels = 32
     private let file: OpenFile
     private let path: String
+    private let isOlder: Bool
     private let meta: MetaPages
     private let pageCount: UInt64
     private var pass = Pass.counting
@@ -49,16 +50,9 @@ package final class TreeSalvage {
 
     /// Opens a file, and finds the pages that its trees consist of. O(pages), each read once. Call ``close()`` at the end.
     /// Returns nil if the meta pages cannot be read.
-    package init?(path: String) throws(LMDBError) {
+    package convenience init?(path: String) throws(LMDBError) {
         guard let meta = try MetaPages.commit(nil, path: path) else { return nil }
-        self.meta = meta
-        self.path = path
-        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
-        self.file = file
-        let size = try LMDBError.opening { () throws(SystemError) in try file.status().byteCount }
-        pageCount = min(UInt64(size / meta.pageSize), meta.lastPage + 1)
-        seen = Array(repeating: 0, count: Int(pageCount / 64 + 1))
-        seenTwice = seen
+        try self.init(path, meta, isOlder: false)
         var named: [MetaPages.TreeRecord] = []
         walk(meta.mainRoot, level: 0) { entry in
             if let record = record(entry)?.1 { named.append(record) }
@@ -72,10 +66,33 @@ package final class TreeSalvage {
         mainFaults = faults
     }
 
+    /// Opens a file to read one tree of the commit before the newest one, whose pages LMDB keeps until the next commit. A page that two places
+    /// lead to is read once. O(pages of the main tree). Call ``close()`` at the end. Returns nil if the meta pages cannot be read.
+    package convenience init?(olderCommitOf path: String) throws(LMDBError) {
+        guard let meta = try MetaPages.older(path: path) else { return nil }
+        try self.init(path, meta, isOlder: true)
+        walk(meta.mainRoot, level: 0) { entry in
+            if let (name, record) = record(entry) { trees[name] = Tree(record: record) }
+        }
+        mainFaults = faults
+    }
+
+    private init(_ path: String, _ meta: MetaPages, isOlder: Bool) throws(LMDBError) {
+        (self.path, self.meta, self.isOlder) = (path, meta, isOlder)
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
+        self.file = file
+        let size = try LMDBError.opening { () throws(SystemError) in try file.status().byteCount }
+        pageCount = min(UInt64(size / meta.pageSize), meta.lastPage + 1)
+        seen = Array(repeating: 0, count: Int(pageCount / 64 + 1))
+        seenTwice = seen
+    }
+
     package func close() { file.close() }
 
-    /// Returns whether the commit that is read is still the newest. Otherwise, pages may have been overwritten.
-    package func isCurrent() throws(LMDBError) -> Bool { try MetaPages.commit(nil, path: path) == meta }
+    /// Returns whether no commit has followed since the file was opened. Otherwise, pages may have been overwritten.
+    package func isCurrent() throws(LMDBError) -> Bool {
+        try (isOlder ? MetaPages.older(path: path) : MetaPages.commit(nil, path: path)) == meta
+    }
 
     /// Calls `body` with each entry of a named tree that can be read, in the order of the file. An entry with several values is one call per
     /// value. The bytes are valid inside `body`.

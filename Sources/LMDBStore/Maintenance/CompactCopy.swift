@@ -83,6 +83,8 @@ struct CompactCopy {
                         try transaction.withCursor(database) {
                             next = try append(from, first: next, to: $0, last: &last, &copied)
                         }
+                        // Its row has the number of a commit of the other file.
+                        if table.name == MetaTable.name { try MetaTable.remove(MetaTable.Key.check, database, in: transaction) }
                     }
                     // The verification of the copy takes about as long. The file also has free pages, so that the copy may be smaller.
                     cancellation.report(copied, of: 2 * size)

@@ -132,6 +132,8 @@ private struct SalvageCopy {
                 try transaction.withCursor(meta) { try MetaCheck.problem(row, at: $0, number: number) }
             }
             if format > 1, let problem { throw unreadable("the table with its model (\(problem))") }
+            // It has the number of a commit of the other file.
+            try MetaTable.remove(MetaTable.Key.check, meta, in: transaction)
             let stored = try StoredSchemas(meta, in: transaction, path: path).current
             var databases: [String: Database] = [:]
             for (name, kind) in StoredTables(stored).all { databases[name] = try transaction.open(name, kind) }

@@ -14,6 +14,8 @@ enum FileCheck {
         try StoreFile.checkSingleName(path)
         guard try checkMetaPages(path) else { return }
         try checkTrees(path, check == .everything ? .everything : .roots, isWritten: isWritten)
+        // A process that has the file open has made this check itself, and may be overwriting pages of the older commit.
+        if !isWritten { try checkOlderCommit(path) }
     }
 
     /// Throws if the first two pages of a file are not those of a store. Returns false for an empty file.
@@ -30,6 +32,24 @@ enum FileCheck {
                     + "which reads 1. Export it there and import it here")
         case .sound: return true
         }
+    }
+
+    /// Throws if the older meta page leads to the commit after the newest one. A flipped bit of that commit's number can make it the commit
+    /// before the newest one, and the file would silently be opened without its last save.
+    private static func checkOlderCommit(_ path: String) throws {
+        guard let older = try TreeSalvage(olderCommitOf: path) else { return }
+        defer { older.close() }
+        // A copy begins again with commit 1, and its row still has the number of the commit that was copied.
+        guard older.transactionNumber > 1, let meta = older.trees[MetaTable.name] else { return }
+        var written: UInt64?
+        _ = try older.forEachEntry(of: meta) { key, value in
+            if key.elementsEqual(MetaTable.Key.check.utf8) { written = MetaCheck.commit(of: value) }
+        }
+        guard let written, written == older.transactionNumber + 2, try older.isCurrent() else { return }
+        throw StoreError(
+            .damaged,
+            "\(path) is damaged: its meta page says that it has commit \(older.transactionNumber), but what it leads to is commit "
+                + "\(written). Restore a copy")
     }
 
     /// Checks the trees that opening reads. LMDB would crash on damage there.

@@ -24,8 +24,7 @@ enum MetaCheck {
     ///   - row: The row `check`.
     ///   - number: LMDB's number of the commit.
     static func problem(_ row: UnsafeRawBufferPointer?, at cursor: Cursor, number: UInt64) throws -> String? {
-        guard let row, row.count == byteCount else { return "its meta table has no checksum" }
-        let written = UInt64(littleEndian: row.loadUnaligned(as: UInt64.self))
+        guard let row, let written = commit(of: row) else { return "its meta table has no checksum" }
         guard try hash(at: cursor, written) == UInt64(littleEndian: row.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) else {
             return "its meta table does not fit its checksum"
         }
@@ -34,6 +33,11 @@ enum MetaCheck {
             return "its meta page says that it has commit \(number), but what it leads to is commit \(written)"
         }
         return nil
+    }
+
+    /// Returns the number of the commit that has written a row `check`; nil if it is none.
+    static func commit(of row: UnsafeRawBufferPointer) -> UInt64? {
+        row.count == byteCount ? UInt64(littleEndian: row.loadUnaligned(as: UInt64.self)) : nil
     }
 
     /// Returns the hash of the rows, without the rows of unreferenced values, which may be many and do not describe the store.

@@ -63,12 +63,12 @@ import Testing
     }
 
     /// The number of the newest commit is at offset 144 of its meta page. Flipping bit 1 may give the number of the commit two
-    /// before, which is there if the newest meta page was never written.
-    @Test func `a flipped bit of the newest commit's number is found`() throws {
+    /// before, as if the newest meta page had never been written.
+    @Test(arguments: 9...12) func `a flipped bit of the newest commit's number is found`(saves: Int) throws {
         let scratch = try Scratch()
         do {
             let store = try scratch.store()
-            for _ in 0..<9 { try store.insertTracks(10) }
+            for _ in 0..<saves { try store.insertTracks(10) }
         }
         let whole = try Data(contentsOf: scratch.url)
         let numbers = [0, 4096].map { page in
@@ -76,8 +76,6 @@ import Testing
         }
         let newest = numbers[0] > numbers[1] ? 0 : 4096
         for bit in 0..<62 {
-            let changed = max(numbers[0], numbers[1]) ^ 1 << UInt64(bit)
-            if changed + 1 == min(numbers[0], numbers[1]) { continue }
             var bytes = whole
             bytes[newest + 144 + bit / 8] ^= 1 << UInt8(bit % 8)
             try bytes.write(to: scratch.url)
