@@ -68,6 +68,23 @@ import Testing
         #expect(count > 60)
     }
 
+    /// Catches: a type that a developer looks for in the table of SwiftData's symbols and does not find.
+    @Test func `each public type of StrataSwiftData is in the table of symbols`() {
+        let page = SourceFile(path: "Docs/StrataSwiftData.md", root: Repository.root)
+        let rows = page.lines.filter { $0.hasPrefix("| ") }
+        let symbols = rows.flatMap { $0.split(separator: "|").first?.matches(of: /`([^`]+)`/).map { String($0.1) } ?? [] }
+        // `Schema.Entity` names both of its parts, and `fetch(_:)` names `fetch`.
+        let named = Set(symbols.flatMap { $0.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init) })
+        let list = SourceFile(path: "Tests/ArchitectureTests/Fixtures/public-api.txt", root: Repository.root)
+        let types = list.lines.filter { $0.hasPrefix("StrataSwiftData ") }.compactMap { $0.split(separator: " ").last }
+            .filter { !$0.hasPrefix("_") && !$0.contains("(") }
+            .compactMap { name in name.split(separator: ".").first { $0.first?.isUppercase == true } }
+        #expect(Set(types).count > 30 && rows.count > 50)
+        for type in Set(types).sorted() where !["String", "PropertyDescription"].contains(type) {
+            #expect(named.contains(String(type)), "Docs/StrataSwiftData.md: a row for \(type)")
+        }
+    }
+
     @Test func `each feature has one of three decisions, and a reason if it is missing`() {
         #expect(Self.rows.count > 60)
         #expect(Set(Self.rows.map(\.feature)).count == Self.rows.count, "a feature has one row")

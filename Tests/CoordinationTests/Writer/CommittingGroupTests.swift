@@ -150,8 +150,8 @@ import Testing
         #expect(plays == .int(1))
     }
 
-    /// Catches: a context that merges its own save as another context's, or misses the one over it.
-    @Test func `S091: the context of the durable save merges the deferred save after its own`() async throws {
+    /// Catches: a context that merges by itself and does not see a save that has returned, because its own is being committed.
+    @Test func `S068: a save waits for a durable save of a context that merges by itself`() async throws {
         let bed = try await Bed()
         await bed.importer.perform { context in
             context.automaticallyMergesChanges = true
@@ -160,15 +160,77 @@ import Testing
         let notices = Notices()
         let token = await bed.importer.perform { context in context.observe { notices.add($0) } }
         let durable = try await bed.begin("durable")
-        try await bed.save("second")
+        let second = Task { try await bed.save("second") }
+        try await until("the second save waits") { bed.coordinator.writer.shared.withLock { $0.waiting.count == 1 } }
         bed.mayEnd.set()
         try await durable.value
+        try await second.value
         #expect(try await bed.importer.perform { try $0.trackTitles().sorted() } == ["durable", "first", "second"])
-        let second = try await bed.importer.perform { context in
+        let key = try await bed.importer.perform { context in
             try #require(context.objects("Track").first { $0["title"] == .string("second") }).objectID.key
         }
-        #expect(notices.insertions(of: second) == 1)
+        #expect(notices.insertions(of: key) == 1)
         await bed.importer.perform { _ in token.cancel() }
+    }
+
+    /// Catches: a save that begins while a durable one is being written, and then waits for its sync, too.
+    @Test func `S066: a save that begins before the commit of a durable one does not wait for that commit`() async throws {
+        let bed = try await Bed()
+        let (isWriting, mayWrite) = (Flag(), Flag())
+        bed.store.fail { [isHeld = bed.isHeld, mayEnd = bed.mayEnd] call, _ in
+            if call == .apply {
+                isWriting.set()
+                _ = mayWrite.wait(atMost: .seconds(600))
+            } else if call == .commit {
+                isHeld.set()
+                _ = mayEnd.wait(atMost: .seconds(600))
+            }
+            return nil
+        }
+        let durable = Task { [importer = bed.importer, ended = bed.ended] in
+            defer { ended.set() }
+            try await importer.perform(andSave: .durable) { _ = $0.makeTrack("durable") }
+        }
+        try await until("the durable save is being written") { isWriting.wait(atMost: .zero) }
+        let saved = Task { try await bed.save("second") }
+        let writer = bed.coordinator.writer
+        try await until("the deferred save waits") {
+            writer.shared.withLock { ($0.offer?.waiting.load(ordering: .relaxed) ?? 0) + $0.waiting.count } == 1
+        }
+        mayWrite.set()
+        try await saved.value
+        #expect(try await bed.titles() == ["durable", "first", "second"])
+        #expect(!bed.ended.wait(atMost: .zero), "the durable save waits for the disk")
+        bed.mayEnd.set()
+        try await durable.value
+        bed.store.fail(nil)
+        try await bed.coordinator.flush()
+        try await bed.settle()
+        #expect(try await bed.written() == ["first", "durable", "second"])
+    }
+
+    /// Catches: a new object that is dropped because of a durable save with its unique value, which then fails.
+    @Test func `S062, S104: a save that would lose an object to a durable one waits until that one is in the file`() async throws
+    {
+        let bed = try await Bed()
+        bed.store.hold(.commit, bed.isHeld, until: bed.mayEnd, error: StoreError(.full, "the disk is full"))
+        let durable = Task { [importer = bed.importer] in
+            try await importer.perform(andSave: .durable) { $0.makeTrack("durable")["isrc"] = .string("same") }
+        }
+        try await until("the durable save is being committed") { bed.isHeld.wait(atMost: .zero) }
+        let deferred = Task { [editor = bed.editor] in
+            try await editor.perform { context in
+                context.mergePolicy = .storeTrump
+                context.makeTrack("second")["isrc"] = .string("same")
+                context.makeTrack("third")
+                try context.saveNow()
+            }
+        }
+        try await until("the deferred save waits") { bed.coordinator.writer.shared.withLock { $0.waiting.count == 1 } }
+        bed.mayEnd.set()
+        await #expect(throws: StoreError.self) { try await durable.value }
+        try await deferred.value
+        #expect(try await bed.titles() == ["first", "second", "third"])
     }
 
     private final class Notices: Sendable {

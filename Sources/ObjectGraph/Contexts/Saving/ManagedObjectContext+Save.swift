@@ -170,7 +170,7 @@ extension ManagedObjectContext {
             durability: durability,
             metadata: metadata, preserved: capabilities.preserved, rules: capabilities.rules, validation: capabilities.validation,
             mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
-            readsNextState: place.readsNextState.load(ordering: .relaxed))
+            readsNextState: place.readsNextState.load(ordering: .relaxed), mergesByItself: automaticallyMergesChanges)
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.

@@ -6,8 +6,10 @@ extension ManagedObjectContext {
     /// Saves a root context and returns when all other contexts can see the changes.
     ///
     /// The steps are those of ``save(_:)``. The calling thread waits for the saves that the writer is processing, and for its own check. With
-    /// `.deferred` it does not wait for the disk, nor for durable saves that are being committed. It does if deferred saves fill the memory,
-    /// if the save concerns an object of those durable saves, or if its merge policy is custom.
+    /// `.deferred` it does not wait for the disk, nor for the sync of durable saves: see ``StoreWriter/acceptWhileCommitting(_:from:)``. It
+    /// does if deferred saves fill the memory, if they are being written when a durable save comes, if the save concerns an object of a
+    /// durable save, if a context that merges by itself makes that one, if the model has derived attributes, if the merge policy is custom,
+    /// and the first time that a thread waits for a save.
     ///
     /// A child of a context with the same executor saves to its parent.
     ///

@@ -26,6 +26,8 @@ struct SaveRequest: Sendable {
     var isPreview = false
     /// Whether a context on the main actor reads the state after the save at once: see ``ContextAddress/readsNextState``.
     var readsNextState = false
+    /// Whether the context merges the saves of other contexts by itself.
+    var mergesByItself = false
     /// The report of the save; nil if nothing is installed.
     var trace: SaveTrace?
 

@@ -52,17 +52,45 @@ struct CommittingGroup: Sendable {
     }
 }
 
+/// The promise that deferred saves will be accepted over a group that is being checked and written.
+///
+/// It opens when its transaction only has to be committed, or when its writing has ended without that. Threads wait for it instead of the
+/// writer's queue, which is free only after the commit.
+final class GroupOffer: Sendable {
+    private let group = DispatchGroup()
+    private let isOpen = Atomic(false)
+    /// The number of threads that wait.
+    let waiting = Atomic(0)
+
+    init() { group.enter() }
+
+    func open() {
+        if !isOpen.exchange(true, ordering: .acquiringAndReleasing) { group.leave() }
+    }
+
+    func wait() {
+        waiting.add(1, ordering: .relaxed)
+        group.wait()
+        waiting.subtract(1, ordering: .relaxed)
+    }
+
+    // A dispatch group must not be released while it is entered.
+    deinit { open() }
+}
+
 /// Accepting deferred saves while a durable group is being committed.
 extension StoreWriter {
     /// The number of saves that are accepted over one group. Others wait, so that reads do not go through many layers.
     private static let acceptedLimit = 64
-    /// The number of durable groups after such a save for which the writer expects another one.
-    private static let expectedGroups = 64
+    /// The number of times that a save is checked again because another one was accepted first.
+    private static let acceptanceTries = 8
 
     /// Accepts a deferred save without waiting for the group that is being committed.
     ///
     /// The group may still fail, so only a save that is valid without it is accepted: one that has nothing to do with the objects of the
-    /// group, and that the same check accepts unchanged over the state without the group.
+    /// group, and that the same check accepts unchanged, over the state with the group and over the state without it.
+    ///
+    /// While the group is being checked and written, this waits. That takes processor time, but no sync.
     ///
     /// - Returns: nil if no group is being committed, or if the save must wait for it.
     func acceptWhileCommitting(_ request: SaveRequest, from source: SaveSource) -> SaveOutcome? {
@@ -71,21 +99,26 @@ extension StoreWriter {
         }
         // The closure of a custom policy might save too, and would wait here for itself.
         if case .custom = request.policy { return nil }
-        let known = shared.withLock { shared in
-            shared.groupsToExpect = Self.expectedGroups
-            return shared.committing
+        let offer = shared.withLock { shared in
+            shared.hasWaitingSavers = true
+            return shared.offer
         }
-        guard let group = known, group.acceptedCount < Self.acceptedLimit, !claim.isWanted else { return nil }
-        let before = group.flush == nil ? group.state : state
-        // A save that cannot be accepted now is checked again after the group, which tells why.
-        guard !isFull(group.later(in: before)), let save = try? check(request, over: before, of: group) else { return nil }
-        guard let accepted = publish(save, state: before.adding(save.layer), over: group, from: source, within: bound) else {
-            return nil
+        guard let offer else { return nil }
+        offer.wait()
+        for _ in 0..<Self.acceptanceTries {
+            let (known, newest) = shared.withLock { ($0.committing, $0.state) }
+            guard let group = known, group.acceptedCount < Self.acceptedLimit, !claim.isWanted else { return nil }
+            let before = group.flush == nil ? group.state : newest
+            // A save that cannot be accepted now is checked again after the group, which tells why.
+            guard !isFull(group.later(in: before)), let save = try? check(request, over: before, of: group) else { return nil }
+            if let accepted = publish(save, state: before.adding(save.layer), over: group, from: source, within: bound) {
+                request.trace?.accepted(save.layer)
+                if let wake = accepted.wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
+                for listener in accepted.listeners { listener(accepted.outcome.state, accepted.source) }
+                return accepted.outcome
+            }
         }
-        request.trace?.accepted(save.layer)
-        if let wake = accepted.wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
-        for listener in accepted.listeners { listener(accepted.outcome.state, accepted.source) }
-        return accepted.outcome
+        return nil
     }
 
     /// Returns a layer to stamp. Its rows may be those of a group that was offered to other threads, which read them, and not committed.
@@ -93,13 +126,23 @@ extension StoreWriter {
         shared.withLock { $0.hasOffered } && layer.isStamped ? layer.copied(schema: store.schema) : layer
     }
 
-    /// Returns whether another save over a group is expected, for the next durable group.
-    func expectsSavesWhileCommitting() -> Bool {
-        guard capabilities.contains(.layeredDeferral) else { return false }
+    /// Promises to offer a group to threads that save, if such threads are known.
+    ///
+    /// - Returns: nil if a context of the group merges the saves of others by itself. It could not merge those over its own save, which
+    ///   it does not have yet, and would show less than programs expect that have awaited them (S068).
+    func makeOffer(of jobs: [SaveJob]) -> GroupOffer? {
+        guard capabilities.contains(.layeredDeferral), jobs.allSatisfy({ $0.request?.mergesByItself != true }) else { return nil }
         return shared.withLock { shared in
-            defer { shared.groupsToExpect = max(0, shared.groupsToExpect - 1) }
-            return shared.groupsToExpect > 0
+            shared.offer = shared.hasWaitingSavers ? GroupOffer() : nil
+            return shared.offer
         }
+    }
+
+    /// Ends an offer with the writing of its group.
+    func endOffer(_ offer: GroupOffer?) {
+        guard let offer else { return }
+        shared.withLock { $0.offer = nil }
+        offer.open()
     }
 
     private struct Accepted: Sendable {
@@ -116,7 +159,8 @@ extension StoreWriter {
             var check = SaveCheck(request: request, state: state, writer: self)
             guard group.layers.allSatisfy({ check.folded.isIndependent(of: $0, store.schema) }) else { return nil }
             var layer = try check.resolvedLayer()
-            guard !layer.isEmpty, group.layers.allSatisfy({ layer.isIndependent(of: $0, store.schema) }) else { return nil }
+            // A change that is dropped because of the group would be lost if the group failed.
+            guard !check.isChanged, !layer.isEmpty else { return nil }
             var alone = request
             alone.layers = [layer]
             // Another sequence than that of the base, so that everything is checked.
@@ -133,7 +177,7 @@ extension StoreWriter {
 
     /// Publishes the group, if it is not yet visible, and a save over it.
     ///
-    /// - Returns: nil if the group has ended, another save was accepted first, or saves are not accepted any more.
+    /// - Returns: nil if another save was accepted first, the group has ended, or saves are not accepted any more.
     private func publish(
         _ save: PendingSave, state: StoreState, over known: CommittingGroup, from source: SaveSource, within bound: Duration
     ) -> Accepted? {

@@ -72,9 +72,10 @@ extension StoreWriter {
     }
 
     private func write(_ jobs: [SaveJob]) throws {
-        let acceptsMore = expectsSavesWhileCommitting()
+        let offer = makeOffer(of: jobs)
+        defer { endOffer(offer) }
         // A save that is accepted during the commit is held back after it, too.
-        if acceptsMore { try claimHoldingBack() }
+        if offer != nil { try claimHoldingBack() }
         let turn = claim.isHeld || !capabilities.contains(.externalSaves) ? nil : try store.claimSaves(.committing)
         defer { turn?.release() }
         let group = CommitGroup(jobs: jobs, writer: self)
@@ -93,7 +94,7 @@ extension StoreWriter {
                         shared.newestOfGroup = transaction.generation
                         if group.isUnsynced { shared.deferred.willCommitUnsynced(after: group.start.committed) }
                     }
-                    if acceptsMore, group.shown == nil { accept(over: group) }
+                    if let offer, group.shown == nil { accept(over: group, offer) }
                     return transaction.generation
                 }
             }
@@ -112,12 +113,13 @@ extension StoreWriter {
     }
 
     /// Lets deferred saves be accepted from here on, until the group is committed.
-    private func accept(over group: CommitGroup) {
+    private func accept(over group: CommitGroup, _ offer: GroupOffer) {
         let committing = CommittingGroup(group)
         shared.withLock { shared in
             shared.committing = committing
             shared.hasOffered = true
         }
+        offer.open()
     }
 
     /// Writes a group again whose transaction is repeated, if saves were accepted over it: the group cannot be checked again. Otherwise no

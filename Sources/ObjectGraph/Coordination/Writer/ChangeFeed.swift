@@ -115,8 +115,8 @@ struct ChangeFeed: Sendable {
 
 /// Closures that are called after each save, and the sequences that end when the store is closed.
 struct SaveListeners {
-    /// Called on the writer's queue after each save, with the new state and its source. All saves of other processes that were found in
-    /// one check are one change.
+    /// Called after each save with the new state and its source, on the writer's queue or on the thread that saves. All saves of other
+    /// processes that were found in one check are one change.
     typealias Call = @Sendable (StoreState, SaveSource) -> Void
 
     private var calls: [UInt64: Call] = [:]

@@ -25,10 +25,17 @@ final class CoalescedNotifier: Sendable {
         var isScheduled = false
         /// Whether the scheduled merge waits.
         var isWaiting = false
-        /// Whether an announcement has been sent to the context.
+        /// Whether an announcement is among the context's jobs.
         var isAnnounced = false
+        /// The number of times that an announcement was reset.
+        var resets = 0
         /// The earliest time of the next merge, unless a read requires one.
         var notBefore = DispatchTime(uptimeNanoseconds: 0)
+
+        mutating func resetAnnouncement() {
+            isAnnounced = false
+            resets += 1
+        }
     }
 
     private enum Step {
@@ -51,42 +58,42 @@ final class CoalescedNotifier: Sendable {
 
     var isAlive: Bool { state.withLock { $0.contextExecutor != nil } }
 
-    /// Schedules or announces a merge. Called after each save of another context, on the writer's queue, before the save returns. Never
-    /// waits.
+    /// Schedules or announces a merge. Called after each save of another context, before the save returns, on the writer's queue or on the
+    /// thread that saves. Never waits.
     ///
     /// - Parameter isFlush: Whether deferred saves were written and nothing else has changed. The context is then notified even if its
     ///   parent moves it, because it may release its snapshot.
     func storeDidChange(isFlush: Bool = false) {
         let now = clock.now
-        let step = state.withLock { state -> Step in
+        let (step, resets) = state.withLock { state -> (Step, Int) in
             if state.isScheduled || onlyAnnounces && !isFlush {
-                guard !state.isAnnounced else { return .nothing }
-                state.isAnnounced = true
-                return .announce
+                return (state.isAnnounced ? .nothing : .announce, state.resets)
             }
             state.isScheduled = true
-            if state.notBefore <= now { return .deliver }
+            if state.notBefore <= now { return (.deliver, state.resets) }
             state.isWaiting = true
-            state.isAnnounced = true
-            return .wait(state.notBefore)
+            return (.wait(state.notBefore), state.resets)
         }
         switch step {
         case .deliver: deliver()
-        case .announce: announce()
+        case .announce: announce(resets)
         case .nothing: break
         case .wait(let time):
-            announce()
+            announce(resets)
             clock.run(at: time, on: queue) { self.deliver() }
         }
     }
 
-    private func announce() {
+    /// - Parameter resets: The number of resets when it was decided to announce.
+    private func announce(_ resets: Int) {
         let contextExecutor = state.withLock { $0.contextExecutor }
         contextExecutor?.enqueue { $0.phase.behind = self }
+        // Only now can another thread rely on the announcement, unless the context has merged meanwhile.
+        state.withLock { if $0.resets == resets { $0.isAnnounced = true } }
     }
 
     /// Resets the announcement, because the context is about to merge. Later saves are announced again.
-    func willCatchUp() { state.withLock { $0.isAnnounced = false } }
+    func willCatchUp() { state.withLock { $0.resetAnnouncement() } }
 
     private func deliver() {
         let next = clock.now + Self.interval
@@ -100,7 +107,7 @@ final class CoalescedNotifier: Sendable {
             // Clear the flags before the context merges, so that a later save schedules the next job.
             self.state.withLock { state in
                 state.isScheduled = false
-                state.isAnnounced = false
+                state.resetAnnouncement()
             }
             context.phase.behind = nil
             context.storeDidChange()

@@ -40,8 +40,10 @@ final class StoreWriter: Sendable {
         var numbers = CommittedNumbers()
         /// The durable group that is being committed, while deferred saves are accepted over it.
         var committing: CommittingGroup?
-        /// The number of durable groups during whose commits the writer expects deferred saves, because threads wait for such saves.
-        var groupsToExpect = 0
+        /// The offer of a group that is being written; nil if no group will be offered.
+        var offer: GroupOffer?
+        /// Whether a thread has ever waited for a deferred save of its own. From then on durable groups are offered.
+        var hasWaitingSavers = false
         /// Whether a group was ever offered to threads that save over it. If it is not committed, its rows may be saved again.
         var hasOffered = false
         /// Whether a group of saves is being written. Saves of other connections are published only after it.
