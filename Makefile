@@ -195,7 +195,7 @@ fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
 	done
 
 bench: strata-bench ## run every benchmark but peers at its default size
-	@set -eu; for benchmark in shootout stall chat storage children undo observation scale readers compaction; do \
+	@set -eu; for benchmark in shootout stall chat storage children undo observation scale readers saves compaction; do \
 	    $(call say,"strata-bench $$benchmark"); $(STRATA_BENCH) $$benchmark; \
 	done
 
@@ -216,7 +216,7 @@ figures: strata-bench ## measure every table of Benchmarks/Results
 	measure children children --repeat 5 --store lmdb; measure undo undo --repeat 5; \
 	measure observation observation --repeat 5; \
 	measure scale scale --store lmdb --repeat 1 --durability deferred --objects 10000000; \
-	measure readers readers --repeat 3; \
+	measure readers readers --repeat 3; measure saves saves --repeat 3; \
 	if [ -n "$$chinook" ]; then measure chinook shootout --repeat 3 --input "$$chinook"; fi; \
 	if [ -n "$$flights" ]; then \
 	    measure flights shootout --repeat 1 --routing snapshot --input "$$flights"; \

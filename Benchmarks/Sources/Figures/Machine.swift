@@ -1,3 +1,5 @@
+internal import CLinuxHost
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -53,6 +55,18 @@ public struct Machine: Sendable, Codable {
         let versions = libraries.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
         return "\(processor), \(cores) cores, \(memoryBytes >> 30) GiB, \(system), Swift \(swift), \(versions), \(build), "
             + "load \(loadAverage), \(date)"
+    }
+
+    /// Whether a folder is in memory, where a sync costs nothing. False if that is unknown.
+    public static func isInMemory(_ folder: URL) -> Bool {
+        #if os(Linux)
+            var status = statfs()
+            guard statfs(folder.path, &status) == 0 else { return false }
+            let (tmpfs, ramfs) = (0x0102_1994, 0x8584_58F6)
+            return [tmpfs, ramfs].contains(Int(status.f_type))
+        #else
+            return false
+        #endif
     }
 
     private static func field(_ path: String, _ name: String) -> String? {

@@ -28,7 +28,9 @@ extension BenchmarkCommand {
     func runBenchmark() async throws {
         do {
             let (rows, notes) = try await measure()
-            let report = Report(machine: Machine(libraries: Libraries.versions), notes: notes, runs: rows)
+            let report = Report(
+                machine: Machine(libraries: Libraries.versions), notes: notes + Self.notes(onFilesIn: .temporaryDirectory),
+                runs: rows)
             print(report.text(options.markdown ? .markdown : .terminal))
             try write(report)
         } catch let error as WrongInput {
@@ -38,6 +40,15 @@ extension BenchmarkCommand {
         } catch {
             throw FailedRun(description: "\(Self._commandName): \(error)")
         }
+    }
+
+    /// Returns a note if files in a folder are in memory, so that nobody takes durable figures for those of a disk.
+    static func notes(onFilesIn folder: URL) -> [String] {
+        guard Machine.isInMemory(folder) else { return [] }
+        return [
+            "\(folder.path) is in memory (tmpfs): syncs cost nothing there, and durable saves are as fast as deferred ones. For the figures "
+                + "of a disk, set TMPDIR to a folder on it."
+        ]
     }
 
     private func write(_ report: Report) throws {

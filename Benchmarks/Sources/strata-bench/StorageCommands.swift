@@ -117,7 +117,9 @@ struct ReadersCommand: BenchmarkCommand {
     var seconds = 1.0
 
     func check() throws {
-        guard seconds > 0, seconds <= 3600 else { throw ValidationError("--seconds \(seconds): must be above 0, at most 3600") }
+        guard seconds >= 0.01, seconds <= 3600 else {
+            throw ValidationError("--seconds \(seconds): must be from 0.01 to 3600")
+        }
     }
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
@@ -129,5 +131,23 @@ struct ReadersCommand: BenchmarkCommand {
             steps: Readers.counts.count * 2 * engines.count * options.repeatsOrUsual, style: options.progressStyle)
         defer { progress.finish() }
         return try await readers.rows(engines, repeats: options.repeatsOrUsual, progress: progress)
+    }
+}
+
+struct SavesCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "saves", abstract: "Latencies of synchronous saves on main, alone and beside an importer.")
+
+    static let read: Set<OptionUse> = [.store, .objects, .saveEvery, .seed, .repeats]
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let saves = Saves(count: options.objects ?? 1_000, seed: options.seedOrUsual, saveEvery: options.saveEvery ?? 500)
+        let engines = try options.engines().filter(Saves.engines.contains)
+        let progress = ProgressBar(
+            steps: Saves.Importer.allCases.count * engines.count * options.repeatsOrUsual, style: options.progressStyle)
+        defer { progress.finish() }
+        return try await saves.rows(engines, repeats: options.repeatsOrUsual, progress: progress)
     }
 }

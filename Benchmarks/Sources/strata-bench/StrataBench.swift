@@ -23,7 +23,7 @@ struct StrataBench: ParsableCommand {
         subcommands: [
             ShootoutCommand.self, StallCommand.self, ChatCommand.self, StorageCommand.self, ChildrenCommand.self,
             UndoCommand.self, ObservationCommand.self, CompactionCommand.self, ScaleCommand.self, ReadersCommand.self,
-            PeersCommand.self, ListCommand.self,
+            SavesCommand.self, PeersCommand.self, ListCommand.self,
         ])
 
     static func main() {

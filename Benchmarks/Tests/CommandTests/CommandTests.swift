@@ -10,7 +10,8 @@ import Testing
 /// The options that the command line accepts and refuses, and the exit status of a run.
 @Suite struct CommandTests {
     private static let commands = [
-        "shootout", "stall", "chat", "storage", "children", "undo", "observation", "compaction", "scale", "readers", "peers",
+        "shootout", "stall", "chat", "storage", "children", "undo", "observation", "compaction", "scale", "readers", "saves",
+        "peers",
     ]
 
     private func message(_ arguments: [String]) throws -> String {
@@ -33,16 +34,23 @@ import Testing
         _ = try message([command, "--objects=99999999999999999999"])
     }
 
-    @Test(arguments: ["nan", "inf", "0", "-1", "1e300"])
+    @Test(arguments: ["nan", "inf", "0", "-1", "1e300", "0.000001"])
     func secondsThatNobodyCanWaitAreRefused(seconds: String) throws {
         #expect(try message(["readers", "--seconds=\(seconds)"]).contains("--seconds"))
+    }
+
+    @Test(.enabled(if: Machine.isInMemory(URL(filePath: "/dev/shm"))))
+    func `a report says that its files were in memory`() {
+        #expect(SavesCommand.notes(onFilesIn: URL(filePath: "/dev/shm")).first?.contains("TMPDIR") == true)
+        #expect(SavesCommand.notes(onFilesIn: URL(filePath: "/proc")).isEmpty)
     }
 
     @Test(arguments: [
         ["children", "--input", "/nonexistent"], ["undo", "--input", "/nonexistent"], ["observation", "--input", "x"],
         ["scale", "--input", "/nonexistent"],
         ["readers", "--input", "/nonexistent"],
-        ["children", "--durability", "deferred"], ["children", "--save-every", "5"], ["storage", "--stack", "nested"],
+        ["children", "--durability", "deferred"], ["saves", "--durability", "durable"], ["children", "--save-every", "5"],
+        ["storage", "--stack", "nested"],
         ["scale", "--routing", "snapshot"], ["readers", "--stack", "all"], ["compaction", "--store", "lmdb"],
         ["compaction", "--repeat", "2"], ["peers", "--store", "lmdb"], ["peers", "--input", "x"],
     ])

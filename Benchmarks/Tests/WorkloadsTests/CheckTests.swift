@@ -93,6 +93,16 @@ import Testing
         }
     }
 
+    @Test(arguments: Saves.engines)
+    func `saves find other records than were saved and imported`(engine: Engine) async throws {
+        var saves = Saves(count: 5, seed: 1, saveEvery: 50)
+        let rows = try await saves.rows([engine], repeats: 1, progress: Self.progress).rows
+        #expect(rows.count == 3 * 4 + 2 && rows.allSatisfy { ($0.nanosecondsPerObject?.median ?? 0) > 0 })
+        saves.checkedSeed = 2
+        let wrong = saves
+        await #expect(throws: VerificationError.self) { try await wrong.rows([engine], repeats: 1, progress: Self.progress) }
+    }
+
     @Test func expectedRecordsTakeTheLastUpdateOfARow() {
         let once = ExpectedRecords(10, seed: 1, picks: [], updates: [3, 4])
         let twice = ExpectedRecords(10, seed: 1, picks: [], updates: [4, 4])

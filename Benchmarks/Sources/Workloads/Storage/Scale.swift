@@ -30,7 +30,7 @@ public struct Scale: Sendable {
         var update = 0.0
         var openNanoseconds = 0.0
         var fileBytes = 0
-        /// The memory, without maps of the file, that importing added.
+        /// The memory, without maps of the file, that importing had added when the last save had returned.
         var memoryBytes = 0
     }
 
@@ -58,7 +58,7 @@ public struct Scale: Sendable {
                 let memory = runs.map(\.memoryBytes).max() ?? 0
                 notes.append(
                     "\(engine.rawValue), \(size) objects: file \(bytes) bytes (\(bytes / size) an object); importing added "
-                        + "\(memory) bytes of memory beside the map.")
+                        + "\(memory) bytes of memory beside the map, read after the last save.")
             }
         }
         return (
@@ -105,7 +105,7 @@ public struct Scale: Sendable {
         let before = Memory.anonymousBytes()
         let filled = try await folder.open(setting, model: model.model) { try await fill($0, size: size, model: model) }
         var figures = Figures()
-        figures.memoryBytes = max(0, Memory.anonymousBytes() - before)
+        figures.memoryBytes = max(0, filled.result.memoryBytes - before)
         figures.fileBytes = folder.fileBytes()
         let expected = ExpectedRecords(size, seed: checkedSeed, picks: reads, updates: updates)
         let ids = filled.result.ids
@@ -135,10 +135,10 @@ public struct Scale: Sendable {
         return (0..<Self.picks).map { _ in random.below(size) }
     }
 
-    /// Imports the records. Returns their ids and the nanoseconds per object.
+    /// Imports the records. Returns their ids, the nanoseconds per object, and the memory of the process after the last save.
     private func fill(
         _ container: PersistentContainer, size: Int, model: DatasetModel
-    ) async throws -> (ids: RowIDs, nanoseconds: Double) {
+    ) async throws -> (ids: RowIDs, nanoseconds: Double, memoryBytes: Int) {
         let importer = await container.newBackgroundContext(name: "import")
         var random = SeededNumbers(seed: seed)
         var ids = RowIDs()
@@ -157,9 +157,11 @@ public struct Scale: Sendable {
             }
             try await importer.save(durability.durability)
         }
+        let sampling = Clock.now()
+        let memory = Memory.anonymousBytes()
+        made += Clock.now() - sampling
         if durability == .deferred { try await container.flush() }
-        let nanoseconds = Double(Clock.now() - start - made) / Double(size)
-        return (ids, nanoseconds)
+        return (ids, Double(Clock.now() - start - made) / Double(size), memory)
     }
 
     private func pointReads(
