@@ -276,6 +276,26 @@ import Testing
         #expect(try stored == 1)
     }
 
+    /// Catches: a number that is acknowledged, and left out when the deferred saves are written.
+    @Test func `S061: a number out of its attribute's range is refused when the save is accepted`() async throws {
+        let model = try Model([EntityDescription(name: "Meter", properties: [.attribute(.init(name: "count", type: .int32))])])
+        let store = FaultyStore(schema: model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator(model: model, store: store, name: "meters")
+        let context = coordinator.newBackgroundContext()
+        await context.perform { $0.insert("Meter")["count"] = .int(1 << 40) }
+        for durability in [Durability.deferred, .durable] {
+            let error = try #require(await #expect(throws: SaveError.self) { try await context.save(durability) })
+            #expect(error.code == .validation && "\(error)".contains("Meter.count"), "\(error)")
+        }
+        await context.perform { context in
+            context.rollback()
+            context.insert("Meter")["count"] = .int(1 << 30)
+        }
+        try await context.save(.deferred)
+        try await coordinator.flush()
+        #expect(try await coordinator.newBackgroundContext().perform { try $0.count(EntityFetchRequest("Meter")) } == 1)
+    }
+
     // MARK: Resting
 
     @Test func `S154: a writer that rests and contexts that have read nothing hold no snapshot`() async throws {

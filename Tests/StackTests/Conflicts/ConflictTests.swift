@@ -152,15 +152,23 @@ import Testing
     }
 
     /// Catches: a child's update of an object that its parent never saved and has rolled back.
-    @Test(arguments: Combination.parented)
-    func S106_aChildsUpdateOfWhatItsParentLetGoOfIsLeftOut(_ combination: Combination) async throws {
+    @Test(arguments: Combination.parented, ["error", "objectTrump", "overwrite"])
+    func S106_aChildsUpdateOfWhatItsParentLetGoOfIsLeftOut(_ combination: Combination, _ policy: String) async throws {
+        let policies: [String: MergePolicy] = ["error": .error, "objectTrump": .objectTrump, "overwrite": .overwrite]
+        let chosen = try #require(policies[policy])
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)
-        let id = await MainActor.run { container.mainContext.makeTrack("never saved").objectID }
+        let id = await MainActor.run {
+            container.mainContext.mergePolicy = chosen
+            return container.mainContext.makeTrack("never saved").objectID
+        }
         let child = await MainActor.run { container.mainContext.newBackgroundChild() }
-        try await child.perform { try $0.existingObject(with: id)["plays"] = .int(7) }
+        try await child.perform { context in
+            context.mergePolicy = chosen
+            try context.existingObject(with: id)["plays"] = .int(7)
+        }
         await MainActor.run { container.mainContext.rollback() }
-        try? await child.save(through: .store)
+        try await child.save(through: .store)
         let reader = await container.newBackgroundContext()
         #expect(try await reader.perform { try $0.count(EntityFetchRequest("Track")) } == 0)
         #expect(await MainActor.run { try? container.mainContext.trackTitles() } == [])

@@ -33,6 +33,29 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).sorted()
     }
 
+    /// Catches: a copy that the superuser makes of a private file, and that its owner then cannot read.
+    @Test(arguments: ReadOnlyTests.kinds)
+    func `files that the superuser creates beside or from a file have its owner and its mode`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try #require(chown(bed.file.path, 65_534, 65_534) == 0 && chmod(bed.file.path, 0o600) == 0)
+        let container = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
+        try container.followOtherProcesses()
+        let copy = bed.folder.appendingPathComponent("copy")
+        _ = try await container.coordinator.backup(to: copy)
+        try await container.coordinator.insert(into: "Thing", ["number"], rows: [[.int(-1)]])
+        for name in try Self.names(bed) {
+            var status = stat()
+            try #require(stat(bed.folder.appendingPathComponent(name).path, &status) == 0)
+            #expect(status.st_uid == 65_534 && status.st_gid == 65_534, "\(name)")
+            #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+        }
+        try await container.close()
+    }
+
     enum Beside: String, CaseIterable, Sendable { case kept, removed, writable }
 
     @Test(arguments: ReadOnlyTests.kinds, Beside.allCases)

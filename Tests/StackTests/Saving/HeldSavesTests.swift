@@ -120,7 +120,7 @@ import Testing
     }
 
     /// Returns when the container keeps no snapshot: contexts and the writer release theirs a moment after they were read.
-    private static func rest(_ container: PersistentContainer) async throws {
+    static func rest(_ container: PersistentContainer) async throws {
         try await until("no snapshot is held") {
             try container.coordinator.snapshots().allSatisfy { $0.age.map { $0 == .zero } ?? true }
         }

@@ -61,9 +61,18 @@ import Testing
         try #require(longest < bound, "\(longest) bytes")
     }
 
-    @Test func `S154: an idle container beside an import of another process keeps the log short`() async throws {
+    enum Past: CaseIterable { case opened, hasRead, hasSaved }
+
+    @Test(arguments: Past.allCases)
+    func `S154: an idle container beside an import of another process keeps the log short`(_ past: Past) async throws {
         let bed = try TestBed(.sqlite)
         let container = try await bed.container(.split)
+        if past == .hasRead {
+            _ = try await container.newBatchOperationContext().perform { try $0.count(EntityFetchRequest("Track")) }
+        } else if past == .hasSaved {
+            try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack("saved", plays: -1) }
+        }
+        try await IdleContainerTests.rest(container)
         await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
             try await LogLengthTests.importElsewhere(path)
         }
