@@ -36,11 +36,14 @@ enum FileCheck {
 
     /// Throws if the older meta page leads to the commit after the newest one. A flipped bit of that commit's number can make it the commit
     /// before the newest one, and the file would silently be opened without its last save.
+    ///
+    /// LMDB leaves the same page if the disk refuses to write a meta page, and then accepts its old number. That save was reported as failed.
+    /// If the file has not grown before, the two cases cannot be told apart.
     private static func checkOlderCommit(_ path: String) throws {
         guard let older = try TreeSalvage(olderCommitOf: path) else { return }
         defer { older.close() }
         // A copy begins again with commit 1, and its row still has the number of the commit that was copied.
-        guard older.transactionNumber > 1, let meta = older.trees[MetaTable.name] else { return }
+        guard older.transactionNumber > 1, older.isOfFullLength, let meta = older.trees[MetaTable.name] else { return }
         var written: UInt64?
         _ = try older.forEachEntry(of: meta) { key, value in
             if key.elementsEqual(MetaTable.Key.check.utf8) { written = MetaCheck.commit(of: value) }
@@ -48,8 +51,9 @@ enum FileCheck {
         guard let written, written == older.transactionNumber + 2, try older.isCurrent() else { return }
         throw StoreError(
             .damaged,
-            "\(path) is damaged: its meta page says that it has commit \(older.transactionNumber), but what it leads to is commit "
-                + "\(written). Restore a copy")
+            "\(path) is damaged: a meta page leads to commit \(written), but says that it is commit \(older.transactionNumber). A bit of "
+                + "that number is wrong, or the disk failed during that commit. Restore a copy, or keep the commit before it with "
+                + "`strata repair`")
     }
 
     /// Checks the trees that opening reads. LMDB would crash on damage there.

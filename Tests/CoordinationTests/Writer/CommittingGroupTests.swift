@@ -233,6 +233,29 @@ import Testing
         #expect(try await bed.titles() == ["first", "second", "third"])
     }
 
+    /// Catches: an upsert by a unique value that waits for a durable save of other objects.
+    @Test func `S066, S108: a save that a unique value merges into a stored object does not wait`() async throws {
+        let bed = try await Bed()
+        try await bed.editor.perform { context in
+            context.mergePolicy = .objectTrump
+            context.makeTrack("stored")["isrc"] = .string("same")
+            try context.saveNow()
+        }
+        let durable = try await bed.begin("durable")
+        try await bed.editor.perform { context in
+            context.makeTrack("replaced")["isrc"] = .string("same")
+            try context.saveNow()
+        }
+        #expect(try await bed.titles() == ["durable", "first", "replaced"])
+        #expect(!bed.ended.wait(atMost: .zero), "the durable save waits for the disk")
+        bed.mayEnd.set()
+        try await durable.value
+        bed.store.fail(nil)
+        try await bed.coordinator.flush()
+        #expect(try await bed.titles() == ["durable", "first", "replaced"])
+        #expect(try bed.store.verify() == [])
+    }
+
     private final class Notices: Sendable {
         private let inserted = Mutex<[ObjectKey]>([])
 

@@ -36,7 +36,7 @@ extension Saves {
 
 /// Two connections to one file, whose transactions take turns on a serial queue.
 ///
-/// `@unchecked`: connections and numbers are used on `queue` only.
+/// `@unchecked`: connections and counts are used on `queue` only. `random` is used by one importer at a time.
 private final class RawRecords: @unchecked Sendable {
     private let queue = DispatchQueue(label: "writes")
     private let importing: SQLiteRecords
@@ -53,11 +53,12 @@ private final class RawRecords: @unchecked Sendable {
     var count: Int { queue.sync { inserted } }
 
     func insert(_ count: Int) async throws {
+        // Before the queue, so that saves do not wait for it.
+        let rows = (0..<count).map { _ in RecordData.values(&random) }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             queue.async {
                 continuation.resume(
                     with: Result {
-                        let rows = (0..<count).map { _ in RecordData.values(&self.random) }
                         try self.importing.insert(rows, from: self.inserted)
                         self.inserted += count
                     })

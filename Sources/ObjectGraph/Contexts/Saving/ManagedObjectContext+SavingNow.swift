@@ -9,7 +9,7 @@ extension ManagedObjectContext {
     /// `.deferred` it does not wait for the disk, nor for the sync of durable saves: see ``StoreWriter/acceptWhileCommitting(_:from:)``. It
     /// does if deferred saves fill the memory, if they are being written when a durable save comes, if the save concerns an object of a
     /// durable save, if a context that merges by itself makes that one, if the model has derived attributes, if the merge policy is custom,
-    /// and the first time that a thread waits for a save.
+    /// and if no thread has waited for a save in the last minute.
     ///
     /// A child of a context with the same executor saves to its parent.
     ///

@@ -84,11 +84,14 @@ extension StoreWriter {
     private static let acceptedLimit = 64
     /// The number of times that a save is checked again because another one was accepted first.
     private static let acceptanceTries = 8
+    /// The time after such a save for which the writer expects another one. An offered group keeps other processes from saving meanwhile, so
+    /// it is not offered without need.
+    private static let expectation = DispatchTimeInterval.seconds(60)
 
     /// Accepts a deferred save without waiting for the group that is being committed.
     ///
     /// The group may still fail, so only a save that is valid without it is accepted: one that has nothing to do with the objects of the
-    /// group, and that the same check accepts unchanged, over the state with the group and over the state without it.
+    /// group, and that is checked with the same result over the state with the group and over the state without it.
     ///
     /// While the group is being checked and written, this waits. That takes processor time, but no sync.
     ///
@@ -100,7 +103,7 @@ extension StoreWriter {
         // The closure of a custom policy might save too, and would wait here for itself.
         if case .custom = request.policy { return nil }
         let offer = shared.withLock { shared in
-            shared.hasWaitingSavers = true
+            shared.expectsSaversUntil = clock.now + Self.expectation
             return shared.offer
         }
         guard let offer else { return nil }
@@ -126,14 +129,15 @@ extension StoreWriter {
         shared.withLock { $0.hasOffered } && layer.isStamped ? layer.copied(schema: store.schema) : layer
     }
 
-    /// Promises to offer a group to threads that save, if such threads are known.
+    /// Promises to offer a group to threads that save, if such threads are expected.
     ///
     /// - Returns: nil if a context of the group merges the saves of others by itself. It could not merge those over its own save, which
     ///   it does not have yet, and would show less than programs expect that have awaited them (S068).
     func makeOffer(of jobs: [SaveJob]) -> GroupOffer? {
         guard capabilities.contains(.layeredDeferral), jobs.allSatisfy({ $0.request?.mergesByItself != true }) else { return nil }
+        let now = clock.now
         return shared.withLock { shared in
-            shared.offer = shared.hasWaitingSavers ? GroupOffer() : nil
+            shared.offer = shared.expectsSaversUntil.map { $0 > now } ?? false ? GroupOffer() : nil
             return shared.offer
         }
     }
@@ -155,17 +159,27 @@ extension StoreWriter {
 
     /// Returns the accepted save; nil if it changes nothing, or depends on the group.
     private func check(_ request: SaveRequest, over state: StoreState, of group: CommittingGroup) throws -> PendingSave? {
-        func checked() throws -> PendingSave? {
-            var check = SaveCheck(request: request, state: state, writer: self)
-            guard group.layers.allSatisfy({ check.folded.isIndependent(of: $0, store.schema) }) else { return nil }
-            var layer = try check.resolvedLayer()
-            // A change that is dropped because of the group would be lost if the group failed.
-            guard !check.isChanged, !layer.isEmpty else { return nil }
+        // Another sequence than that of the base, so that everything is checked.
+        let apart = group.without(in: state, sequence: state.sequence.next)
+        func isIndependent(_ layer: Layer) -> Bool { group.layers.allSatisfy { layer.isIndependent(of: $0, store.schema) } }
+        func isUnchanged(_ layer: Layer, over state: StoreState) throws -> Bool {
             var alone = request
             alone.layers = [layer]
-            // Another sequence than that of the base, so that everything is checked.
-            var again = SaveCheck(request: alone, state: group.without(in: state, sequence: state.sequence.next), writer: self)
-            guard try again.resolvedLayer() === layer else { return nil }
+            var check = SaveCheck(request: alone, state: state, writer: self)
+            return try check.resolvedLayer() === layer
+        }
+        func checked() throws -> PendingSave? {
+            var check = SaveCheck(request: request, state: state, writer: self)
+            guard isIndependent(check.folded) else { return nil }
+            var layer = try check.resolvedLayer()
+            guard !layer.isEmpty, isIndependent(layer), try isUnchanged(layer, over: apart) else { return nil }
+            if check.isChanged {
+                // What a policy changes, such as a new object with the unique value of another one, it must change without the group, too.
+                // Otherwise a change that was dropped because of the group would be lost if the group failed.
+                var other = SaveCheck(request: request, state: apart, writer: self)
+                let decided = try other.resolvedLayer()
+                guard isIndependent(decided), try isUnchanged(decided, over: state) else { return nil }
+            }
             layer = unpublished(layer)
             let changes = try stamp(layer, request, after: state)
             layer.seal()

@@ -42,8 +42,8 @@ final class StoreWriter: Sendable {
         var committing: CommittingGroup?
         /// The offer of a group that is being written; nil if no group will be offered.
         var offer: GroupOffer?
-        /// Whether a thread has ever waited for a deferred save of its own. From then on durable groups are offered.
-        var hasWaitingSavers = false
+        /// The time until which another thread is expected to wait for a deferred save of its own, and durable groups are offered.
+        var expectsSaversUntil: DispatchTime?
         /// Whether a group was ever offered to threads that save over it. If it is not committed, its rows may be saved again.
         var hasOffered = false
         /// Whether a group of saves is being written. Saves of other connections are published only after it.
