@@ -48,6 +48,14 @@ private enum Articles {
         song.genres = ["pop"]
         try await container.mainContext.save()
         // end
+        struct SongRow: Codable { var isrc: String, title: String }
+        let rows = [SongRow(isrc: "FRZ039800212", title: "Sun"), SongRow(isrc: "FRZ039800213", title: "Rain")]
+        let context = container.mainContext
+        // Sources/Strata/Strata.docc/WorkingInBackground.md
+        try context.upsert(unique: \Song.isrc, "FRZ039800212") { $0.title = "Baguette" }
+        try context.upsert(contentsOf: rows, unique: \Song.isrc)
+        // end
+        #expect(try context.fetch(FetchRequest<Song>(sortBy: [.init(\.title)])).map(\.title) == ["Rain", "Sun"])
     }
 
     @MainActor static func relating(_ context: ManagedObjectContext) async throws {
@@ -82,6 +90,14 @@ private enum Articles {
         print(try context.explain(popular))
         // end
         _ = total
+        // Sources/Strata/Strata.docc/FetchingObjects.md
+        let unplayed = ValueRequest<Piece>(
+            [.property(\.album, \.title), .count], where: #Predicate { $0.plays == 0 },
+            groupBy: [.property(\.album, \.title)])
+        for (album, count) in try context.rows(unplayed, as: (String?, Int).self) { print(album ?? "no album", count) }
+        let pairs = try context.rows(\Piece.title, \.plays, where: #Predicate { $0.plays > 0 }, limit: 10)
+        // end
+        _ = pairs
     }
 
     @MainActor static func observing(_ context: ManagedObjectContext, show: @MainActor ([Piece]) -> Void) async throws {
