@@ -40,11 +40,13 @@ struct SwiftCompiler {
     private func compile(_ source: String, _ languageMode: Int, _ flags: [String]) throws -> [String] {
         let file = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
-        defer { try? FileManager.default.removeItem(at: file) }
+        // Not `/dev/null`: a compiler that the superuser runs can replace it by a file.
+        let module = file.appendingPathExtension("sil")
+        defer { for made in [file, module] { try? FileManager.default.removeItem(at: made) } }
         let folders = ([modules] + headers).flatMap { ["-I", $0.path()] }
         let output = try Self.run(
             [
-                "-swift-version", "\(languageMode)", "-parse-as-library", "-emit-sil", "-o", "/dev/null", "-diagnostic-style",
+                "-swift-version", "\(languageMode)", "-parse-as-library", "-emit-sil", "-o", module.path(), "-diagnostic-style",
                 "llvm",
             ] + flags + folders
                 + ["-load-plugin-executable", "\(plugin.path())#StrataMacros", file.path()])
