@@ -132,11 +132,13 @@ import Testing
         #expect(try await Self.songs(folder.path("whole")) == original)
         #expect(try folder.bytes("whole").starts(with: Data("SQLite format 3".utf8)))
         let sound = try folder.bytes("shop")
-        var random = SeededGenerator()
-        for round in 0..<Rounds.of(20, long: 200) {
+        // The first damage puts keys in a wrong order, and `repair` read the same pages again and again.
+        var (known, random) = (SeededGenerator(seed: 7_831_884_475_062_991_575), SeededGenerator())
+        for round in -20..<Rounds.of(20, long: 200) {
+            func below(_ limit: Int) -> Int { round < 0 ? known.below(limit) : random.below(limit) }
             var bytes = sound
             // The header stays, without which the file is no database.
-            for _ in 0..<(1 + random.below(3)) { bytes[100 + random.below(bytes.count - 100)] ^= UInt8(1 + random.below(255)) }
+            for _ in 0..<(1 + below(3)) { bytes[100 + below(bytes.count - 100)] ^= UInt8(1 + below(255)) }
             let (damaged, repaired) = ("damaged\(round)", "repaired\(round)")
             try bytes.write(to: folder.url.appending(path: damaged))
             let run = await ToolRun("repair", folder.path(damaged), folder.path(repaired), "--json")

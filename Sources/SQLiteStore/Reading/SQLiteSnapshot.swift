@@ -38,6 +38,13 @@ final class SQLiteSnapshot: StoreSnapshot {
             while true {
                 statement.bind(next, 1)
                 guard let key = try statement.keys().first else { return found }
+                // SQLite does not compare the keys of a damaged page with their place, so that the same pages could follow again and again.
+                guard key >= next else {
+                    throw StoreError(
+                        .damaged,
+                        "\(connection.path): the objects of \(schema.entities[entity].name) are not in the order of their keys; restore "
+                            + "it from a copy")
+                }
                 let number = key.page
                 found.append(number)
                 next = PageAddress.key(page: number.next, slot: 0)

@@ -174,8 +174,8 @@ extension StoreWriter {
             var layer = try check.resolvedLayer()
             guard !layer.isEmpty, isIndependent(layer), try isUnchanged(layer, over: apart) else { return nil }
             if check.isChanged {
-                // What a policy changes, such as a new object with the unique value of another one, it must change without the group, too.
-                // Otherwise a change that was dropped because of the group would be lost if the group failed.
+                // A policy that merges a new object into another one, or drops a change, must do the same without the group. Otherwise a
+                // change that was dropped because of the group would be lost if the group failed.
                 var other = SaveCheck(request: request, state: apart, writer: self)
                 let decided = try other.resolvedLayer()
                 guard isIndependent(decided), try isUnchanged(decided, over: state) else { return nil }
