@@ -59,6 +59,12 @@ extension PersistentStoreCoordinator {
                 if wanted == nil || orders.isEmpty || !transaction.changes.isEmpty { found.append(transaction) }
             }
             guard part.count == Self.historyPart, let last = part.last else { break }
+            // Otherwise a damaged record, or one that another program has changed, would be read again and again.
+            if let place, last.generation <= place {
+                throw StoreError(
+                    .damaged,
+                    "\(name): the history has save \(last.generation) after save \(place). Verify the store, or restore a copy")
+            }
             place = last.generation
         }
         return found

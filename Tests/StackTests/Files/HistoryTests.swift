@@ -5,6 +5,8 @@ import StoreModel
 import TestSupport
 import Testing
 
+@testable import SQLiteStore
+
 /// The history through the public interface.
 @Suite struct HistoryTests {
     @Test(arguments: Combination.all)
@@ -164,4 +166,26 @@ import Testing
             ])
         } catch { preconditionFailure("the test model is wrong: \(error)") }
     }()
+
+    /// Catches: reading the same records again and again, with ever more memory.
+    @Test func `S160: a history whose records are in a wrong order is an error`() async throws {
+        let bed = try TestBed(.sqlite)
+        let container = try await bed.container()
+        try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack("a") }
+        try await container.close()
+        let connection = try SQLiteConnection(path: bed.file.path, role: .writer)
+        try connection.withLock {
+            try connection.runScript(
+                """
+                WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 5000)
+                INSERT OR IGNORE INTO strata_history
+                SELECT n, (SELECT changes FROM strata_history ORDER BY generation LIMIT 1) FROM numbers;
+                UPDATE strata_state SET generation = 5000
+                """)
+        }
+        let again = try await bed.container()
+        let error = await #expect(throws: StoreError.self) { try await again.coordinator.history() }
+        #expect(error?.code == .damaged && error?.message.contains("history") == true)
+        try await again.close()
+    }
 }
