@@ -42,7 +42,7 @@ extension BenchmarkCommand {
         }
     }
 
-    /// Returns a note if files in a folder are in memory, so that nobody takes durable figures for those of a disk.
+    /// Returns a note for the report if a folder is in memory, where a durable save needs no sync.
     static func notes(onFilesIn folder: URL) -> [String] {
         guard Machine.isInMemory(folder) else { return [] }
         return [

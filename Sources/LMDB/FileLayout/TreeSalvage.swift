@@ -33,8 +33,6 @@ package final class TreeSalvage {
     package private(set) var mainFaults = Faults()
     /// The number of the commit that is read.
     package var transactionNumber: UInt64 { meta.lastTransaction }
-    /// Whether the commit that is read has the same last page as the newest one.
-    package private(set) var isOfFullLength = true
 
     private enum Pass { case counting, reading }
 
@@ -69,11 +67,13 @@ package final class TreeSalvage {
     }
 
     /// Opens a file to read one tree of the commit before the newest one, whose pages LMDB keeps until the next commit. A page that two places
-    /// lead to is read once. O(pages of the main tree). Call ``close()`` at the end. Returns nil if the meta pages cannot be read.
+    /// lead to is read once. O(pages of the main tree). Call ``close()`` at the end. Returns nil if the meta pages cannot be read, or if the
+    /// newest commit made the file longer.
     package convenience init?(olderCommitOf path: String) throws(LMDBError) {
-        guard let meta = try MetaPages.older(path: path), let newest = try MetaPages.commit(nil, path: path) else { return nil }
+        guard let meta = try MetaPages.older(path: path), let newest = try MetaPages.commit(nil, path: path),
+            meta.lastPage == newest.lastPage
+        else { return nil }
         try self.init(path, meta, isOlder: true)
-        isOfFullLength = meta.lastPage == newest.lastPage
         walk(meta.mainRoot, level: 0) { entry in
             if let (name, record) = record(entry) { trees[name] = Tree(record: record) }
         }

@@ -83,7 +83,7 @@ struct CompactCopy {
                         try transaction.withCursor(database) {
                             next = try append(from, first: next, to: $0, last: &last, &copied)
                         }
-                        // Its row has the number of a commit of the other file.
+                        // The copied row has the number of a commit of the source. The last step writes another one.
                         if table.name == MetaTable.name { try MetaTable.remove(MetaTable.Key.check, database, in: transaction) }
                     }
                     // The verification of the copy takes about as long. The file also has free pages, so that the copy may be smaller.

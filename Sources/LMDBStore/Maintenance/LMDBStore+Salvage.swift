@@ -132,7 +132,7 @@ private struct SalvageCopy {
                 try transaction.withCursor(meta) { try MetaCheck.problem(row, at: $0, number: number) }
             }
             if format > 1, let problem { throw unreadable("the table with its model (\(problem))") }
-            // It has the number of a commit of the other file.
+            // The copied row has the number of a commit of the source. The last step writes another one.
             try MetaTable.remove(MetaTable.Key.check, meta, in: transaction)
             let stored = try StoredSchemas(meta, in: transaction, path: path).current
             var databases: [String: Database] = [:]

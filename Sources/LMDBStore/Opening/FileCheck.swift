@@ -38,12 +38,12 @@ enum FileCheck {
     /// before the newest one, and the file would silently be opened without its last save.
     ///
     /// LMDB leaves the same page if the disk refuses to write a meta page, and then accepts its old number. That save was reported as failed.
-    /// If the file has not grown before, the two cases cannot be told apart.
+    /// The two cases cannot be told apart if the file has the same length. In a longer file, only the second one is possible.
     private static func checkOlderCommit(_ path: String) throws {
         guard let older = try TreeSalvage(olderCommitOf: path) else { return }
         defer { older.close() }
         // A copy begins again with commit 1, and its row still has the number of the commit that was copied.
-        guard older.transactionNumber > 1, older.isOfFullLength, let meta = older.trees[MetaTable.name] else { return }
+        guard older.transactionNumber > 1, let meta = older.trees[MetaTable.name] else { return }
         var written: UInt64?
         _ = try older.forEachEntry(of: meta) { key, value in
             if key.elementsEqual(MetaTable.Key.check.utf8) { written = MetaCheck.commit(of: value) }

@@ -216,7 +216,8 @@ struct ContextModel {
 
     private mutating func push(_ context: Int, to parent: Int) {
         let own = contexts[context]
-        // The root has not merged the other change, but its state has it. The next save of the root may be a conflict: other tests cover it.
+        // The root has not merged the other change, but its state has it. The next save of the root may be a conflict, as the explorer of
+        // increments by children checks.
         if !own.unseen.isDisjoint(with: own.pending.keys) { isUndecided = true }
         let shown = contexts[parent].shown.mapValues { Stored(values: $0, version: 0) }
         var changes = own.pending

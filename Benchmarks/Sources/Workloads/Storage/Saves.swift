@@ -31,7 +31,7 @@ public struct Saves: Sendable {
     /// The pause between two saves, so that they meet the importer in all its states.
     static let pause = Duration.milliseconds(pauseMilliseconds)
 
-    /// What saves beside the measured saves, at full speed.
+    /// The saves of an importer, one after another, that run beside the measured ones.
     public enum Importer: String, Sendable, CaseIterable {
         case none = "alone"
         case durable = "beside durable saves"

@@ -93,7 +93,7 @@ extension StoreWriter {
     /// The group may still fail, so only a save that is valid without it is accepted: one that has nothing to do with the objects of the
     /// group, and that is checked with the same result over the state with the group and over the state without it.
     ///
-    /// While the group is being checked and written, this waits. That takes processor time, but no sync.
+    /// Waits while the group is being checked and written, which needs no sync.
     ///
     /// - Returns: nil if no group is being committed, or if the save must wait for it.
     func acceptWhileCommitting(_ request: SaveRequest, from source: SaveSource) -> SaveOutcome? {
@@ -131,8 +131,8 @@ extension StoreWriter {
 
     /// Promises to offer a group to threads that save, if such threads are expected.
     ///
-    /// - Returns: nil if a context of the group merges the saves of others by itself. It could not merge those over its own save, which
-    ///   it does not have yet, and would show less than programs expect that have awaited them (S068).
+    /// - Returns: nil if a context of the group merges the saves of others by itself. It cannot merge saves over its own one before that
+    ///   one ends. A program that has awaited such a save would not see it there (S068).
     func makeOffer(of jobs: [SaveJob]) -> GroupOffer? {
         guard capabilities.contains(.layeredDeferral), jobs.allSatisfy({ $0.request?.mergesByItself != true }) else { return nil }
         let now = clock.now
