@@ -192,7 +192,11 @@ extension SQLiteConnection {
     }
 
     /// Returns the newest save that the connection sees.
+    /// - Throws: `StoreError` `.damaged` if the file has none, or a number with which arithmetic would overflow.
     func newestGeneration() throws -> Generation {
-        Generation(stored: try integer("SELECT generation FROM strata_state") ?? 0)
+        guard let found = try integer("SELECT generation FROM strata_state"), Generation(stored: found).isPlausible else {
+            throw StoreError(.damaged, "\(path): the generation in strata_state is missing or out of range; restore the file")
+        }
+        return Generation(stored: found)
     }
 }

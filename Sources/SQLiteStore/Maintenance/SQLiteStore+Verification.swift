@@ -31,7 +31,7 @@ extension SQLiteStore {
     public func verify() throws -> [VerificationFinding] { try verify(cancellation: Cancellation()) }
 
     private func late(_ reader: SQLiteSnapshot, _ entity: EntityIndex) throws -> [String] {
-        try reader.read("SELECT id FROM \(layout.tables[entity]) WHERE version > ? ORDER BY id") { statement in
+        try reader.read("SELECT id FROM \(layout.tables[entity]) WHERE version > ? OR version < 0 ORDER BY id") { statement in
             statement.bind(reader.generation.stored, 1)
             return try statement.keys()
         }.map { "\(schema.entities[entity].name) \($0): was written by a later save" }
@@ -40,17 +40,21 @@ extension SQLiteStore {
     private func wrong(
         _ reader: SQLiteSnapshot, entity: EntityIndex, column: ColumnIndex, definition: ColumnSchema
     ) throws -> [String] {
-        let kinds =
+        let name = layout.columns[entity][column]
+        let bounds = definition.type.bounds
+        func isOther(_ kind: String) -> String { "typeof(\(name)) NOT IN ('\(kind)', 'null')" }
+        let condition =
             switch definition.type {
-            case .float, .double, .date: "'real', 'text'"
-            case .string: "'text'"
-            case .data, .uuid: "'blob'"
-            default: "'integer'"
+            // NaN is stored as text.
+            case .float, .double, .date: "\(isOther("real")) AND \(name) IS NOT 'NaN'"
+            case .string: isOther("text")
+            case .data: isOther("blob")
+            case .uuid: "\(isOther("blob")) OR length(\(name)) <> 16"
+            case .uint64, .int64, .reference: isOther("integer")
+            case .bool, .int8, .int16, .int32, .uint8, .uint16, .uint32:
+                "\(isOther("integer")) OR \(name) NOT BETWEEN \(bounds.lowerBound) AND \(bounds.upperBound)"
             }
-        let sql = """
-            SELECT id FROM \(layout.tables[entity]) WHERE \
-            typeof(\(layout.columns[entity][column])) NOT IN (\(kinds), 'null') ORDER BY id
-            """
+        let sql = "SELECT id FROM \(layout.tables[entity]) WHERE \(condition) ORDER BY id"
         return try reader.read(sql) { try $0.keys() }.map { key in
             "\(schema.entities[entity].name) \(key): the value of \(definition.name) is not \(definition.type.rawValue)"
         }
@@ -84,12 +88,30 @@ extension SQLiteStore {
             while try statement.step() {
                 let number = Generation(stored: statement.integer(0))
                 var written = number
-                do { written = try HistoryText.changes(statement.text(1), path).generation } catch let error as StoreError {
+                do {
+                    written = try HistoryText.changes(statement.text(1), path, fitting: schema).generation
+                } catch let error as StoreError {
                     problems.append("the history of save \(number): \(error.message)")
                 }
                 rows.append((number, written))
             }
         }
         return problems + HistoryOrder.problems(rows, newest: reader.generation)
+    }
+}
+
+extension ColumnType {
+    /// The integers that a column of the type stores; all of them for types that are not integers.
+    fileprivate var bounds: ClosedRange<Int64> {
+        switch self {
+        case .bool: 0...1
+        case .int8: Int64(Int8.min)...Int64(Int8.max)
+        case .int16: Int64(Int16.min)...Int64(Int16.max)
+        case .int32: Int64(Int32.min)...Int64(Int32.max)
+        case .uint8: 0...Int64(UInt8.max)
+        case .uint16: 0...Int64(UInt16.max)
+        case .uint32: 0...Int64(UInt32.max)
+        default: Int64.min...Int64.max
+        }
     }
 }

@@ -111,13 +111,14 @@ extension SQLiteConnection {
     ///
     /// A connection that opens the file meanwhile waits. If another file has its name by then, SQLite refuses to create a
     /// log beside that file.
-    /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open.
+    /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open. The error of SQLite if the log cannot be
+    ///   written back.
     func withoutLog(_ body: (SQLiteConnection) throws -> Void) throws {
         try withLock {
             for left in (0..<Self.patience.tries).reversed() {
                 // SQLite refuses without waiting while there is another connection, even an idle one.
-                if (try? texts("PRAGMA journal_mode = DELETE")) == ["delete"] { break }
-                guard left > 0 else { throw openElsewhere }
+                guard let refusal = leaveLogMode() else { break }
+                guard left > 0 else { throw refusal }
                 CurrentThread.sleep(microseconds: Self.patience.wait)
             }
             try run("BEGIN EXCLUSIVE")
@@ -126,6 +127,17 @@ extension SQLiteConnection {
             // Another connection may have opened the file in between, and created a log again.
             guard try texts("PRAGMA journal_mode") == ["delete"] else { throw openElsewhere }
             try body(self)
+        }
+    }
+
+    /// Writes the log back and removes it. Returns why that failed: another connection, or the error of SQLite.
+    private func leaveLogMode() -> StoreError? {
+        do {
+            return try texts("PRAGMA journal_mode = DELETE") == ["delete"] ? nil : openElsewhere
+        } catch let error as StoreError where error.code != .inUseElsewhere {
+            return error
+        } catch {
+            return openElsewhere
         }
     }
 

@@ -29,12 +29,8 @@ enum SQLiteLineage {
         try connection.run("SAVEPOINT lineage")
         defer { try? connection.run("RELEASE lineage") }
         var lineage = try read(store, in: connection, path: path)
-        if try connection.meta(copyMark) != nil { lineage.begin(after: try newestSave(connection)) }
+        if try connection.meta(copyMark) != nil { lineage.begin(after: try connection.newestGeneration()) }
         return lineage
-    }
-
-    private static func newestSave(_ connection: SQLiteConnection) throws -> Generation {
-        Generation(stored: try connection.integer("SELECT generation FROM strata_state") ?? 0)
     }
 
     /// Returns the lineage of a file that is being opened for writing. If the file is marked as a copy, begins a new
@@ -42,7 +38,7 @@ enum SQLiteLineage {
     static func adopt(_ store: UUID, in connection: SQLiteConnection, path: String) throws -> StoreLineage {
         var lineage = try read(store, in: connection, path: path)
         guard try connection.meta(copyMark) != nil else { return lineage }
-        lineage.begin(after: try newestSave(connection))
+        lineage.begin(after: try connection.newestGeneration())
         let text = String(decoding: try JSONEncoder().encode(lineage.copies), as: UTF8.self)
         try connection.setMeta(incarnations, text)
         // The original continues to assign the keys that it has leased, and to lease the keys after them.

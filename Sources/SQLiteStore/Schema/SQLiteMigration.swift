@@ -67,6 +67,7 @@ struct SQLiteMigration {
         try connection.run("PRAGMA legacy_alter_table = ON")
         defer { try? connection.run("PRAGMA legacy_alter_table = OFF") }
         let kept = keptTables()
+        let foreign = try SQLiteForeignParts(connection, of: recreatedTables(kept), from: old, to: new, path: path)
         try dropIndexes(kept)
         try moveTables(kept)
         try fillEntities(kept)
@@ -76,16 +77,19 @@ struct SQLiteMigration {
         }
         let known = try Set(connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"))
         for text in new.indexes where !known.contains(text) { try connection.runScript(text) }
+        try foreign.restoreIndexes()
         try checkUnique()
         try moveKeys()
         try moveHistory()
     }
 
+    /// Drops the indexes of the old schema that the new one lacks. The indexes of another program stay.
     private func dropIndexes(_ kept: Set<String>) throws {
+        let own = Set(old.indexes)
         let wanted = Set(new.indexes)
         let found = try connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
         let names = try connection.texts("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
-        for (name, text) in zip(names, found) {
+        for (name, text) in zip(names, found) where own.contains(text) {
             // A kept table keeps the indexes that the new schema has too.
             if wanted.contains(text), kept.contains(where: { text.contains(" ON \($0) (") }) { continue }
             try connection.runScript("DROP INDEX \(SQLiteLayout.quoted(name))")
@@ -110,6 +114,22 @@ struct SQLiteMigration {
             }
         }
         return kept
+    }
+
+    /// Returns the tables whose objects or pairs move to a new table.
+    private func recreatedTables(_ kept: Set<String>) -> [SQLiteForeignParts.Table] {
+        var tables: [SQLiteForeignParts.Table] = []
+        for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
+            guard let source = change.source, !kept.contains(new.tables[number]) else { continue }
+            let columns = ["id", "version"].map(SQLiteLayout.quoted) + old.columns[source]
+            tables.append(.init(old: old.tables[source], new: new.tables[number], columns: columns))
+        }
+        for (number, change) in evolution.links.enumerated(as: LinkIndex.self) {
+            guard let change, !kept.contains(new.links[number]) else { continue }
+            let columns = ["source", "destination"].map(SQLiteLayout.quoted)
+            tables.append(.init(old: old.links[change.source], new: new.links[number], columns: columns))
+        }
+        return tables
     }
 
     /// Renames the old tables and creates the new ones.
@@ -153,16 +173,21 @@ struct SQLiteMigration {
         }
     }
 
-    /// Checks that no two objects have the same value of a unique attribute or index. Nulls never conflict.
+    /// Checks that no two objects have the same value of a unique attribute or index. Neither nulls nor NaN ever conflict.
     private func checkUnique() throws {
         for (number, entity) in new.schema.entities.enumerated(as: EntityIndex.self)
         where evolution.entities[number].source != nil {
             let single = entity.columnIndices.filter { entity.columns[$0].index == .unique }.map { [$0] }
             for columns in single + entity.indexes.filter({ $0.kind == .unique }).map(\.columns) {
                 let names = columns.map { new.columns[number][$0] }
+                let conditions = columns.map { column in
+                    // NaN is stored as text, and equals nothing.
+                    entity.columns[column].type.isFloating
+                        ? "typeof(\(new.columns[number][column])) = 'real'" : "\(new.columns[number][column]) IS NOT NULL"
+                }
                 let found = try connection.texts(
                     "SELECT json_array(MIN(id), MAX(id), \(names.map { "quote(\($0))" }.joined(separator: " || ', ' || "))) "
-                        + "FROM \(new.tables[number]) WHERE \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) "
+                        + "FROM \(new.tables[number]) WHERE \(conditions.joined(separator: " AND ")) "
                         + "GROUP BY \(names.joined(separator: ", ")) HAVING COUNT(*) > 1 LIMIT 1")
                 guard let text = found.first else { continue }
                 let parts = text.dropFirst().dropLast().split(separator: ",", maxSplits: 2)

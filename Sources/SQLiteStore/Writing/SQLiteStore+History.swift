@@ -13,7 +13,7 @@ extension SQLiteStore {
                 "SELECT changes FROM strata_history WHERE generation > ? ORDER BY generation LIMIT ?",
                 [.uint((generation ?? 0).rawValue), .int(Int64(max(0, limit)))])
         }
-        let changes = try texts.map { try HistoryText.changes($0, path) }
+        let changes = try texts.map { try HistoryText.changes($0, path, fitting: schema) }
         guard let generation else { return changes }
         guard let first = changes.first else { return limit <= 0 ? [] : nil }
         return first.generation <= generation.next ? changes : nil
@@ -72,5 +72,39 @@ enum HistoryText {
         do { return try JSONDecoder().decode(ChangeSet.self, from: Data(text.utf8)) } catch {
             throw StoreError(.damaged, "\(path): a row of strata_history cannot be decoded (\(error)); restore the file")
         }
+    }
+
+    /// Decodes a change set, whose positions lead to entities, columns and links of the schema.
+    static func changes(_ text: String, _ path: String, fitting schema: StoreSchema) throws -> ChangeSet {
+        let decoded = try changes(text, path)
+        guard decoded.fits(schema) else {
+            throw StoreError(
+                .damaged,
+                "\(path): a row of strata_history has a number that no entity, column, link, page or save of this store has; "
+                    + "restore the file")
+        }
+        return decoded
+    }
+}
+
+extension ChangeSet {
+    /// Returns whether a store of the schema can have made the changes. Readers use the positions without a check.
+    fileprivate func fits(_ schema: StoreSchema) -> Bool {
+        guard generation.isPlausible, links.allSatisfy({ schema.linkIndices.contains($0.link) }) else { return false }
+        for change in entities {
+            guard schema.entityIndices.contains(change.entity) else { return false }
+            let known = ColumnSet(first: schema.entities[change.entity].columns.count)
+            for page in change.pages {
+                guard page.number < PageAddress.end, page.columns.intersection(known) == page.columns,
+                    page.groups.allSatisfy({ $0.columns.intersection(known) == $0.columns })
+                else { return false }
+            }
+        }
+        for tombstone in tombstones {
+            guard schema.entityIndices.contains(tombstone.entity) else { return false }
+            let known = schema.entities[tombstone.entity].columnIndices
+            guard tombstone.values.allSatisfy({ known.contains($0.column) }) else { return false }
+        }
+        return true
     }
 }

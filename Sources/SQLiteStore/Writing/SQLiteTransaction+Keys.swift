@@ -58,8 +58,9 @@ extension SQLiteTransaction {
         var ranges: [Range<ObjectKey>] = []
         for part in text.split(separator: ",") {
             let bounds = part.split(separator: "-").compactMap { ObjectKey($0) }
-            guard bounds.count == 2, bounds[0] >= ranges.last?.upperBound ?? ObjectKey(page: 1, slot: 0), bounds[0] < bounds[1],
-                bounds[1] <= bounds[0].pageEnd, bounds[1].rawValue < 1 << 62
+            // The end comes first: the page of the highest key has no following page.
+            guard bounds.count == 2, bounds[1] <= Self.end, bounds[0] < bounds[1], bounds[1] <= bounds[0].pageEnd,
+                bounds[0] >= ranges.last?.upperBound ?? ObjectKey(page: 1, slot: 0)
             else { return FreeKeys() }
             let used = try connection.integer(
                 "SELECT COUNT(*) FROM \(layout.tables[entity]) WHERE id >= ? AND id < ?",

@@ -18,11 +18,7 @@ final class SQLiteTransaction: StoreTransaction {
         self.connection = connection
         self.layout = layout
         self.path = path
-        guard let found = try connection.integer("SELECT generation FROM strata_state"), Generation(stored: found).isPlausible
-        else {
-            throw StoreError(.damaged, "\(path): the generation in strata_state is missing or out of range; restore the file")
-        }
-        generation = Generation(stored: found)
+        generation = try connection.newestGeneration()
     }
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {

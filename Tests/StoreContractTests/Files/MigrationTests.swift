@@ -213,4 +213,22 @@ import Testing
         let findings = try opened.verify()
         #expect(findings == [])
     }
+
+    @Test(arguments: kinds)
+    func `a model change takes NaN in several objects under a unique attribute`(_ kind: StoreKind) throws {
+        let folder = try TemporaryFolder()
+        var schema = StoreSchema(entities: [
+            EntitySchema(name: "Item", columns: [ColumnSchema(name: "ratio", type: .double, index: .unique)])
+        ])
+        var store: (any ObjectStore)? = try kind.description(in: folder).open(schema)
+        try ContractStore.save(#require(store)) { layer in
+            for key in 64..<66 as Range<ObjectKey> { layer.insert(0, key: key, values: [.double(.nan)]) }
+        }
+        store = nil
+        schema.entities[0].columns.append(ColumnSchema(name: "flag", type: .bool))
+        let opened = try kind.description(in: folder).open(schema)
+        while try opened.continueMigration() != nil {}
+        #expect(try opened.snapshot().keys(StoreQuery(entity: 0)) == [64, 65])
+        #expect(try opened.verify() == [])
+    }
 }

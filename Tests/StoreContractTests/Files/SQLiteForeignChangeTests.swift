@@ -355,4 +355,70 @@ import Testing
         }
         #expect(try store.verify().contains { "\($0)".contains("66") })
     }
+
+    // MARK: Numbers that no store writes
+
+    @Test(arguments: [Int64.max, -1, 1 << 62])
+    func `a generation out of range is damage when it is read`(_ number: Int64) throws {
+        try fill()
+        try change("UPDATE strata_state SET generation = \(number)")
+        let store = try open()
+        #expect(refusal { _ = try store.snapshot() }?.code == .damaged)
+        #expect(refusal { try ContractStore.save(store) { $0.insertOwner(70, "late") } }?.code == .damaged)
+    }
+
+    @Test(arguments: ["18446744073709551614-18446744073709551615", "64-18446744073709551615", "9-8", "x-y", "1-2-3"])
+    func `free keys that no store writes are not leased`(_ text: String) throws {
+        try fill()
+        try change("INSERT OR REPLACE INTO strata_meta VALUES ('free keys \(Sample.owner)', '\(text)')")
+        let store = try open()
+        let keys = try store.write(.deferred) { try $0.allocateFreeKeys(Sample.owner) }
+        #expect(keys.allSatisfy { $0.lowerBound >= 128 && $0.upperBound <= 192 }, "\(keys)")
+    }
+
+    @Test(arguments: [
+        #""links":[{"link":99,"sources":[64],"destinations":[64]}]"#, #""links":[{"link":-1,"sources":[],"destinations":[]}]"#,
+    ])
+    func `a history that names what the model lacks is damage, and the verification reports it`(_ links: String) throws {
+        try fill()
+        let text = try #require(try value("SELECT changes FROM strata_history"))
+        let changed = text.replacing(#""links":[]"#, with: links)
+        try #require(changed != text)
+        try change("UPDATE strata_history SET changes = '\(changed)'")
+        let store = try open()
+        #expect(refusal { _ = try store.history(after: nil, limit: 10) }?.code == .damaged)
+        #expect(try store.verify().map(\.description).contains { $0.contains("the history of save 1") })
+    }
+
+    @Test func `a file whose log cannot be left tells why, not that it is open elsewhere`() throws {
+        try fill()
+        let connection = try SQLiteConnection(path: url.path, role: .writer)
+        connection.close()
+        #expect(refusal { try connection.withoutLog { _ in } }?.code == .closed)
+    }
+
+    @Test func `verify reports values that no column of their type has`() throws {
+        let columns: [(ColumnType, bad: String, good: [String])] = [
+            (.double, "'many'", ["'NaN'", "1.5", "2"]), (.float, "'nan'", ["'NaN'", "0.5", "1"]),
+            (.date, "x'4E614E'", ["'NaN'", "0", "-1"]), (.uuid, "x'00'", ["zeroblob(16)", "randomblob(16)", "NULL"]),
+            (.int8, "128", ["-128", "127", "NULL"]), (.int16, "-32769", ["-32768", "32767", "0"]),
+            (.int32, "2147483648", ["-2147483648", "2147483647", "0"]), (.uint8, "-1", ["0", "255", "NULL"]),
+            (.uint16, "65536", ["0", "65535", "1"]), (.uint32, "-1", ["0", "4294967295", "1"]), (.bool, "2", ["0", "1", "NULL"]),
+        ]
+        let schema = StoreSchema(entities: [
+            EntitySchema(name: "A", columns: columns.map { ColumnSchema(name: "c_\($0.0)", type: $0.0, isOptional: true) })
+        ])
+        let store = try open(schema)
+        try ContractStore.save(store) { layer in
+            for key in 64..<68 as Range<ObjectKey> { layer.insert(0, key: key, values: columns.map { _ in .null }) }
+        }
+        for (type, bad, good) in columns {
+            for (place, text) in good.enumerated() { try change("UPDATE A SET c_\(type) = \(text) WHERE id = \(64 + place)") }
+            #expect(try store.verify() == [], "\(type)")
+            try change("UPDATE A SET c_\(type) = \(bad) WHERE id = 67")
+            let found = try store.verify().map(\.description)
+            #expect(found.count == 1 && found[0].contains("A 67: the value of c_\(type) is not \(type.rawValue)"), "\(found)")
+            try change("UPDATE A SET c_\(type) = NULL WHERE id = 67")
+        }
+    }
 }

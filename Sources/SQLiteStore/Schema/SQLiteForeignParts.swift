@@ -1,0 +1,90 @@
+import StoreInterface
+import StoreModel
+
+/// The columns, triggers and indexes that another program has added to tables that a migration creates anew, and so would drop.
+///
+/// Indexes are created again. A column or a trigger refuses the migration, because its meaning in the new table is not known.
+struct SQLiteForeignParts {
+    /// A table that is created anew under the same or another name. The names are quoted.
+    struct Table {
+        let old: String
+        let new: String
+        /// The columns that the old table has by its schema.
+        let columns: [String]
+    }
+
+    private struct Index {
+        let name: String
+        let sql: String
+        /// Whether the table keeps its name.
+        let keepsTable: Bool
+    }
+
+    private let connection: SQLiteConnection
+    private let path: String
+    /// The indexes to create again.
+    private let indexes: [Index]
+
+    /// Finds the foreign parts of some tables, before the migration changes anything.
+    /// - Throws: `StoreError` `.schemaMismatch`, which names what would be lost.
+    init(
+        _ connection: SQLiteConnection, of tables: [Table], from old: SQLiteLayout, to new: SQLiteLayout, path: String
+    ) throws {
+        self.connection = connection
+        self.path = path
+        let known = Set(old.indexes)
+        let wanted = new.indexes
+        var found: [String] = []
+        var indexes: [Index] = []
+        for table in tables {
+            let name = SQLiteLayout.unquoted(table.old)
+            let columns = Set(table.columns.map { SQLiteLayout.unquoted($0).lowercased() })
+            // Unlike `pragma_table_info`, the function lists computed columns too.
+            let present = try connection.texts("SELECT name FROM pragma_table_xinfo(?)", [.string(name)])
+            found += present.filter { !columns.contains($0.lowercased()) }.map { "the column \($0) of the table \(name)" }
+            found += try Self.parts("trigger", table: name, connection).map { "the trigger \($0.name) of the table \(name)" }
+            for (index, sql) in try Self.parts("index", table: name, connection)
+            where !known.contains(sql) && !wanted.contains(sql) {
+                indexes.append(Index(name: index, sql: sql, keepsTable: table.old == table.new))
+            }
+        }
+        self.indexes = indexes
+        guard found.isEmpty else { throw refusal(of: found.joined(separator: ", ")) }
+    }
+
+    /// Returns the names and the SQL of a table's triggers or indexes. Leaves out the indexes that SQLite creates by itself.
+    private static func parts(
+        _ type: String, table: String, _ connection: SQLiteConnection
+    ) throws -> [(name: String, sql: String)] {
+        let statement = try connection.statement(
+            "SELECT name, sql FROM sqlite_master WHERE type = ? AND lower(tbl_name) = lower(?) AND sql IS NOT NULL ORDER BY name")
+        statement.bind([.string(type), .string(table)])
+        defer { statement.reset() }
+        var found: [(name: String, sql: String)] = []
+        while try statement.step() { found.append((name: statement.text(0), sql: statement.text(1))) }
+        return found
+    }
+
+    /// Creates the foreign indexes again, after the new tables are filled.
+    /// - Throws: `StoreError` `.schemaMismatch` if the new table has another name, lacks a column of an index, or has values that a unique
+    ///   index forbids.
+    func restoreIndexes() throws {
+        for index in indexes {
+            guard index.keepsTable else { throw refusal(of: "the index \(index.name)") }
+            do {
+                try connection.runScript(index.sql)
+            } catch let error as StoreError where error.code == .inputOutput {
+                var failure = refusal(of: "the index \(index.name)")
+                failure.cause = error.cause
+                throw failure
+            }
+        }
+    }
+
+    private func refusal(of parts: String) -> StoreError {
+        StoreError(
+            .schemaMismatch,
+            "\(path): the migration would discard \(parts), added by another program. The file is unchanged. Keep a copy of what "
+                + "you need, drop it with sqlite3, then open the file again")
+    }
+}
