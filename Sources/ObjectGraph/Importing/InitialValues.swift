@@ -64,6 +64,11 @@ struct InitialValues: Sendable {
 
     private static let known = Mutex<[ObjectIdentifier: DetachedEntity]>([:])
 
+    /// Returns what detached objects of an entity have; nil for an entity without a class.
+    static func detachedEntity(of entity: Entity, in model: Model) -> DetachedEntity? {
+        model.type(of: entity).map(detachedEntity(of:))
+    }
+
     private static func detachedEntity(of type: any PersistentModel.Type) -> DetachedEntity {
         if let found = known.withLock({ $0[ObjectIdentifier(type)] }) { return found }
         // Outside of the lock, because this runs code of the class.

@@ -27,7 +27,7 @@ public final class ManagedObject {
         case detached
         /// Registered in ``context``.
         case registered
-        /// The context was reset, rolled back past the object's insertion, or released.
+        /// The context was reset or released, or it was rolled back past the insertion of an object without a model.
         case invalid
     }
 
@@ -75,6 +75,14 @@ public final class ManagedObject {
         state = .detached
         row = Row.make(kind: .insert, layer: 0, columnCount: entity.columnCount)
         detachedState = DetachedState(entity: entity)
+    }
+
+    /// Leaves the context that has forgotten the object.
+    func becomeDetached(_ values: Row, _ entity: DetachedEntity) {
+        state = .detached
+        (row, key) = (values, 0)
+        detachedState = DetachedState(entity: entity)
+        (isDeletedHere, hasAwoken, readsDirectly) = (false, false, false)
     }
 
     /// Creates a fault in a context.
@@ -146,8 +154,8 @@ public final class ManagedObject {
 
     private func stopWithoutContext() -> Never {
         preconditionFailure(
-            "the object \(entity)/\(key) is used after its context was reset or released. "
-                + "Keep its objectID and look it up in another context.")
+            "the object \(entity)/\(key) is used after its context was reset, rolled back or released. "
+                + "Keep its objectID and look it up in a context.")
     }
 }
 

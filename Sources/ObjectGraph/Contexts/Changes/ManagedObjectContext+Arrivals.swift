@@ -111,6 +111,23 @@ extension ManagedObjectContext {
         attach(object, row)
     }
 
+    /// Makes an object detached again whose insertion is rolled back, with its values and without its relationships. An object without a
+    /// model becomes invalid, because only the class of a model describes detached objects.
+    func detach(_ object: ManagedObject, _ row: Row) {
+        let entity = definition(of: object)
+        object.context = nil
+        guard object.hasModel, let detached = InitialValues.detachedEntity(of: entity, in: storedModel) else {
+            object.state = .invalid
+            return
+        }
+        let values = Row.make(kind: .insert, layer: 0, columnCount: detached.columnCount)
+        for own in values.columnIndices {
+            let column = entity.inheritance?.properties[own] ?? own
+            if row.isSet(column), entity.columns[column].destination == nil { values[own] = row[column] }
+        }
+        object.becomeDetached(values, detached)
+    }
+
     /// Finds the model of an object whose initializer has related it, and which no accessor has handed over since.
     private func claimModel(of object: ManagedObject, _ relations: DetachedState, _ entity: Entity) {
         guard object.model == nil, object.unattachedAnchors > 0, let anchor = relations.anchorAddress,

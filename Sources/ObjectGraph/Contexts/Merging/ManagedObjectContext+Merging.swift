@@ -234,6 +234,8 @@ extension ManagedObjectContext {
     /// Drops all unsaved changes (S048). Reads nothing from the store.
     ///
     /// Inserted objects are gone, deleted objects are back with their relationships, and updated objects show their committed values.
+    /// The model of an inserted object is in no context afterwards: it keeps its values, loses its relationships, and may be inserted again.
+    /// Using an inserted object that has no model is a programmer error.
     /// Changes that a running save has taken stay. Objects passed to ``detectConflicts(for:)`` are no longer checked. Nothing that was done
     /// before can be undone or redone afterwards (S162).
     public func rollback() {
@@ -252,7 +254,10 @@ extension ManagedObjectContext {
             // The layers that a running save has taken may be unsaved changes again.
             if !layerStack.hasTakenLayers { tracker.forgetSaved() }
             for layer in affected {
-                forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
+                forEachRegistered(in: layer) { object, row in
+                    let inserted = row.kind == .insert ? row : nil
+                    revert(object, inserted: inserted.map { dropped.row(object.entity, object.key) ?? $0 })
+                }
             }
             // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.
             let unreported = tracker.log.take(metadata) { _, _ in nil }
@@ -262,18 +267,18 @@ extension ManagedObjectContext {
         notify(changes, refreshed: refreshed)
     }
 
-    private func revert(_ object: ManagedObject, wasInserted: Bool) {
+    /// - Parameter inserted: The newest values of an object whose insertion is dropped.
+    private func revert(_ object: ManagedObject, inserted: Row?) {
         let own = newestOwnRow(object.entity, object.key)
         object.row = own
-        if wasInserted, own == nil {
+        if let inserted, own == nil {
             registry.forget(object)
             observed.remove(object)
-            object.state = .invalid
-            object.context = nil
+            detach(object, inserted)
         } else {
             object.isDeletedHere = own?.kind == .delete
         }
-        if own == nil, object.state == .invalid || !retainsRegisteredObjects { registry.release(object) }
+        if own == nil, object.state != .registered || !retainsRegisteredObjects { registry.release(object) }
     }
 
     /// Forgets every object and every unsaved change, and moves a root context to the newest state (S049).
