@@ -22,6 +22,13 @@ private enum FetchingExamples {
             // end
             print(titles)
         }
+        do {
+            // Sources/ObjectGraph/Fetching/Requests/FetchRequest.swift
+            let popular = FetchRequest<Track>(where: #Predicate { $0.playCount > 100 })
+            let live = popular.filter(#Predicate { $0.title.contains("live") })
+            // end
+            print(live)
+        }
         // Sources/ObjectGraph/Fetching/Predicates/Condition.swift
         let live = FetchRequest<Track>(
             matching: .all([

@@ -3,17 +3,17 @@ import ObjectGraph
 import StoreInterface
 import StoreModel
 
-/// A row of the table in Docs/Predicates.md.
-struct PredicateCase: Sendable {
-    /// The column of the table that says how the predicate is answered.
-    enum Answer: String, Sendable { case store, once, memory, no }
+/// The column of the table in Docs/Predicates.md that says how a predicate is answered.
+enum PredicateAnswer: String, Sendable { case store, once, memory, no }
 
+/// A row of the table in Docs/Predicates.md.
+struct PredicateCase<M: PersistentModel>: Sendable {
     /// The code of the row.
     var code: String
-    var answer: Answer
-    var predicate: Predicate<Errand>
+    var answer: PredicateAnswer
+    var predicate: Predicate<M>
 
-    init(_ code: String, _ answer: Answer, _ predicate: Predicate<Errand>) {
+    init(_ code: String, _ answer: PredicateAnswer, _ predicate: Predicate<M>) {
         (self.code, self.answer, self.predicate) = (code, answer, predicate)
     }
 }
@@ -27,12 +27,12 @@ enum PredicateCases {
     /// - Parameters:
     ///   - ids: Ids that a program may have kept.
     ///   - owner: The id of an owner.
-    static func all(_ ids: [ObjectID] = [], owner: ObjectID? = nil) -> [PredicateCase] {
+    static func all(_ ids: [ObjectID] = [], owner: ObjectID? = nil) -> [PredicateCase<Errand>] {
         comparisons + identities(ids, owner: owner) + texts + related + once + numbers + computedTexts + fields + outer
             + unanswered
     }
 
-    private static func identities(_ ids: [ObjectID], owner: ObjectID?) -> [PredicateCase] {
+    private static func identities(_ ids: [ObjectID], owner: ObjectID?) -> [PredicateCase<Errand>] {
         let unknown = ObjectID(store: StoreIdentity(UUID()), entity: 0, key: 64)
         let (id, owner) = (ids.first ?? unknown, owner ?? unknown)
         return [
@@ -43,7 +43,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var comparisons: [PredicateCase] {
+    private static var comparisons: [PredicateCase<Errand>] {
         let (limit, word, date, kind, raw) = (limit, word, date, ErrandKind.shop, "shop")
         let (least, most) = (ErrandPriority.low, ErrandPriority.high)
         let (call, write) = (ErrandKind.call, ErrandKind.write)
@@ -87,7 +87,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var texts: [PredicateCase] {
+    private static var texts: [PredicateCase<Errand>] {
         let word = word
         let query: String? = nil
         return [
@@ -108,7 +108,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var related: [PredicateCase] {
+    private static var related: [PredicateCase<Errand>] {
         let (limit, word) = (limit, word)
         return [
             .init("$0.owner == nil", .store, #Predicate { $0.owner == nil }),
@@ -149,7 +149,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var once: [PredicateCase] {
+    private static var once: [PredicateCase<Errand>] {
         let (limit, query, filter, isOpen) = (limit, "", ErrandFilter(), true)
         let most: Int? = 5
         return [
@@ -180,7 +180,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var numbers: [PredicateCase] {
+    private static var numbers: [PredicateCase<Errand>] {
         let (limit, most) = (limit, 5)
         return [
             .init("$0.days + 1 > limit", .memory, #Predicate { $0.days + 1 > limit }),
@@ -205,7 +205,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var computedTexts: [PredicateCase] {
+    private static var computedTexts: [PredicateCase<Errand>] {
         let (limit, word, same) = (limit, word, ComparisonResult.orderedSame)
         let after = ComparisonResult.orderedDescending
         let text = "abba x 10"
@@ -233,7 +233,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var fields: [PredicateCase] {
+    private static var fields: [PredicateCase<Errand>] {
         let (word, note) = (word, Optional(word))
         return [
             .init("$0.place.city == word", .memory, #Predicate { $0.place.city == word }),
@@ -269,7 +269,7 @@ enum PredicateCases {
         ]
     }
 
-    private static var unanswered: [PredicateCase] {
+    private static var unanswered: [PredicateCase<Errand>] {
         let word = word
         return [
             .init("$0.shoutedTitle == word", .no, #Predicate { $0.shoutedTitle == word })
@@ -277,7 +277,7 @@ enum PredicateCases {
     }
 
     /// Closures that use the object outside of them.
-    private static var outer: [PredicateCase] {
+    private static var outer: [PredicateCase<Errand>] {
         let limit = limit
         return [
             .init(

@@ -16,8 +16,8 @@ import Testing
             guard let match = line.firstMatch(of: /^\| `(.+)` \| (\w+) \|/) else { continue }
             rows[String(match.1).replacing("\\|", with: "|")] = String(match.2)
         }
-        let tested = Dictionary(uniqueKeysWithValues: PredicateCases.all().map { ($0.code, $0.answer.rawValue) })
-        #expect(rows == tested)
+        let answers = PredicateCases.all().map { ($0.code, $0.answer) } + OutingCases.all.map { ($0.code, $0.answer) }
+        #expect(rows == Dictionary(uniqueKeysWithValues: answers).mapValues(\.rawValue))
     }
 
     @Test(arguments: StoreKind.allCases)
@@ -44,6 +44,7 @@ import Testing
 
     private static func expectAll(_ context: ManagedObjectContext, _ state: String) throws {
         let objects = try context.fetch(FetchRequest<Errand>())
+        var before = PredicateCase<Errand>("true", .store, .true)
         for one in try cases(context) {
             let request = FetchRequest(where: one.predicate)
             guard one.answer != .no else {
@@ -63,16 +64,19 @@ import Testing
             part.sortBy = []
             #expect(try context.fetch(part).map(\.id) == Array(expected.dropFirst(2).prefix(4)), message)
             #expect(try context.explain(request).contains("computed in memory") == (one.answer == .memory), message)
+            let both = try objects.filter { try before.predicate.evaluate($0) && one.predicate.evaluate($0) }.map(\.id)
+            #expect(try context.fetchIDs(FetchRequest(where: before.predicate).filter(one.predicate)) == both, message)
+            before = one
         }
     }
 
     /// Returns the rows of the table, with ids of some objects of the context.
-    private static func cases(_ context: ManagedObjectContext) throws -> [PredicateCase] {
+    private static func cases(_ context: ManagedObjectContext) throws -> [PredicateCase<Errand>] {
         let errands = try context.fetch(FetchRequest<Errand>())
         return PredicateCases.all(errands.prefix(20).map(\.id), owner: errands.lazy.compactMap { $0.owner?.id }.first)
     }
 
-    private static func expectDeletion(_ one: PredicateCase, _ context: ManagedObjectContext) throws {
+    private static func expectDeletion(_ one: PredicateCase<Errand>, _ context: ManagedObjectContext) throws {
         let before = try context.count(FetchRequest<Errand>())
         let expected = try context.fetch(FetchRequest<Errand>()).count { try one.predicate.evaluate($0) }
         let changes = try context.fetch(FetchRequest(where: one.predicate)).map(\.managedObject).map(ErrandValues.init)

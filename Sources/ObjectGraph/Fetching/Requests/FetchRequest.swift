@@ -35,6 +35,8 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
     public var fetchBatchSize = 0
     /// Relationships, as names or paths of names, whose objects are read together with the result.
     public var relationshipKeyPathsForPrefetching: [String] = []
+    /// The conditions that ``filter(_:)`` has added.
+    private(set) var filters: [Predicate<M>] = []
 
     /// Creates a request for objects that satisfy both conditions. Without arguments, it selects all objects in the order of
     /// their keys.
@@ -93,6 +95,21 @@ public struct EntityFetchRequest: Sendable, Hashable {
 }
 
 extension FetchRequest {
+    /// Returns a copy of the request for those of its objects that satisfy one more predicate.
+    ///
+    /// The parts of a long predicate, which the compiler may be unable to check in reasonable time, can be passed one by one. The result
+    /// is the same as that of one predicate whose parts are joined by `&&`.
+    ///
+    /// ```swift
+    /// let popular = FetchRequest<Track>(where: #Predicate { $0.playCount > 100 })
+    /// let live = popular.filter(#Predicate { $0.title.contains("live") })
+    /// ```
+    public func filter(_ predicate: Predicate<M>) -> FetchRequest {
+        var copy = self
+        copy.filters.append(predicate)
+        return copy
+    }
+
     /// Returns a copy of the request that also reads the objects of these relationships together with its result.
     public func prefetching(_ relationships: PartialKeyPath<M>...) -> FetchRequest {
         var copy = self
@@ -100,13 +117,14 @@ extension FetchRequest {
         return copy
     }
 
+    /// All conditions that the compiler has checked.
+    var predicates: [Predicate<M>] { (predicate.map { [$0] } ?? []) + filters }
+
     /// Returns the request with the positions of columns. Takes microseconds; throws ``FetchError``.
     func storeQuery(in scope: RequestScope) throws -> StoreQuery {
         guard let entity = scope.model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
-        var parts = [try condition.storePredicate(on: entity, in: scope)]
-        if let predicate {
-            parts.insert(try PredicateLowering.lower(predicate, entity: entity.number, in: scope), at: 0)
-        }
+        var parts = try predicates.map { try PredicateLowering.lower($0, entity: entity.number, in: scope) }
+        parts.append(try condition.storePredicate(on: entity, in: scope))
         if let selection = entity.selection { parts.append(selection) }
         return StoreQuery(
             entity: entity.number, predicate: .all(parts), sort: try sortBy.map { try $0.storeSort(on: entity, in: scope.model) },

@@ -39,7 +39,8 @@ extension FetchRequest: CustomStringConvertible {
     public var description: String {
         RequestText.request(
             M.entityName,
-            where: [predicate.map { PredicateText.text($0, isPart: condition.isRestrictive) }, condition.description],
+            where: predicates.map { PredicateText.text($0, isPart: condition.isRestrictive || predicates.count > 1) }
+                + [condition.description],
             sorts: sortBy.map(\.description), limit: limit, offset: offset)
     }
 }
