@@ -171,7 +171,10 @@ let package = Package(
             name: "CoreDataRoutingTests", dependencies: ["CoreDataRouting", "ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(
             name: "CoordinationTests",
-            dependencies: ["ObjectGraph", "LMDB", "LMDBStore", "MemoryStore", "TestSupport", "Platform"]),
+            dependencies: [
+                "ObjectGraph", "LMDB", "LMDBStore", "MemoryStore", "TestSupport", "Platform",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         .testTarget(
             name: "StackTests",
             dependencies: [

@@ -217,11 +217,15 @@ import Testing
     }
 
     @Test func `S068: a save of a sibling connection is published even if a commit runs when it arrives`() async throws {
-        let (isCommitting, mayCommit) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (isCommitting, hasLooked, mayCommit) = (Flag(), Flag(), Flag())
         store.fail { call, _ in
             if call == .commit {
-                isCommitting.signal()
-                mayCommit.wait()
+                isCommitting.set()
+                _ = mayCommit.wait(atMost: .seconds(600))
+            } else if call == .snapshot, isCommitting.wait(atMost: .zero) {
+                // Nobody else reads the file during the commit. A second look shows that the first one found the commit running.
+                if hasLooked.wait(atMost: .zero) { mayCommit.set() }
+                hasLooked.set()
             }
             return nil
         }
@@ -233,13 +237,11 @@ import Testing
         let writer = writer
         let committed = await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                isCommitting.wait()
-                DispatchQueue.global().async {
-                    CurrentThread.sleep(microseconds: 1000)
-                    mayCommit.signal()
-                }
+                _ = isCommitting.wait(atMost: .seconds(600))
                 writer.adoptSavesOfSibling()
                 continuation.resume(returning: writer.state.committed)
+                // If the call above did not wait, the commit still does.
+                mayCommit.set()
             }
         }
         #expect(committed >= newest)

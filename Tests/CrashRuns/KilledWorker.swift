@@ -14,8 +14,8 @@ struct KilledWorker {
     static let largestPayload = 3_000
 
     func run() async throws {
-        // Ends the process if the parent dies.
-        alarm(60)
+        // Ends the process if the parent dies. No run takes that long.
+        alarm(600)
         let acknowledgements = try AcknowledgementFile(folder: place.folder)
         do {
             try await place.withContainer(.first) { try await save($0, acknowledgements) }

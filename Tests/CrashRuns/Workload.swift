@@ -68,7 +68,8 @@ struct StorePlace: Sendable {
             store = container.coordinator.store
             do { result = .success(try await body(container)) } catch { result = .failure(error) }
         }
-        for _ in 0..<20_000 where store != nil { try await Task.sleep(for: .microseconds(500)) }
+        // The limit ends a run that hangs.
+        for _ in 0..<1_000_000 where store != nil { try await Task.sleep(for: .microseconds(500)) }
         guard store == nil else { throw CrashRunError("the store stays open after its container has gone") }
         return try result.get()
     }

@@ -36,8 +36,7 @@ import Testing
             }
             try await worker.save()
         }
-        for _ in 0..<6000 where closed.store != nil { try await Task.sleep(for: .milliseconds(5)) }
-        #expect(closed.store == nil)
+        try await until("the store is closed") { closed.store == nil }
         return ids
     }
 

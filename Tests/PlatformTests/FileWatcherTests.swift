@@ -175,16 +175,27 @@
             let folder = try TemporaryFolder()
             defer { withExtendedLifetime(folder) {} }
             let file = folder.url.appendingPathComponent("file")
-            for _ in 0..<50 {
+            for round in 0..<50 {
                 try Data([0]).write(to: file)
-                var watcher: FileWatcher? = try FileWatcher(
-                    path: file.path, for: .writes,
-                    restore: { [path = file.path] in _ = FileManager.default.createFile(atPath: path, contents: nil) }, {})
-                _ = watcher
-                try FileManager.default.removeItem(at: file)
-                watcher = nil
+                weak var held: Flag?
+                do {
+                    let isRestoring = Flag()
+                    held = isRestoring
+                    var watcher: FileWatcher? = try FileWatcher(
+                        path: file.path, for: .writes,
+                        restore: { [path = file.path] in
+                            isRestoring.set()
+                            _ = FileManager.default.createFile(atPath: path, contents: nil)
+                        }, {})
+                    _ = watcher
+                    try FileManager.default.removeItem(at: file)
+                    // Every second watch ends while its file is being recreated.
+                    if round % 2 == 1 { #expect(isRestoring.wait(atMost: .seconds(600))) }
+                    watcher = nil
+                }
                 try? FileManager.default.removeItem(at: file)
-                try await Task.sleep(for: .milliseconds(2))
+                // The closure that recreates the file holds the flag, and is released after the last event that could call it.
+                try await until("the closure is released") { held == nil }
                 #expect(!FileManager.default.fileExists(atPath: file.path))
             }
         }

@@ -1,5 +1,6 @@
-import StrataSwiftData
 import Testing
+
+@testable import StrataSwiftData
 
 /// How contexts behave at run time.
 @Suite struct ContextTests {
@@ -132,34 +133,53 @@ import Testing
         #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 1)
     }
 
+    /// A timer that a test fires.
+    @MainActor private final class HandTimer {
+        private var jobs: [@MainActor @Sendable () -> Void] = []
+
+        /// Becomes the timer of a context.
+        func replace(in context: ModelContext) { context.runLater = { _, job in self.jobs.append(job) } }
+
+        /// Runs the waiting jobs, of which there must be at least one. Jobs that they make wait.
+        func fire(sourceLocation: SourceLocation = #_sourceLocation) {
+            #expect(!jobs.isEmpty, "no save is due", sourceLocation: sourceLocation)
+            let due = jobs
+            jobs = []
+            for job in due { job() }
+        }
+    }
+
     /// Catches: a watch for the first change that is set again only by a save, so that nothing is saved any more.
-    @Test(.timeLimit(.minutes(10))) @MainActor
+    @Test @MainActor
     func `the main context goes on saving after changes that took each other back, a pause and a suspension`() async throws {
         let file = TestFile()
         defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
         let container = try file.open(ToDo.self)
         let context = container.mainContext
-        // Longer than the context waits with a save. If the machine is slow, the test shows less: the save may come first.
-        @MainActor func letItSave() async throws { try await Task.sleep(for: .milliseconds(150)) }
-        @MainActor func isSaved() async throws { while context.hasChanges { try await Task.sleep(for: .milliseconds(5)) } }
+        let timer = HandTimer()
+        timer.replace(in: context)
         let dropped = ToDo("dropped")
         context.insert(dropped)
         context.delete(dropped)
         #expect(!context.hasChanges)
-        try await letItSave()
+        timer.fire()
         context.insert(ToDo("a"))
-        try await isSaved()
+        timer.fire()
+        #expect(!context.hasChanges)
         context.autosaveEnabled = false
         context.insert(ToDo("b"))
-        try await letItSave()
+        timer.fire()
         #expect(context.hasChanges)
         context.autosaveEnabled = true
-        try await isSaved()
+        timer.fire()
+        #expect(!context.hasChanges)
         context.insert(ToDo("c"))
         try await container.suspend()
-        try await letItSave()
+        timer.fire()
+        #expect(context.hasChanges)
         await container.resume()
-        try await isSaved()
+        timer.fire()
+        #expect(!context.hasChanges)
         #expect(try titles(in: container).sorted() == ["a", "b", "c"])
         try await container.close()
     }

@@ -75,10 +75,7 @@ private struct MainContextReference: @unchecked Sendable {
     weak var context: ModelContext?
 
     func autosave(after delay: Duration) {
-        Task { @MainActor in
-            try? await Task.sleep(for: delay)
-            context?.autosave()
-        }
+        context?.runLater(delay) { context?.autosave() }
     }
 }
 

@@ -24,6 +24,13 @@ public final class ModelContext {
     }
     /// A closure that receives the errors of automatic saves. Without it, they are logged.
     public var onAutosaveError: ((any Error) -> Void)?
+    /// The timer of automatic saves, which runs a job on the main actor after a time. Tests replace the timer.
+    var runLater: (Duration, @escaping @MainActor @Sendable () -> Void) -> Void = { delay, job in
+        Task { @MainActor in
+            try? await Task.sleep(for: delay)
+            job()
+        }
+    }
 
     /// Creates a context of a container, for any one thread at a time.
     public convenience init(_ container: ModelContainer) {

@@ -25,7 +25,8 @@ public final class HistoryObserver: Observable, Sendable {
     public let authors: Set<String>
     private let registrar = ObservationRegistrar()
     private let state: Mutex<State>
-    private let queue = DispatchQueue(label: "strata.swiftdata.history-observer")
+    /// The queue on which the history is read.
+    let queue = DispatchQueue(label: "strata.swiftdata.history-observer")
     private let observation = Mutex<ObservationToken?>(nil)
     private let isolation: ObserverIsolation
 

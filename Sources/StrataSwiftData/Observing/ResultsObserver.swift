@@ -24,6 +24,8 @@ public final class ResultsObserver<Element: PersistentModel, SectionTitle: Hasha
     private let live: Results<Element>
     private let title: ((Element) -> SectionTitle)?
     private var observations: [ObservationToken] = []
+    /// The number of times that the changes were not shown, because the store was suspended.
+    private(set) var postponements = 0
 
     /// Fetches the objects, and follows the context from then on.
     ///
@@ -62,6 +64,7 @@ public final class ResultsObserver<Element: PersistentModel, SectionTitle: Hasha
             modelContext.context.catchUpWithSaves()
             _ = live.snapshot
         }
+        if isShown == nil { postponements += 1 }
         return isShown != nil
     }
 

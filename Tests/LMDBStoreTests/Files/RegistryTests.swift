@@ -56,20 +56,34 @@ import Testing
     @Test func whoOpensAFileThatIsWorkedOnWaits() throws {
         let scratch = try Scratch()
         _ = try scratch.store().insertTracks(1)
-        let (isOpening, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let path = scratch.url.path
+        let file = try #require(try FileIdentity.of(path: path))
+        let done = DispatchSemaphore(value: 0)
+        let looks = Atomic(0)
+        let isOpening = Atomic(false)
         let hasEnded = Atomic(false)
         let didWait = Atomic(false)
-        try EnvironmentRegistry.exclusively(path: scratch.url.path) {
-            DispatchQueue(label: "other").async {
-                isOpening.signal()
-                let store = try? scratch.store()
-                didWait.store(hasEnded.load(ordering: .acquiring), ordering: .releasing)
-                _ = try? store?.insertTracks(1)
-                done.signal()
+        let countLooks: SystemFaults.Injector = { call, asked in
+            if call == .status, asked == path { looks.wrappingAdd(1, ordering: .acquiringAndReleasing) }
+            return nil
+        }
+        try EnvironmentRegistry.exclusively(path: path) {
+            SystemFaults.withInjector(countLooks) {
+                DispatchQueue(label: "other").async {
+                    _ = try? EnvironmentRegistry.store(path: path, schema: Samples.schema) { _ in
+                        didWait.store(hasEnded.load(ordering: .acquiring), ordering: .releasing)
+                        isOpening.store(true, ordering: .releasing)
+                        throw StoreError(.cannotOpen, "the test opens the file below")
+                    }
+                    _ = try? scratch.store().insertTracks(1)
+                    done.signal()
+                }
+                // The thread looks at the file again only while it waits: each use of the registry wakes those who wait.
+                while looks.load(ordering: .acquiring) < 2, !isOpening.load(ordering: .acquiring) {
+                    _ = EnvironmentRegistry.isOpen(file)
+                    CurrentThread.sleep(microseconds: 100)
+                }
             }
-            isOpening.wait()
-            // An open that does not wait has the chance to finish. The length of this wait decides nothing.
-            _ = done.wait(timeout: .now() + 0.05)
             hasEnded.store(true, ordering: .releasing)
         }
         #expect(done.wait(timeout: .now() + 600) == .success)

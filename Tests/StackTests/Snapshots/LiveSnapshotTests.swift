@@ -1,8 +1,6 @@
 import Foundation
 import LMDBStore
-import Logging
 import ObjectGraph
-import Platform
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -141,60 +139,6 @@ import Testing
         await MainActor.run { container.mainContext.refreshAllObjects() }
         try await until("snapshots are made again") { (try? coordinator.snapshot()) != nil }
         coordinator.snapshotBudget = nil
-    }
-
-    /// Keeps the messages of every logger.
-    private struct KeepingHandler: LogHandler {
-        let messages: Messages
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.info
-
-        final class Messages: Sendable {
-            let all = Mutex<[String]>([])
-        }
-
-        init(_ messages: Messages) { self.messages = messages }
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { messages.all.withLock { $0.append("\(event.message)") } }
-    }
-
-    @Test func S152_aBudgetIsNeverSilent() async throws {
-        let bed = try TestBed(.lmdb)
-        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
-            let messages = KeepingHandler.Messages()
-            LoggingSystem.bootstrap { _ in KeepingHandler(messages) }
-            let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
-            let coordinator = container.coordinator
-            let kept = try coordinator.snapshot(owner: "the forgotten export")
-            let worker = coordinator.newBackgroundContext()
-            await worker.perform { _ = $0.makeTrack("first") }
-            try await worker.save()
-            // Warnings are counted by owners, so main must not own the snapshot too.
-            await MainActor.run { container.mainContext.refreshAllObjects() }
-            let start = ContinuousClock.now
-            coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1))
-            @Sendable func warnings() -> Int {
-                messages.all.withLock {
-                    $0.count { $0.contains("exceeds the budget") && $0.contains("the forgotten export") }
-                }
-            }
-            for number in 0..<6 {
-                await worker.perform { _ = $0.makeTrack("t\(number)") }
-                try await worker.save()
-                try await Task.sleep(for: .milliseconds(60))
-            }
-            try await until("the budget warns") { warnings() > 0 }
-            withExtendedLifetime(kept) {}
-            let said = warnings()
-            // On a busy machine the process may run for longer than the ten seconds between two warnings.
-            let most = 1 + Int((ContinuousClock.now - start).components.seconds) / 10
-            try #require((1...most).contains(said), "said once, and again only after a while")
-        }
     }
 
     @Test func S152_aFileStaysBoundedThoughAReaderSleeps() async throws {

@@ -128,7 +128,7 @@ extension StoreWriter {
     }
 
     /// The most attempts to find a commit of this process published, and the microseconds between them.
-    private static let publicationTries = 2000
+    static let publicationTries = 2000
     private static let longPublicationTries = 400_000
     private static let publicationWait: UInt32 = 50
 

@@ -21,7 +21,7 @@ final class SnapshotBudgetState: Sendable {
     }
 
     struct Warning {
-        var time: ContinuousClock.Instant
+        var time: DispatchTime
         var repeated = 0
     }
 
@@ -36,7 +36,7 @@ extension StoreWriter {
     /// The time between two checks after saves.
     private static let budgetInterval: DispatchTimeInterval = .milliseconds(50)
     /// The time between two warnings about the same owners. The second warning contains the number of repetitions.
-    private static let warningInterval: Duration = .seconds(10)
+    private static let warningInterval: DispatchTimeInterval = .seconds(10)
 
     func liveSnapshots() throws -> [LiveSnapshot] {
         let live = snapshotRegistry.live()
@@ -148,15 +148,15 @@ extension StoreWriter {
     }
 
     private func warn(_ snapshot: LiveSnapshot, _ what: String) {
-        let now = ContinuousClock.now
+        let now = clock.now
         let owners = snapshot.owners.isEmpty ? "process \(snapshot.processID)" : snapshot.owners.joined(separator: ", ")
         let repeated = snapshotRegistry.budget.withLock { state -> Int? in
-            if let last = state.warned[owners], now - last.time < Self.warningInterval {
+            if let last = state.warned[owners], now < last.time + Self.warningInterval {
                 state.warned[owners]?.repeated += 1
                 return nil
             }
             let repeated = state.warned[owners]?.repeated ?? 0
-            state.warned = state.warned.filter { now - $0.value.time < Self.warningInterval }
+            state.warned = state.warned.filter { now < $0.value.time + Self.warningInterval }
             state.warned[owners] = SnapshotBudgetState.Warning(time: now)
             return repeated
         }
