@@ -16,8 +16,6 @@ struct SQLiteForeignParts {
     private struct Index {
         let name: String
         let sql: String
-        /// Whether the table keeps its name.
-        let keepsTable: Bool
     }
 
     private let connection: SQLiteConnection
@@ -45,11 +43,34 @@ struct SQLiteForeignParts {
             found += try Self.parts("trigger", table: name, connection).map { "the trigger \($0.name) of the table \(name)" }
             for (index, sql) in try Self.parts("index", table: name, connection)
             where !known.contains(sql) && !wanted.contains(sql) {
-                indexes.append(Index(name: index, sql: sql, keepsTable: table.old == table.new))
+                // The SQL names the table.
+                if table.old == table.new {
+                    indexes.append(Index(name: index, sql: sql))
+                } else {
+                    found.append("the index \(index)")
+                }
             }
         }
+        found += try Self.taken(by: wanted, besides: known, connection).map { "the index \($0), whose name the model needs" }
         self.indexes = indexes
         guard found.isEmpty else { throw refusal(of: found.joined(separator: ", ")) }
+    }
+
+    /// Returns the names of foreign indexes, of whatever table, that indexes of the new schema have too.
+    private static func taken(
+        by wanted: [String], besides known: Set<String>, _ connection: SQLiteConnection
+    ) throws -> [String] {
+        // Names of own indexes contain no quotes.
+        let names = Set(wanted.compactMap { $0.split(separator: "\"").dropFirst().first?.lowercased() })
+        let statement = try connection.statement(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+        defer { statement.reset() }
+        var found: [String] = []
+        while try statement.step() {
+            let (name, sql) = (statement.text(0), statement.text(1))
+            if !known.contains(sql), !wanted.contains(sql), names.contains(name.lowercased()) { found.append(name) }
+        }
+        return found
     }
 
     /// Returns the names and the SQL of a table's triggers or indexes. Leaves out the indexes that SQLite creates by itself.
@@ -66,11 +87,9 @@ struct SQLiteForeignParts {
     }
 
     /// Creates the foreign indexes again, after the new tables are filled.
-    /// - Throws: `StoreError` `.schemaMismatch` if the new table has another name, lacks a column of an index, or has values that a unique
-    ///   index forbids.
+    /// - Throws: `StoreError` `.schemaMismatch` if the new table lacks a column of an index, or has values that a unique index forbids.
     func restoreIndexes() throws {
         for index in indexes {
-            guard index.keepsTable else { throw refusal(of: "the index \(index.name)") }
             do {
                 try connection.runScript(index.sql)
             } catch let error as StoreError where error.code == .inputOutput {

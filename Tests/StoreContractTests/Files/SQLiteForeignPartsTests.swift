@@ -81,4 +81,19 @@ import Testing
         let store = try SQLiteStore(url: url, schema: schema)
         #expect(try store.snapshot().value(0, key: 64, column: 0) == .string("one"))
     }
+
+    /// Catches: an error of SQLite at each opening, which names no remedy.
+    @Test func `a model change that needs the name of a foreign index is refused`() throws {
+        try fill()
+        try change("CREATE INDEX item_SIZE ON Other (text)")
+        var schema = Self.schema()
+        schema.entities[0].columns[1].index = .indexed
+        let error = #expect(throws: StoreError.self) { try SQLiteStore(url: url, schema: schema) }
+        #expect(error?.code == .schemaMismatch)
+        #expect(
+            error?.message.contains("the index item_SIZE, whose name the model needs") == true, "\(String(describing: error))")
+        try change("DROP INDEX item_SIZE")
+        let store = try SQLiteStore(url: url, schema: schema)
+        #expect(try store.snapshot().value(0, key: 64, column: 0) == .string("one"))
+    }
 }
