@@ -35,6 +35,7 @@ public final class ManagedObject {
     private struct Activity {
         var isAwaking = false
         var isBeingInitialized = false
+        var hasRunInsertHook = false
     }
 
     /// The numbers of the object's entity.
@@ -126,6 +127,12 @@ public final class ManagedObject {
     var isBeingInitialized: Bool {
         get { activity.isBeingInitialized }
         set { activity.isBeingInitialized = newValue }
+    }
+
+    /// Whether `awakeFromInsert` has run.
+    var hasRunInsertHook: Bool {
+        get { activity.hasRunInsertHook }
+        set { activity.hasRunInsertHook = newValue }
     }
 
     var context: ManagedObjectContext? {

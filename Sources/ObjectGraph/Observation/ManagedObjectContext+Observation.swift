@@ -119,8 +119,8 @@ extension ManagedObjectContext {
     ///   - next: The view after the step.
     ///   - changes: Changes that contain all differences of the two views; nil if they are unknown.
     ///   - own: The layers of unsaved changes that are left after the step; nil for all.
-    ///   - forgetsInserted: Whether objects that do not exist after the step become invalid. Their observers are not notified, because
-    ///     reading such an object stops the program.
+    ///   - forgetsInserted: Whether objects that do not exist after the step leave the context. Observers of those without a model are not
+    ///     notified, because reading such an object stops the program.
     func showing<R>(
         _ next: @autoclosure () -> LayeredView, changes: @autoclosure () -> ChangeSet?,
         keeping own: @autoclosure () -> [Layer]? = nil,
@@ -148,7 +148,8 @@ extension ManagedObjectContext {
             switch changed {
             case .none: break
             case .properties(let properties): found.append((object, properties))
-            case .existence(let exists): if exists || !forgetsInserted { found.append((object, observation.properties)) }
+            case .existence(let exists):
+                if exists || !forgetsInserted || object.hasModel { found.append((object, observation.properties)) }
             }
         }
         // Observers may use the context, so they are notified after the comparison.

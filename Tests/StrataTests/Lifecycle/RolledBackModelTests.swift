@@ -1,4 +1,5 @@
 import Foundation
+import Observation
 import Strata
 import Testing
 
@@ -75,6 +76,68 @@ import Testing
             try await background.perform { context in
                 let found = try #require(try context.fetch(FetchRequest<Excursion>()).first as? BusinessExcursion)
                 #expect(found.days == 5 && found.perDiem == 40 && found.tourist?.name == "Ann")
+            }
+        }
+    }
+
+    @Test func `S040: the hook of the insertion runs once, also if a model is inserted again`() async throws {
+        try await TestStore.memory.use { description in
+            let main = try await PersistentContainer(for: Watched.self, store: description).mainContext
+            let watched = Watched(name: "a")
+            main.insert(watched)
+            main.rollback()
+            main.insert(watched)
+            #expect(watched.calls == ["inserted"])
+            try await main.save()
+            #expect(try main.fetch(FetchRequest<Watched>()) == [watched])
+        }
+    }
+
+    /// Catches: the values of the insertion instead of the newest ones, and an insertion that does nothing.
+    @Test(arguments: [false, true], [false, true])
+    func `S048: a new model that was deleted again keeps its newest values, and can be inserted`(
+        hasChild: Bool, isRolledBack: Bool
+    ) async throws {
+        try await TestStore.memory.use { description in
+            let container = try await PersistentContainer(for: Track.self, Artist.self, Tag.self, store: description)
+            let main = container.mainContext
+            let track = Track(isrc: "1", title: "first", tags: [])
+            main.insert(track)
+            let child = hasChild ? main.newBackgroundChild() : nil
+            track.title = "changed"
+            main.delete(track)
+            #expect(track.title == "changed")
+            // A tombstone over a sealed insertion takes part in the next save, and is no insertion any more.
+            if isRolledBack { main.rollback() } else if hasChild { return }
+            withExtendedLifetime(child) {}
+            #expect(track.title == "changed")
+            main.insert(track)
+            #expect(track.managedObject.isInserted && !track.managedObject.isDeleted && track.title == "changed")
+            try await main.save()
+            #expect(try main.fetch(FetchRequest<Track>()) == [track])
+        }
+    }
+
+    /// Catches: an update of an object that never existed.
+    @Test func `S048: an observer may roll back the insertion of the model that is being changed`() async throws {
+        try await TestStore.memory.use { description in
+            let container = try await PersistentContainer(for: Track.self, Artist.self, Tag.self, store: description)
+            let main = container.mainContext
+            let changes: [(Track) -> Void] = [
+                { $0.title = "x" }, { $0.artist = Artist(name: "x") }, { $0.tags = [Tag("x")] },
+            ]
+            for change in changes {
+                let track = Track(isrc: "1", title: "first", tags: [])
+                main.insert(track)
+                withObservationTracking {
+                    _ = (track.title, track.artist, track.tags)
+                } onChange: {
+                    MainActor.assumeIsolated { container.mainContext.rollback() }
+                }
+                change(track)
+                #expect(!main.hasChanges && track.managedObject.managedObjectContext == nil)
+                #expect(track.title == "first" && track.artist == nil && track.tags.isEmpty)
+                #expect(try main.fetch(FetchRequest<Track>()).isEmpty && main.fetch(FetchRequest<Artist>()).isEmpty)
             }
         }
     }

@@ -114,9 +114,10 @@ extension ManagedObjectContext {
     /// Makes an object detached again whose insertion is rolled back, with its values and without its relationships. An object without a
     /// model becomes invalid, because only the class of a model describes detached objects.
     func detach(_ object: ManagedObject, _ row: Row) {
-        let entity = definition(of: object)
+        // The entity of an object without a model may have to be read from the store.
+        let known = object.hasModel ? definition(of: object) : nil
         object.context = nil
-        guard object.hasModel, let detached = InitialValues.detachedEntity(of: entity, in: storedModel) else {
+        guard let entity = known, let detached = InitialValues.detachedEntity(of: entity, in: storedModel) else {
             object.state = .invalid
             return
         }
@@ -125,6 +126,8 @@ extension ManagedObjectContext {
             let column = entity.inheritance?.properties[own] ?? own
             if row.isSet(column), entity.columns[column].destination == nil { values[own] = row[column] }
         }
+        // Detached objects of a hierarchy have other numbers of properties, by which observers are found.
+        if entity.inheritance != nil { object.observation = nil }
         object.becomeDetached(values, detached)
     }
 
@@ -148,7 +151,8 @@ extension ManagedObjectContext {
             }
         }
         claims.sort { $0.order < $1.order }
-        for (_, (object, relationship, other)) in claims {
+        // An observer may have rolled back since.
+        for (_, (object, relationship, other)) in claims where isHere(object) && other.map(isHere) ?? true {
             if case .toOne = relationship.kind {
                 setToOne(object, relationship, to: other)
             } else if let other {
@@ -160,11 +164,11 @@ extension ManagedObjectContext {
 
     /// Gives lists that were reordered before their objects had keys their last order. Others have it, because they were filled in it.
     private func arrange(_ inserted: some Collection<(object: ManagedObject, relations: DetachedState)>) {
-        for (object, relations) in inserted where !relations.toMany.isEmpty {
+        for (object, relations) in inserted where !relations.toMany.isEmpty && isHere(object) {
             let relationships = definition(of: object).relationships
             for (number, others) in relations.toMany where relationships[number].isOrdered {
                 guard zip(others, others.dropFirst()).contains(where: { $0.order > $1.order }) else { continue }
-                arrange(object, relationships[number], as: others.compactMap { $0.object?.key })
+                arrange(object, relationships[number], as: others.compactMap(\.object).filter(isHere).map(\.key))
             }
         }
     }

@@ -4,7 +4,12 @@ import StoreModel
 /// Calls the lifecycle hooks of models. For models without hooks, the cost is one array look-up.
 extension ManagedObjectContext {
     func awakeFromInsert(_ object: ManagedObject) {
+        // An observer, or the hook of another object, may have rolled back.
+        guard isHere(object) else { return }
         object.hasAwoken = true
+        // The hook runs once in the life of an object (S040), which may be inserted again after a rollback.
+        guard !object.hasRunInsertHook else { return }
+        object.hasRunInsertHook = true
         lifecycle(object)?.awakeFromInsert()
     }
 

@@ -74,6 +74,7 @@ extension ManagedObjectContext {
         checkIsolation()
         guard object.state == .detached else {
             precondition(object.context === self, "an object belongs to one context; it cannot be inserted into another")
+            if isNewAndDeleted(object) { insertAgain(object) }
             return
         }
         // A reference to the superclass may refer to an object of a subclass.
@@ -81,6 +82,26 @@ extension ManagedObjectContext {
             preconditionFailure("\(Swift.type(of: model)) is not in the model of the context \(name)")
         }
         insertGraph(of: object, entity)
+    }
+
+    /// Returns whether a new object was deleted again, so that it is in no layer and not in the store. It keeps its row.
+    private func isNewAndDeleted(_ object: ManagedObject) -> Bool {
+        guard isHere(object), object.isDeletedHere, let row = object.row, row.kind != .update else { return false }
+        return newestOwnRow(object.entity, object.key) == nil
+            && trapOnStoreError { try !layerStack.view.exists(object.entity, object.key) }
+    }
+
+    /// Inserts an object that was new and deleted again, with another key.
+    private func insertAgain(_ object: ManagedObject) {
+        changingObserved {
+            observed.willChangeAll(of: object)
+            guard isNewAndDeleted(object), let row = object.row else { return }
+            registry.forget(object)
+            observed.remove(object)
+            detach(object, row)
+            registry.release(object)
+            insertGraph(of: object)
+        }
     }
 
     func attach(_ object: ManagedObject, _ row: Row) {

@@ -41,7 +41,8 @@ extension ManagedObjectContext {
         if observed.isEmpty { return relate(object, relationship: relationship, column: column, from: old, to: other) }
         changingObserved {
             willSetToOne(object, relationship: relationship, column: column, from: old, to: other?.key)
-            if !object.isDeletedHere {
+            // An observer may have deleted an object, or rolled an insertion back.
+            if isHere(object), !object.isDeletedHere, other.map(isHere) ?? true {
                 relate(object, relationship: relationship, column: column, from: read(object, column)?.referenceKey, to: other)
             }
         }
@@ -97,9 +98,14 @@ extension ManagedObjectContext {
         changingObserved {
             willChangeToMany(
                 object, relationship, adding: new.subtracting(old).sorted(), removing: old.filter { !new.contains($0) })
-            replaceMembers(of: object, relationship: relationship, relation: relation, with: wanted, new: new)
+            guard isHere(object) else { return }
+            let left = wanted.filter(isHere)
+            replaceMembers(of: object, relationship: relationship, relation: relation, with: left, new: Set(left.map(\.key)))
         }
     }
+
+    /// Returns whether an object is still in the context after observers have run.
+    func isHere(_ object: ManagedObject) -> Bool { object.state == .registered }
 
     private func replaceMembers(
         of object: ManagedObject, relationship: Relationship, relation: Relation, with wanted: [ManagedObject],
@@ -126,7 +132,9 @@ extension ManagedObjectContext {
         if observed.isEmpty { return drop(object, relation: relation, other: other.key) }
         changingObserved {
             willChangeToMany(object, relationship, adding: [], removing: [other.key])
-            if isRelated(object, by: relation, to: other) { drop(object, relation: relation, other: other.key) }
+            if isHere(object), isHere(other), isRelated(object, by: relation, to: other) {
+                drop(object, relation: relation, other: other.key)
+            }
         }
     }
 
@@ -164,15 +172,14 @@ extension ManagedObjectContext {
             guard let inverse = relationship.inverse else { return }
             setToOne(other, storedModel.entities[entity].relationships[inverse], to: object)
         case .link(let link, let direction, let destination):
-            let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
-            guard !isLinked(link, from: source, to: target, object: object, relation: relation, in: layerStack.view) else {
-                return
-            }
+            guard !isRelated(object, by: relation, to: other) else { return }
             observed.begin()
+            defer { observed.end() }
             if !observed.isEmpty { willChangeToMany(object, relationship, adding: [other.key], removing: []) }
+            guard isHere(object), isHere(other) else { return }
+            let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
             setLink(link, from: source, to: target, object: object, relation: relation, linked: true)
             noteLink(link, from: source, to: target, object: object, entity: destination, other: other.key)
-            observed.end()
         }
     }
 
@@ -263,13 +270,15 @@ extension ManagedObjectContext {
             for key in keys { unlink(container.link, from: key, to: object.key, far: container.entity, key) }
         }
         for consequence in consequences {
+            // An observer may have rolled back.
+            guard isHere(object), object.isDeletedHere else { return }
             switch consequence {
             case .delete(let entity, let key, _): cascade.append(self.object(entity, key))
             case .clear(let entity, let key, let column): write(entity, key: key, column: column, value: .null)
             case .deny: break
             }
         }
-        markDeleted(object)
+        if isHere(object), object.isDeletedHere { markDeleted(object) }
     }
 
     /// Deletes the object behind a model instance, as ``delete(_:)`` does.

@@ -74,8 +74,8 @@ extension ManagedObjectContext {
         guard let old = read(object, column), !Value.areSame(old, value) else { return }
         changingObserved {
             observed.willChange(object, .column(column))
-            // An observer may have deleted the object.
-            if !object.isDeletedHere { store(object, column: column, value: value) }
+            // An observer may have deleted the object, or rolled its insertion back.
+            if object.state == .registered, !object.isDeletedHere { store(object, column: column, value: value) }
         }
     }
 

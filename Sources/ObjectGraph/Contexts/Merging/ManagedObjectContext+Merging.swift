@@ -255,8 +255,10 @@ extension ManagedObjectContext {
             if !layerStack.hasTakenLayers { tracker.forgetSaved() }
             for layer in affected {
                 forEachRegistered(in: layer) { object, row in
-                    let inserted = row.kind == .insert ? row : nil
-                    revert(object, inserted: inserted.map { dropped.row(object.entity, object.key) ?? $0 })
+                    guard row.kind == .insert else { return revert(object, inserted: nil) }
+                    // Folding leaves an object out that was deleted again. Its tombstone has all values.
+                    let deleted = object.row?.kind == .delete ? object.row : nil
+                    revert(object, inserted: dropped.row(object.entity, object.key) ?? deleted ?? row)
                 }
             }
             // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.
