@@ -12,7 +12,7 @@ extension ModelContext {
     public func save() throws {
         if isMigrating { return }
         try checkSaving()
-        guard hasChanges else { return }
+        guard hasChanges else { return context.awaitUnsavedChange() }
         post(Self.willSave, nil)
         var saved: ContextNotice?
         let observer = context.addObserver { if $0.kind == .didSave { saved = $0 } }
@@ -35,17 +35,21 @@ extension ModelContext {
         try save()
     }
 
-    /// Saves the main context after its first change.
-    func startAutosaving() {
-        let reference = MainContextReference(context: self)
-        context.onFirstUnsavedChange = { reference.autosave(after: Self.autosaveDelay) }
+    /// Announces a save at the first change, so that it does not wait for the sync of a durable save. The main context then also saves by
+    /// itself.
+    func expectSaves() {
+        let reference = isMain ? MainContextReference(context: self) : nil
+        context.onFirstUnsavedChange = { [weak context] in
+            context?.expectSynchronousSave()
+            reference?.autosave(after: Self.autosaveDelay)
+        }
     }
 
     private static let autosaveDelay = Duration.milliseconds(50)
 
     /// Saves the present changes soon, and later changes after the first of them.
     func continueAutosaving() {
-        guard context.onFirstUnsavedChange != nil else { return }
+        guard isMain else { return }
         context.awaitUnsavedChange()
         if hasChanges { autosave(after: Self.autosaveDelay) }
     }

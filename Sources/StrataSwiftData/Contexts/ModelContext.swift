@@ -16,6 +16,8 @@ public final class ModelContext {
     /// nil in the context of a migration.
     private let storage: ContainerStorage?
     private weak var knownContainer: ModelContainer?
+    /// Whether the context is the main one, which may save by itself.
+    let isMain: Bool
     /// A Boolean value that indicates whether the context saves by itself. True for the main context only.
     ///
     /// The main context saves shortly after the first change. A context of another thread never saves by itself.
@@ -35,27 +37,29 @@ public final class ModelContext {
     /// Creates a context of a container, for any one thread at a time.
     public convenience init(_ container: ModelContainer) {
         let storage = container.storage
-        self.init(storage.container.makeConfinedContext(), storage: storage, container: container, autosaves: false)
+        self.init(storage.container.makeConfinedContext(), storage: storage, container: container, isMain: false)
+        expectSaves()
     }
 
     /// Creates the context of the main actor.
     @MainActor convenience init(main storage: ContainerStorage, _ container: ModelContainer) {
-        self.init(storage.container.mainContext, storage: storage, container: container, autosaves: true)
-        startAutosaving()
+        self.init(storage.container.mainContext, storage: storage, container: container, isMain: true)
+        expectSaves()
     }
 
     /// Creates the context of a migration, whose changes are saved by the migration.
     convenience init(migrating context: ManagedObjectContext) {
-        self.init(context, storage: nil, container: nil, autosaves: false)
+        self.init(context, storage: nil, container: nil, isMain: false)
     }
 
     private init(
-        _ context: ManagedObjectContext, storage: ContainerStorage?, container: ModelContainer?, autosaves: Bool
+        _ context: ManagedObjectContext, storage: ContainerStorage?, container: ModelContainer?, isMain: Bool
     ) {
         self.context = context
         self.storage = storage
         knownContainer = container
-        autosaveEnabled = autosaves
+        self.isMain = isMain
+        autosaveEnabled = isMain
         context.mergePolicy = .objectTrump
         ContextTable.add(self)
     }

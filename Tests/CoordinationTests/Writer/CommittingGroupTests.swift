@@ -91,6 +91,21 @@ import Testing
         #expect(try bed.store.verify() == [])
     }
 
+    /// Catches: the first save after a pause, which waits for the disk of an importer's save.
+    @Test func `S066: a deferred save that was announced after a pause does not wait either`() async throws {
+        let bed = try await Bed()
+        bed.clock.advance(by: .seconds(61))
+        bed.coordinator.writer.disk.sync {}
+        try await bed.settle()
+        await bed.editor.perform { $0.expectSynchronousSave() }
+        let durable = try await bed.begin("durable")
+        try await bed.save("second")
+        #expect(!bed.ended.wait(atMost: .zero), "the durable save waits for the disk")
+        bed.mayEnd.set()
+        try await durable.value
+        #expect(try await bed.titles() == ["durable", "first", "second"])
+    }
+
     /// Catches: a save of another process between the commit and the deferred save over it (S067).
     @Test func `S067: the claim is held until the deferred save is in the file`() async throws {
         let bed = try await Bed()

@@ -9,7 +9,7 @@ extension ManagedObjectContext {
     /// `.deferred` it does not wait for the disk, nor for the sync of durable saves: see ``StoreWriter/acceptWhileCommitting(_:from:)``. It
     /// does if deferred saves fill the memory, if they are being written when a durable save comes, if the save concerns an object of a
     /// durable save, if a context that merges by itself makes that one, if the model has derived attributes, if the merge policy is custom,
-    /// and if no thread has waited for a save in the last minute.
+    /// and if no thread has waited for a save, or announced one by ``expectSynchronousSave()``, in the minute before that one began.
     ///
     /// A child of a context with the same executor saves to its parent.
     ///
@@ -29,6 +29,10 @@ extension ManagedObjectContext {
             try saveInTurnNow(durability)
         }
     }
+
+    /// Announces a deferred call of ``saveNow(_:)`` within the next minute. It then does not wait for the sync of durable saves that begin
+    /// after this call. Reads nothing, so that it may be called in the middle of a change.
+    package func expectSynchronousSave() { configuration.writer.expectSavers() }
 
     private func saveInTurnNow(_ durability: Durability) throws {
         guard phase.saveGate.enterIfIdle() else {

@@ -84,8 +84,8 @@ extension StoreWriter {
     private static let acceptedLimit = 64
     /// The number of times that a save is checked again because another one was accepted first.
     private static let acceptanceTries = 8
-    /// The time after such a save for which the writer expects another one. An offered group keeps other processes from saving meanwhile, so
-    /// it is not offered without need.
+    /// The time after such a save, or its announcement, for which the writer expects one. An offered group keeps other processes from
+    /// saving meanwhile, so it is not offered without need.
     private static let expectation = DispatchTimeInterval.seconds(60)
 
     /// Accepts a deferred save without waiting for the group that is being committed.
@@ -102,11 +102,8 @@ extension StoreWriter {
         }
         // The closure of a custom policy might save too, and would wait here for itself.
         if case .custom = request.policy { return nil }
-        let offer = shared.withLock { shared in
-            shared.expectsSaversUntil = clock.now + Self.expectation
-            return shared.offer
-        }
-        guard let offer else { return nil }
+        expectSavers()
+        guard let offer = shared.withLock({ $0.offer }) else { return nil }
         offer.wait()
         for _ in 0..<Self.acceptanceTries {
             let (known, newest) = shared.withLock { ($0.committing, $0.state) }
@@ -123,6 +120,9 @@ extension StoreWriter {
         }
         return nil
     }
+
+    /// Makes the writer offer the groups of the next minute to threads that save.
+    func expectSavers() { shared.withLock { $0.expectsSaversUntil = clock.now + Self.expectation } }
 
     /// Returns a layer to stamp. Its rows may be those of a group that was offered to other threads, which read them, and not committed.
     func unpublished(_ layer: Layer) -> Layer {
