@@ -11,7 +11,7 @@ extension ModelActorMacro: MemberMacro {
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let declaration = declaration.as(ActorDeclSyntax.self) else {
-            context.diagnose(ModelDiagnostic.notAnActor.at(node))
+            context.diagnose(ModelDiagnostic.notAnActor.at(node, fixIts: Remedy.makeActor(declaration)))
             return []
         }
         let access =

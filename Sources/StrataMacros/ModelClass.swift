@@ -77,7 +77,9 @@ struct ModelClass {
         isAbstract = arguments.contains { $0.label?.text == "isAbstract" && $0.expression.trimmedDescription == "true" }
         guard let argument = arguments.first(where: { $0.label?.text == "renamedFrom" }) else { return }
         renamedFrom = argument.formerName(of: name)
-        if renamedFrom == nil { misuses.append(ModelDiagnostic.formerName.at(argument.expression)) }
+        guard renamedFrom == nil else { return }
+        let fixIts = Remedy.removeFormerName(argument, of: marker, currentName: name)
+        misuses.append(ModelDiagnostic.formerName.at(argument.expression, fixIts: fixIts))
     }
 
     /// Checks that no two properties have the same former name.
@@ -116,11 +118,11 @@ struct ModelClass {
             return
         }
         for member in declaration.memberBlock.members {
-            guard let pattern = member.decl.as(VariableDeclSyntax.self)?.bindings.first?.pattern,
-                let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName,
+            guard let binding = member.decl.as(VariableDeclSyntax.self)?.bindings.first,
+                let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName,
                 let property = property(named: name), !property.isTransient, property.typeText == nil
             else { continue }
-            misuses.append(ModelDiagnostic.untyped.at(pattern))
+            misuses.append(ModelDiagnostic.untyped.at(binding.pattern, fixIts: Remedy.addType(to: binding)))
         }
     }
 }

@@ -64,10 +64,12 @@ struct Remedy: FixItMessage {
 
 extension Remedy {
     /// Declares each of several properties on its own line, if each one shows its type or its value.
-    static func split(_ variable: VariableDeclSyntax) -> [FixIt] {
+    ///
+    /// - Parameter bindings: The properties; nil for those of the declaration.
+    static func split(_ variable: VariableDeclSyntax, into bindings: PatternBindingListSyntax? = nil) -> [FixIt] {
         var type: TypeAnnotationSyntax?
         var declarations: [VariableDeclSyntax] = []
-        for var binding in variable.bindings.reversed() {
+        for var binding in (bindings ?? variable.bindings).reversed() {
             // In `var a, b: Int`, both have the type of the last one.
             if binding.initializer == nil, binding.typeAnnotation == nil { binding.typeAnnotation = type }
             type = binding.initializer == nil ? binding.typeAnnotation : nil
@@ -86,15 +88,6 @@ extension Remedy {
         return [replace(variable, with: MemberBlockItemListSyntax(items), "declare each property on its own line")]
     }
 
-    /// Replaces an argument that means another one.
-    static func replaceArgument(_ argument: LabeledExprSyntax, label: String? = nil, with text: String) -> [FixIt] {
-        let new = LabeledExprSyntax(
-            leadingTrivia: argument.leadingTrivia, label: label.map { .identifier($0) },
-            colon: label.map { _ in .colonToken(trailingTrivia: .space) }, expression: ExprSyntax("\(raw: text)"),
-            trailingComma: argument.trailingComma)
-        return [replace(argument, with: new, "use '\(new.trimmed.with(\.trailingComma, nil))'")]
-    }
-
     /// Excludes a property from the store.
     static func markTransient(_ variable: VariableDeclSyntax) -> FixIt {
         var marked = variable.with(\.leadingTrivia, [])
@@ -108,5 +101,20 @@ extension Remedy {
         guard let structure = declaration.as(StructDeclSyntax.self) else { return [] }
         let keyword = structure.structKeyword
         return [replace(keyword, with: keyword.with(\.tokenKind, .identifier("final class")), "make it a final class")]
+    }
+
+    /// Makes a structure, or a class without a superclass, an actor.
+    static func makeActor(_ declaration: some DeclGroupSyntax) -> [FixIt] {
+        let keyword: TokenSyntax
+        if let structure = declaration.as(StructDeclSyntax.self) {
+            keyword = structure.structKeyword
+        } else if let found = declaration.as(ClassDeclSyntax.self), !found.mayBeSubclass,
+            !found.modifiers.contains(where: { $0.name.text == "open" })
+        {
+            keyword = found.classKeyword
+        } else {
+            return []
+        }
+        return [replace(keyword, with: keyword.with(\.tokenKind, .keyword(.actor)), "make it an actor")]
     }
 }

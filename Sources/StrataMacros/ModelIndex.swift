@@ -25,17 +25,24 @@ extension ModelClass {
         }
         for argument in macro.arguments {
             let elements = argument.keyPaths?.elements.map(\.expression)
-            let names = elements?.compactMap { element -> String? in
-                guard let components = element.as(KeyPathExprSyntax.self)?.components, components.count == 1 else { return nil }
-                let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
-                return name.flatMap { misusedNames.contains($0) ? $0 : property(named: $0)?.column == nil ? nil : $0 }
-            }
+            let names = elements?.compactMap { indexedName($0) }
             if let names, !names.isEmpty, names.count == elements?.count {
                 indexes.append(ModelIndex(kind: kind, properties: names))
             } else {
-                misuses.append(ModelDiagnostic.wrongIndex.at(argument))
+                // Several key paths may be one index or several.
+                let isOnlyKeyPath = macro.arguments.count == 1 && indexedName(argument.expression) != nil
+                let fixIts =
+                    isOnlyKeyPath ? Remedy.replaceArgument(argument, with: "[\(argument.expression.trimmedDescription)]") : []
+                misuses.append(ModelDiagnostic.wrongIndex.at(argument, fixIts: fixIts))
             }
         }
+    }
+
+    /// Returns the name of the stored property to which a key path leads; nil for another expression.
+    private func indexedName(_ expression: ExprSyntax) -> String? {
+        guard let components = expression.as(KeyPathExprSyntax.self)?.components, components.count == 1 else { return nil }
+        let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
+        return name.flatMap { misusedNames.contains($0) ? $0 : property(named: $0)?.column == nil ? nil : $0 }
     }
 }
 

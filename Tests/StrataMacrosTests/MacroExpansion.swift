@@ -11,12 +11,15 @@ import Testing
 struct MacroExpansion {
     let text: String
     let diagnostics: [Diagnostic]
+    /// The line of each diagnostic in the source; the first line is 1.
+    let lines: [Int]
 
     static let specs: [String: MacroSpec] = [
         "Index": MacroSpec(type: IndexMacro.self), "Unique": MacroSpec(type: IndexMacro.self),
         "Attribute": MacroSpec(type: MarkerMacro.self),
         "Relationship": MacroSpec(type: MarkerMacro.self),
         "Transient": MacroSpec(type: MarkerMacro.self),
+        "ModelActor": MacroSpec(type: ModelActorMacro.self),
         "PersistedAttribute": MacroSpec(type: PersistedAttributeMacro.self),
         "PersistedToOne": MacroSpec(type: PersistedToOneMacro.self),
         "PersistedToMany": MacroSpec(type: PersistedToManyMacro.self),
@@ -39,6 +42,7 @@ struct MacroExpansion {
             indentationWidth: .spaces(4))
         text = expanded.description
         diagnostics = context.diagnostics
+        lines = context.diagnostics.map { context.location(for: $0.position, anchoredAt: $0.node, fileName: "test.swift").line }
     }
 
     /// Returns the source after all fix-its.

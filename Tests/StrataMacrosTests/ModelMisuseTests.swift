@@ -55,12 +55,27 @@ import Testing
         ("@Transient let a: Int?", .transientWithoutValue),
         ("@Transient @Attribute var a = 1", .transientMixed),
         ("@Transient @Relationship var a: Other? = nil", .transientMixed),
+        ("@Derived(count: all) var a: Int", .wrongDerivation),
+        ("@Derived(count: \\A.all) var a: Int = 0", .derivedWithValue),
+        ("@Derived(count: \\A.all) var a: [Int]", .derivedOfOther),
+        ("@Derived(count: \\A.all) @Attribute(.unique) var a: Int", .derivedOption),
+        ("#Index<A>([\\.b])\nvar a: Int", .wrongIndex),
     ]
 
     @Test(arguments: bodies.indices)
     func eachMisuseIsNamedOnce(_ index: Int) {
         let (body, misuse) = Self.bodies[index]
         #expect(MacroExpansion(of: "@Model final class A {\n\(body)\n}").messages == [misuse.message])
+    }
+
+    @Test(arguments: bodies.indices)
+    func `S173: a diagnostic is on the line of the mistaken property`(_ index: Int) {
+        let (body, misuse) = Self.bodies[index]
+        // The mistake is that of the first property, unless a condition or another property is above it.
+        let isBelow = misuse == .conditional || misuse == .sameFormerName
+        let above = isBelow ? body.split(separator: "\n").lastIndex { $0.contains("var ") } ?? 0 : 0
+        let expansion = MacroExpansion(of: "import Strata\n\n@Model final class A {\n    var first = 1\n\n\(body)\n}")
+        #expect(expansion.lines == [6 + above], "\(body)")
     }
 
     @Test func onlyClassesThatAreNotGenericAreModels() {

@@ -54,13 +54,21 @@ struct ModelMistakeTests {
     ]
 
     @Test(arguments: mistakes.indices)
-    func `S173: one mistake in a model is one error`(_ index: Int) async throws {
+    func `S173: one mistake in a model is one error, on the line of the property`(_ index: Int) async throws {
         let compiler = try #require(SwiftCompiler.shared)
         let (body, expected) = Self.mistakes[index]
-        let messages = try await compiler.messages(about: Self.program("@Model final class Broken { \(body) }"))
-        let errors = messages.filter { $0.contains(" error: ") }
+        let source = Self.program("@Model final class Broken {\n\(body)\n}")
+        let errors = try await compiler.messages(about: source).filter { $0.contains(" error: ") }
         #expect(errors.count == 1, "\(body): \(errors)")
         #expect(errors.allSatisfy { $0.contains(expected) }, "\(body): \(errors)")
+        let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
+        let start = try #require(lines.firstIndex(of: "@Model final class Broken {"))
+        let property = try #require(lines[start...].firstIndex { $0.contains("var ") })
+        for error in errors {
+            // The name of another file means an error in the code of a macro.
+            guard let found = error.firstMatch(of: /strata-[^:]*\.swift:(\d+):\d+: error:/) else { continue }
+            #expect(Int(found.1) == property + 1, "\(body): \(error)")
+        }
     }
 
     @Test func `S173: in the Swift 5 language mode, a constant is stored`() async throws {

@@ -26,7 +26,9 @@ struct PropertyReader {
         guard variable.bindings.count == 1 else {
             return misuse(.severalInOne, at: variable.bindings, fixIts: Remedy.split(variable))
         }
-        guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else { return misuse(.pattern, at: binding.pattern) }
+        guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
+            return misuse(.pattern, at: binding.pattern, fixIts: Remedy.split(pattern: variable))
+        }
         let property = ModelProperty(
             name: pattern.identifier.plainName, sourceName: pattern.identifier.text, marker: .transient,
             type: binding.typeAnnotation?.type.trimmed, initialValue: binding.initializer?.value.trimmed)
@@ -41,8 +43,29 @@ struct PropertyReader {
             name: property.name, sourceName: property.sourceName, marker: marker, type: property.type,
             initialValue: property.initialValue)
         guard let derived = variable.attribute(named: "Derived") else { return made }
-        do { made.derivation = try DerivationReader.derivation(derived, of: made) } catch { return misuse(error, at: derived) }
+        do { made.derivation = try DerivationReader.derivation(derived, of: made) } catch {
+            return misuse(error, at: derived, fixIts: derivationRemedies(error, of: made, binding))
+        }
         return made
+    }
+
+    /// Returns the removal of what a derived attribute cannot have.
+    private func derivationRemedies(
+        _ mistake: ModelDiagnostic, of property: ModelProperty, _ binding: PatternBindingSyntax
+    ) -> [FixIt] {
+        switch mistake {
+        case .derivedWithValue: return Remedy.removeValue(of: binding, type: property.parameterType)
+        case .derivedOption:
+            guard let marker = variable.attribute(named: "Attribute"), case .argumentList(let arguments) = marker.arguments else {
+                return []
+            }
+            let refused = Array(arguments).filter { argument in
+                let option = argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+                return argument.label == nil && option != "indexed" && option != "preserveValueOnDeletion"
+            }
+            return Remedy.remove(refused, of: marker)
+        default: return []
+        }
     }
 
     private mutating func misuse(
@@ -60,7 +83,8 @@ struct PropertyReader {
         let isLazy = variable.modifiers.contains { $0.name.text == "lazy" }
         let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
         if property.initialValue == nil, !isLazy, isConstant || !property.isImplicitlyNil {
-            return misuse(.transientWithoutValue, at: variable.bindings)
+            let fixIts = variable.bindings.first.map { Remedy.addValue(to: $0, isConstant: isConstant) } ?? []
+            return misuse(.transientWithoutValue, at: variable.bindings, fixIts: fixIts)
         }
         return property
     }
@@ -118,7 +142,7 @@ struct PropertyReader {
         guard case .argumentList(let arguments) = marker.arguments else { return options }
         for argument in arguments {
             if argument.label?.text == spelling.formerName {
-                guard readFormerName(property.name, argument, into: &options.renamedFrom) else { return nil }
+                guard readFormerName(of: property, argument, in: marker, into: &options.renamedFrom) else { return nil }
                 continue
             }
             if argument.label != nil { continue }
@@ -129,7 +153,7 @@ struct PropertyReader {
             case _ where spelling == .swiftData: break
             default:
                 do { options.rules.append(try RuleReader.rule(argument, of: property)) } catch {
-                    _ = misuse(error, at: argument, fixIts: RuleReader.remedies(error, argument, of: property))
+                    _ = misuse(error, at: argument, fixIts: RuleReader.remedies(error, argument, in: marker, of: property))
                     return nil
                 }
             }
@@ -146,13 +170,12 @@ struct PropertyReader {
         let destination = (type?.element ?? type)?.unwrapped.lastName
         for argument in arguments {
             do { try RuleReader.read(argument, of: property, spelling, into: &options) } catch {
-                let fixIts = arguments.count == 1 ? RuleReader.remedies(error, argument, of: property) : []
-                _ = misuse(error, at: argument, fixIts: fixIts)
+                _ = misuse(error, at: argument, fixIts: RuleReader.remedies(error, argument, in: marker, of: property))
                 return nil
             }
             if argument.label?.text == "deleteRule" { options.deleteRule = argument.expression.trimmedDescription }
             if argument.label?.text == spelling.formerName {
-                guard readFormerName(property.name, argument, into: &options.renamedFrom) else { return nil }
+                guard readFormerName(of: property, argument, in: marker, into: &options.renamedFrom) else { return nil }
             }
             guard argument.label?.text == "inverse" else { continue }
             options.refusesInverse = argument.expression.is(NilLiteralExprSyntax.self)
@@ -170,21 +193,25 @@ struct PropertyReader {
     }
 
     /// Reads a former name. Returns false for a misuse. SwiftData accepts the current name as a former name.
-    private mutating func readFormerName(_ name: String, _ argument: LabeledExprSyntax, into former: inout String?) -> Bool {
+    private mutating func readFormerName(
+        of property: ModelProperty, _ argument: LabeledExprSyntax, in marker: AttributeSyntax, into former: inout String?
+    ) -> Bool {
+        let name = property.name
         former = argument.formerName(of: name)
         if former != nil { return true }
         if spelling == .swiftData {
             if argument.expression.is(NilLiteralExprSyntax.self) { return true }
             if argument.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue == name { return true }
         }
-        _ = misuse(.formerName, at: argument.expression)
+        let fixIts = Remedy.removeFormerName(argument, of: marker, currentName: name)
+        _ = misuse(.formerName, at: argument.expression, fixIts: fixIts)
         return false
     }
 }
 
 extension AttributeSyntax {
     /// Whether one of the arguments is the option with this name.
-    fileprivate func hasOption(_ name: String) -> Bool {
+    func hasOption(_ name: String) -> Bool {
         guard case .argumentList(let arguments) = arguments else { return false }
         return arguments.contains { $0.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == name }
     }

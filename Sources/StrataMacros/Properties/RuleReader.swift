@@ -27,16 +27,29 @@ enum RuleReader {
         }
     }
 
-    /// Returns the replacements of an argument that belongs to another kind of property.
-    static func remedies(_ mistake: ModelDiagnostic, _ argument: LabeledExprSyntax, of property: ModelProperty) -> [FixIt] {
+    /// Returns the change of an argument that belongs to another kind of property, or its removal if no other argument has its
+    /// meaning.
+    static func remedies(
+        _ mistake: ModelDiagnostic, _ argument: LabeledExprSyntax, in marker: AttributeSyntax, of property: ModelProperty
+    ) -> [FixIt] {
         let type = property.type ?? property.typeText.map { TypeSyntax("\(raw: $0)") }
-        let bounds = argument.expression.as(FunctionCallExprSyntax.self)?.arguments.first?.expression.trimmedDescription ?? ""
+        let inner = argument.expression.as(FunctionCallExprSyntax.self)?.arguments.first
+        let bounds = inner?.expression.trimmedDescription ?? ""
         switch mistake {
         case .lengthOfOther where type?.hasOrder == true: return Remedy.replaceArgument(argument, with: ".range(\(bounds))")
         case .rangeOfOther where type?.hasLength == true: return Remedy.replaceArgument(argument, with: ".length(\(bounds))")
-        case .requiredObjects: return Remedy.replaceArgument(argument, label: "count", with: "1...")
+        case .lengthOfOther, .rangeOfOther, .patternOfOther, .notOrdered: return Remedy.remove([argument], of: marker)
+        case .patternOnLines: return inner.map { Remedy.joinLines(ofPattern: $0.expression, in: argument) } ?? []
+        case .unknownOption:
+            // `.rule(.length(1...))` has the same meaning as `.length(1...)`.
+            guard let inner, argument.expression.isCall(of: "rule"), bounds.hasPrefix(".") else { return [] }
+            return (try? rule(inner, of: property)) == nil ? [] : Remedy.replaceArgument(argument, with: bounds)
+        case .requiredObjects where !marker.hasArgument("count"):
+            return Remedy.moveArgument(argument, of: marker, toLabel: "count", "1...")
         case .countOfOne where argument.expression.trimmedDescription == "1...":
-            return Remedy.replaceArgument(argument, with: ".required")
+            return marker.hasOption("required")
+                ? Remedy.remove([argument], of: marker)
+                : Remedy.moveArgument(argument, of: marker, toLabel: nil, ".required")
         default: return []
         }
     }
@@ -85,6 +98,21 @@ enum RuleReader {
             }
         default: break
         }
+    }
+}
+
+extension ExprSyntax {
+    /// Whether the expression calls a function with this name, as in `.name(1)`.
+    fileprivate func isCall(of name: String) -> Bool {
+        let callee = self.as(FunctionCallExprSyntax.self)?.calledExpression
+        return callee?.as(MemberAccessExprSyntax.self)?.declName.baseName.text == name
+    }
+}
+
+extension AttributeSyntax {
+    fileprivate func hasArgument(_ label: String) -> Bool {
+        guard case .argumentList(let arguments) = arguments else { return false }
+        return arguments.contains { $0.label?.text == label }
     }
 }
 
