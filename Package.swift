@@ -119,7 +119,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "CoreDataRouting", "ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreContract", "StoreInterface",
-                "StoreModel", "Platform",
+                "StoreModel", "Platform", .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/TestSupport"),
         // The example of a store by another author. It also has a separate manifest. Here it is compiled for the contract's tests.
@@ -248,7 +248,9 @@ if withMacros {
             ]),
         .testTarget(
             name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "StrataTool", "SQLiteStore", "TestSupport"]),
-        .testTarget(name: "StrataSwiftDataTests", dependencies: ["StrataSwiftData"]),
+        .testTarget(
+            name: "StrataSwiftDataTests",
+            dependencies: ["StrataSwiftData", "TestSupport", .product(name: "Logging", package: "swift-log")]),
         // The example of a program with typed models, which also has a separate manifest.
         .executableTarget(
             name: "todo", dependencies: ["Strata"], path: "Examples/TodoCLI/Sources/todo", packageAccess: false),

@@ -15,6 +15,8 @@ public struct SwiftDataError: Error, Sendable, Hashable {
             configurationSchemaNotFoundInContainerSchema, configurationFileNameContainsInvalidCharacters
         case duplicateConfiguration, loadIssueModelContainer, backwardMigration, missingModelContext, modelValidationFailure,
             historyTokenExpired
+        case includePendingChangesWithBatchSize, sortingPendingChangesWithIdentifiers, configurationFileNameTooLong,
+            invalidTransactionFetchRequest, unknownDataStoreSchema
     }
 
     private let code: Code
@@ -59,6 +61,22 @@ public struct SwiftDataError: Error, Sendable, Hashable {
     public static let modelValidationFailure = Self(.modelValidationFailure, "the models are not valid")
     /// The history after a token was deleted, or the token belongs to another store.
     public static let historyTokenExpired = Self(.historyTokenExpired, "the history token is expired")
+
+    /// Never thrown: a fetch in batches returns unsaved objects, too.
+    public static let includePendingChangesWithBatchSize = Self(
+        .includePendingChangesWithBatchSize, "a fetch in batches cannot include unsaved changes")
+    /// Never thrown: identifiers of unsaved objects are sorted, too.
+    public static let sortingPendingChangesWithIdentifiers = Self(
+        .sortingPendingChangesWithIdentifiers, "identifiers of unsaved objects cannot be sorted")
+    /// Never thrown: a container throws the store's error if the file system refuses the name.
+    public static let configurationFileNameTooLong = Self(
+        .configurationFileNameTooLong, "the name of a configuration is too long for a file name")
+    /// Never thrown: each description of a part of the history is valid.
+    public static let invalidTransactionFetchRequest = Self(
+        .invalidTransactionFetchRequest, "the history cannot be fetched with this description")
+    /// Never thrown: a container throws the store's error for a file of other models.
+    public static let unknownDataStoreSchema = Self(
+        .unknownDataStoreSchema, "the file has a schema that neither the models nor the migration plan contain")
 
     /// Returns an error of the same kind with another message.
     func saying(_ message: String) -> Self { Self(code, message) }

@@ -124,7 +124,7 @@ import Testing
         #expect(try main.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["unsaved"])
     }
 
-    @Test @MainActor func `the main context saves by itself, and is one object`() async throws {
+    @Test(.timeLimit(.minutes(10))) @MainActor func `the main context saves by itself, and is one object`() async throws {
         let container = try inMemory(ToDo.self)
         let context = container.mainContext
         #expect(context === container.mainContext && context.autosaveEnabled && context.container == container)

@@ -74,6 +74,22 @@ enum TripsPlan: SchemaMigrationPlan {
         try container.mainContext.save()
     }
 
+    @Test func `the example of the module runs`() async throws {
+        try await TestFile.use { file in try await Self.opening(file.url) }
+    }
+
+    @MainActor private static func opening(_ file: URL) async throws {
+        // Sources/StrataSwiftData/StrataSwiftData.docc/StrataSwiftData.md
+        let container = try ModelContainer(for: Trip.self, configurations: ModelConfiguration(url: file))
+        let context = container.mainContext
+        context.insert(Trip(name: "Bergen"))
+        try context.save()
+        for trip in try context.fetch(FetchDescriptor<Trip>(sortBy: [SortDescriptor(\.name)])) { print(trip.name) }
+        try await container.flush()
+        // end
+        try await container.close()
+    }
+
     private func other(_ container: ModelContainer, now: Date) throws {
         // Sources/StrataSwiftData/Contexts/ModelContext.swift
         let context = ModelContext(container)

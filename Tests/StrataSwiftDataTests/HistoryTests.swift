@@ -63,11 +63,13 @@ private struct Corner: Codable, Equatable { var x: Int }
             try context.save()
             let all = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>())
             #expect(all.count == 2 && all.map(\.author) == ["test", "test"])
+            #expect(all.map(\.bundleIdentifier) == ["", ""])
             guard case .update(let update as DefaultHistoryUpdate<Account>)? = all.last?.changes.first else {
                 Issue.record("no update")
                 return
             }
-            #expect(update.updatedAttributes == [\Account.balance])
+            let changed: [DefaultHistoryUpdate<Account>.PropertyUpdate] = update.updatedAttributes
+            #expect(changed == [\Account.balance])
             #expect(update.changedPersistentIdentifier == account.persistentModelID)
             context.delete(account)
             try context.save()

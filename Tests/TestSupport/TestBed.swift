@@ -76,6 +76,8 @@ public final class TestBed: Sendable {
         var options = LMDBStore.Options()
         options.mapSize = 1 << 32
         options.valueBytesOfTransaction = valueBytesOfTransaction
+        // A process that gets no processor for long is not a busy store.
+        options.busyTimeout = .seconds(600)
         return options
     }
 

@@ -71,8 +71,9 @@ extension ModelContext {
         let sorted = sorts.allSatisfy { $0 != nil } ? sorts.compactMap(\.self) : nil
         do {
             if sorted != nil { return try inStore(descriptor.request(isFiltered: true, sorted: sorted)) }
+            let paths = descriptor.sortBy.filter { $0.storeSort == nil }.compactMap(\.keyPath)
             Log.once(
-                "sort \(T.self)",
+                "sort \(T.self) \(paths)",
                 "a sort of \(T.entityName) is made in memory: it is not by a stored property, or not in the order of what is stored"
             )
             return try inMemory(evaluated(descriptor, descriptor.request(isFiltered: true, sorted: nil)) { _ in true })

@@ -42,6 +42,8 @@ public struct DefaultHistoryTransaction: HistoryTransaction {
 
     /// The number of the save.
     public var id: Int64 { transactionIdentifier }
+    /// The bundle identifier of the process that saved. Always empty, because the history does not record it.
+    public var bundleIdentifier: String { "" }
     /// The changes of objects, computed at each access.
     public var changes: [HistoryChange] {
         transaction.changes.enumerated().compactMap { position, change in

@@ -73,6 +73,11 @@ public protocol HistoryUpdate<Model>: Sendable {
     var updatedAttributes: [PartialKeyPath<Model> & Sendable] { get }
 }
 
+extension HistoryUpdate {
+    /// The key path of a property that changed.
+    public typealias PropertyUpdate = PartialKeyPath<Model> & Sendable
+}
+
 /// A deletion in the history.
 public protocol HistoryDelete<Model>: Sendable {
     /// The class of the object.

@@ -1,4 +1,6 @@
 import ObjectGraph
+import StoreInterface
+import StoreModel
 
 /// A property of an entity in a ``Schema``.
 public protocol SchemaProperty: Sendable, Hashable {
@@ -21,7 +23,7 @@ public protocol SchemaProperty: Sendable, Hashable {
 }
 
 extension Schema {
-    /// An entity: what a model class stores.
+    /// An entity: what a model class stores. Inherited properties are in ``inheritedProperties`` only.
     public struct Entity: Sendable, Hashable {
         /// The name of the class.
         public let name: String
@@ -33,6 +35,8 @@ extension Schema {
         public let uniquenessConstraints: [[String]]
         /// The properties of each index.
         public let indices: [[String]]
+        /// The class and its schema, which lead to the entities of superclasses and subclasses.
+        let place: EntityPlace
 
         /// The attributes.
         public var attributes: Set<Attribute> { Set(attributesByName.values) }
@@ -60,11 +64,24 @@ extension Schema {
         /// The options that the store knows.
         public let options: [Option]
         private let type: TypeBox
+        private let initialValue: StoreInterface.Value
         /// Whether the value can be nil.
         public let isOptional: Bool
 
         /// The type in Swift.
         public var valueType: Any.Type { type.type }
+        /// The initial value of the property, evaluated once for all objects. nil if the property has none, or if evaluating it could have
+        /// an effect, as in `Counter.next()`.
+        ///
+        /// For a `Decimal` that is not optional and has no initial value, this is 0.
+        public var defaultValue: Any? {
+            func value<V>(as type: V.Type) -> Any? { StoredAttribute.value(initialValue, as: type).map { $0 as Any } }
+            return initialValue.isNull ? nil : _openExistential(type.type, do: value(as:))
+        }
+        /// Whether a value transformer stores the value. Always false: Foundation has value transformers on Apple's systems only.
+        public var isTransformable: Bool { false }
+        /// The version of the property. Always nil: the modifier is ignored, because a migration compares what is stored.
+        public var hashModifier: String? { nil }
         /// Whether no two objects have the same value.
         public var isUnique: Bool { options.contains(.unique) }
         /// Whether this is an attribute.
@@ -78,6 +95,7 @@ extension Schema {
             name = description.name
             originalName = description.renamedFrom ?? description.name
             isOptional = description.isOptional
+            initialValue = description.defaultValue
             self.type = TypeBox(type: type)
             options =
                 (description.index == .unique ? [.unique] : [])
@@ -103,11 +121,22 @@ extension Schema {
         /// Whether the relationship leads to one object at most.
         public let isToOneRelationship: Bool
         private let type: TypeBox
+        private let owner: TypeBox
 
         /// The smallest number of objects; 0 for no limit.
         public let minimumModelCount: Int?
         /// The largest number of objects: 1 for a relationship to one object, and 0 for no limit.
         public let maximumModelCount: Int?
+        /// The options that the store knows. Always empty: ``Option/unique`` has no effect.
+        public var options: [Option] { [] }
+        /// The version of the property. Always nil: the modifier is ignored, because a migration compares what is stored.
+        public var hashModifier: String? { nil }
+        /// The key path of the property.
+        public var keypath: AnyKeyPath? { (owner.type as? any PersistentModel.Type)?.keyPath(named: name) }
+        /// The key path of the relationship that leads back, named or inferred.
+        public var inverseKeyPath: AnyKeyPath? {
+            inverseName.flatMap { RelationshipType(type.type)?.model.keyPath(named: $0) }
+        }
         /// The type in Swift.
         public var valueType: Any.Type { type.type }
         /// Whether the value can be nil.
@@ -121,7 +150,9 @@ extension Schema {
         /// Whether the property is not stored. Always false.
         public var isTransient: Bool { false }
 
-        init(_ description: RelationshipDescription, inverse: String?, _ type: Any.Type) {
+        init(
+            _ description: RelationshipDescription, of owner: any PersistentModel.Type, inverse: String?, valueType: Any.Type
+        ) {
             name = description.name
             originalName = description.renamedFrom ?? description.name
             destination = description.destination
@@ -131,7 +162,8 @@ extension Schema {
             let limits = description.rules.compactMap(\.countLimits).first
             minimumModelCount = description.rules.contains(.required) ? 1 : limits?.minimum ?? 0
             maximumModelCount = isToOneRelationship ? 1 : limits?.maximum ?? 0
-            self.type = TypeBox(type: type)
+            type = TypeBox(type: valueType)
+            self.owner = TypeBox(type: owner)
         }
     }
 
@@ -185,6 +217,11 @@ extension Schema.Relationship {
         /// Ignored.
         public static let unique = Option(name: "unique")
     }
+}
+
+extension PersistentModel {
+    /// Returns the key path of a stored property, declared or inherited.
+    fileprivate static func keyPath(named name: String) -> AnyKeyPath? { columnsByKeyPath.first { $0.value == name }?.key }
 }
 
 /// A type, compared by identity.

@@ -17,7 +17,8 @@ extension Schema {
     /// Returns the name of a model class's entity.
     public static func entityName(for type: any PersistentModel.Type) -> String { type.entityName }
 
-    private func entity(of type: any PersistentModel.Type) -> Entity {
+    /// Returns the entity of a model class.
+    func entity(of type: any PersistentModel.Type) -> Entity {
         let description = type.entityDescription
         var valueTypes: [String: Any.Type] = [:]
         for (keyPath, name) in type.columnsByKeyPath { valueTypes[name] = Swift.type(of: keyPath).valueType }
@@ -29,13 +30,15 @@ extension Schema {
             case .attribute(let attribute): attributes[attribute.name] = Attribute(attribute, valueType)
             case .relationship(let relationship):
                 let inverse = inverse(of: relationship.name, in: type) ?? relationship.inverse
-                relationships[relationship.name] = Relationship(relationship, inverse: inverse, valueType)
+                relationships[relationship.name] = Relationship(
+                    relationship, of: type, inverse: inverse, valueType: valueType)
             }
         }
         return Entity(
             name: description.name, attributesByName: attributes, relationshipsByName: relationships,
             uniquenessConstraints: description.indexes.filter { $0.kind == .unique }.map(\.properties),
-            indices: description.indexes.filter { $0.kind == .indexed }.map(\.properties))
+            indices: description.indexes.filter { $0.kind == .indexed }.map(\.properties),
+            place: EntityPlace(schema: self, type: type))
     }
 
     /// Returns the name of a relationship's inverse, named or inferred.

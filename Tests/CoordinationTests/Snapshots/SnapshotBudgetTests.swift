@@ -9,32 +9,19 @@ import Testing
 
 /// The warnings about snapshots that exceed their budget, by a clock that the test advances.
 @Suite struct SnapshotBudgetTests {
-    /// Keeps the messages of every logger.
-    private struct KeepingHandler: LogHandler {
-        let messages: Messages
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.info
+    private final class Lines: Sendable {
+        private let noted = Mutex<[String]>([])
 
-        final class Messages: Sendable {
-            let all = Mutex<[String]>([])
-        }
-
-        init(_ messages: Messages) { self.messages = messages }
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { messages.all.withLock { $0.append("\(event.message)") } }
+        func note(_ line: String) { noted.withLock { $0.append(line) } }
+        func all(where isWanted: (String) -> Bool) -> [String] { noted.withLock { $0 }.filter(isWanted) }
     }
 
     /// Catches: a budget that is silent, that warns with every check or save, or that warns once and never again.
     @Test func `S152: a budget warns at once, and again only after ten seconds however often the store is saved`() async throws {
         // In a process of its own, because the handler of the loggers is set for the whole process.
         await #expect(processExitsWith: .success) {
-            let messages = KeepingHandler.Messages()
-            LoggingSystem.bootstrap { _ in KeepingHandler(messages) }
+            let lines = Lines()
+            LoggingSystem.bootstrap { _ in LineHandler { lines.note($0) } }
             let (store, clock) = (FaultyStore(schema: Music.model.storeSchema), SteppedClock())
             let coordinator = try PersistentStoreCoordinator.music(store, clock)
             let kept = try coordinator.snapshot(owner: "the forgotten export")
@@ -43,9 +30,7 @@ import Testing
             try await worker.save()
             // Any older state is over this budget, because ages are not measured by the test's clock.
             coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero)
-            @Sendable func warnings() -> [String] {
-                messages.all.withLock { $0.filter { $0.contains("exceeds the budget: the forgotten export:") } }
-            }
+            func warnings() -> [String] { lines.all { $0.contains("exceeds the budget: the forgotten export:") } }
             try #require(warnings() == [])
             clock.advance(by: .milliseconds(50))
             try #require(warnings().count == 1, "the first check warns")

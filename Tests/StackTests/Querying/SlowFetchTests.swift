@@ -12,7 +12,7 @@ import Testing
     private final class Messages: Sendable {
         let all = Mutex<[String]>([])
 
-        var logger: Logger { Logger(label: "test") { _ in Handler(messages: self) } }
+        var logger: Logger { Logger(label: "test") { _ in LineHandler { line in self.all.withLock { $0.append(line) } } } }
 
         /// Returns the messages so far, without the measured times, and forgets them.
         func take() -> [String] {
@@ -23,19 +23,6 @@ import Testing
                 }
             }
         }
-    }
-
-    private struct Handler: LogHandler {
-        let messages: Messages
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { messages.all.withLock { $0.append("\(event.level) \(event.message)") } }
     }
 
     @MainActor @Test(arguments: Combination.all)
@@ -77,8 +64,8 @@ import Testing
             for number in 0..<100 { context.makeTrack("\(number)", plays: number) }
         }
         let lines = Mutex<[String]>([])
-        container.logFetches(
-            slowerThan: .zero, to: Logger(label: "test") { _ in LineHandler { line in lines.withLock { $0.append(line) } } })
+        let handler = LineHandler { line in if line.contains("Track") { lines.withLock { $0.append(line) } } }
+        container.logFetches(slowerThan: .zero, to: Logger(label: "test") { _ in handler })
         func examined(_ condition: Condition) async throws -> Int? {
             _ = try await context.perform { try $0.fetch(EntityFetchRequest("Track", matching: condition)).count }
             let line = lines.withLock { lines in
@@ -99,20 +86,5 @@ import Testing
         }()
         for _ in 0..<20 { #expect(try await examined(.equal("title", "7")) == 100) }
         try await other
-    }
-
-    private struct LineHandler: LogHandler {
-        let note: @Sendable (String) -> Void
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-
-        init(_ note: @escaping @Sendable (String) -> Void) { self.note = note }
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { if "\(event.message)".contains("Track") { note("\(event.message)") } }
     }
 }
