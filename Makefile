@@ -176,6 +176,8 @@ test-tsan: setup ## run the tests under the thread sanitizer
 # Always without XCTest: its runner leaks, which would fail the run. With all tests at once, each lasts longer than the limits that end
 # tests which hang.
 test-asan: setup ## run the tests under the address sanitizer
+	@$(call say,"Leaks of Swift and Foundation")
+	@Tests/Leaks/check.sh
 	@$(call say,"Tests under the address sanitizer")
 	@$(call run_tests,--sanitize=address --scratch-path .build-asan,\
 	    $(NO_MACROS) LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.txt:print_suppressions=0,\

@@ -53,6 +53,8 @@ struct StorePlace: Sendable {
         options.mapSize = 1 << 30
         // So that large values take several transactions.
         options.valueBytesOfTransaction = 1 << 17
+        // A process that gets no processor for long is not a busy store.
+        options.busyTimeout = .seconds(600)
         return .lmdb(file, options: options)
     }
 

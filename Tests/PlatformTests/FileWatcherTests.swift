@@ -164,7 +164,8 @@
             }
             try SystemFaults.withInjector(refuse) {
                 try Data([1]).write(to: file, options: .atomic)
-                for _ in 0..<60_000 where refusals.value == 0 { usleep(1000) }
+                for _ in 0..<600_000 where refusals.value == 0 { usleep(1000) }
+                #expect(refusals.value > 0)
             }
             try await Self.heard("a write is reported", by: counter) { try Self.append(file) }
             withExtendedLifetime(watcher) {}

@@ -3,6 +3,18 @@
 
     /// The live objects of a request, for SwiftUI views. Reads from the container that `strataContainer(_:)` sets.
     /// The value is nil outside of a container, and if the request cannot be fetched: see ``error``.
+    ///
+    /// ```swift
+    /// struct FavoriteList: View {
+    ///     @Query(where: #Predicate<Track> { $0.playCount > 100 }, sortBy: [.init(\.title)]) var favorites: Results<Track>?
+    ///
+    ///     var body: some View {
+    ///         if let favorites {
+    ///             ForEach(Array(favorites), id: \.id) { track in Text(track.title) }
+    ///         }
+    ///     }
+    /// }
+    /// ```
     @propertyWrapper @MainActor public struct Query<M: PersistentModel>: @MainActor DynamicProperty {
         @MainActor private final class Storage {
             var results: Results<M>?

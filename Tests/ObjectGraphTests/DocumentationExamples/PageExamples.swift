@@ -6,7 +6,8 @@ import StoreInterface
 import StoreModel
 import Tracing
 
-/// The code of the pages in `Docs`, compiled, unless other examples have it. The architecture tests compare both.
+/// The code of the pages in `Docs` and of the article on measuring, compiled, unless other examples have it. The
+/// architecture tests compare both.
 @MainActor private enum PageExamples {
     static func backingUp(_ container: PersistentContainer, to backupURL: URL, _ url: URL) async throws -> HistoryToken {
         // Docs/Backup.md
@@ -25,6 +26,28 @@ import Tracing
         let container = try await PersistentContainer(for: Track.self, store: .lmdb(file))
         // end
         print(container.stack)
+    }
+
+    static func reporting(_ tracer: any Tracer, _ metrics: any MetricsFactory, _ file: URL) async throws {
+        // Sources/ObjectGraph/ObjectGraph.docc/MeasuringWork.md
+        InstrumentationSystem.bootstrap(tracer)
+        MetricsSystem.bootstrap(metrics)
+        let container = try await PersistentContainer(for: Track.self, store: .lmdb(file))
+        // end
+        print(container.stack)
+    }
+
+    static func measuring(_ tracer: any Tracer, _ metrics: any MetricsFactory, _ file: URL) async throws {
+        // Sources/ObjectGraph/ObjectGraph.docc/MeasuringWork.md
+        let container = try await PersistentContainer(
+            model: Model(Track.self, Album.self), store: .lmdb(file),
+            telemetry: Telemetry(tracer: tracer, metrics: metrics, dimensions: [("store", "library")]))
+        // end
+        // Sources/ObjectGraph/ObjectGraph.docc/MeasuringWork.md
+        container.logFetches(slowerThan: .milliseconds(50))
+        // The fetches to be measured run here.
+        container.logFetches(slowerThan: nil)
+        // end
     }
 
     struct Window {

@@ -33,11 +33,14 @@ import Testing
 
     /// Counts in a separate process, because other tests have threads. Any program with tasks has some of them: one per processor for
     /// tasks, the main thread and two of Dispatch. The store's writer needs two.
-    @Test(arguments: [false, true])
-    func `200 busy contexts add no more threads than processors and 4`(_ saves: Bool) async {
-        await #expect(processExitsWith: .success) { [saves = saves as Bool] in
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `200 busy contexts add no more threads than processors and 4`(_ kind: StoreKind, _ saves: Bool) async throws {
+        let bed = try TestBed(kind)
+        await #expect(processExitsWith: .success) {
+            [saves = saves as Bool, kind = kind.rawValue as String, folder = bed.folder as URL] in
             let ofTasks = await Self.peakOfThreadsWithoutContexts()
-            let container = try await PersistentContainer(model: Music.model, store: .memory(name: "threads"))
+            let bed = TestBed(try #require(StoreKind(rawValue: kind)), in: folder)
+            let container = try await bed.container()
             let peak = try await Self.peakOfThreads(container, saves: saves) { context in
                 for number in 0..<20 { context.makeTrack("\(number)") }
                 if saves { return }

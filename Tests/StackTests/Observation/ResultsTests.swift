@@ -68,6 +68,16 @@ import Testing
             #expect(results.snapshot.ids == ids)
             if combination.stack == .siblings || combination.stack == .nested { #expect(ids.count == min(5, max(0, number - 9))) }
         }
+        // The last object becomes the first one, and then goes. Both are seen without a wait.
+        for number in 100..<110 {
+            guard let last = results.last?.objectID else { break }
+            try await worker.perform(andSave: .deferred(within: .seconds(10))) {
+                $0.object(with: last)["plays"] = .int(Int64(number))
+            }
+            #expect(results.first?.objectID == last && results.first?["plays"] == .int(Int64(number)))
+            try await worker.perform(andSave: .deferred(within: .seconds(10))) { $0.delete($0.object(with: last)) }
+            #expect(try results.snapshot.ids == main.fetchIDs(Self.popular) && !results.contains { $0.objectID == last })
+        }
     }
 
     @Test(arguments: Combination.all)

@@ -114,6 +114,16 @@ enum Errands {
 
     static let words = ["", "a", "Ab", "abba", "B", "é", "É10", "é9", "e", "x 10", "x 9"]
 
+    /// Deletes all errands and people in the store.
+    static func deleteAll(_ context: BackgroundContext) async throws {
+        try await context.perform { context throws in
+            for entity in ["Errand", "Person"] {
+                for object in try context.fetch(EntityFetchRequest(entity)) { context.delete(object) }
+            }
+        }
+        try await context.save(through: .store)
+    }
+
     /// Inserts, changes and deletes objects at random.
     static func change(_ context: ManagedObjectContext, steps: Int, _ random: inout SeededGenerator) throws {
         for _ in 0..<steps {

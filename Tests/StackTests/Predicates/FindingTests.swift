@@ -16,6 +16,7 @@ import Testing
             for code in ["a", "b"] { context.insert("Errand")["code"] = .string(code) }
         }
         try await root.save()
+        let kept = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             #expect(try context.find(unique: \Errand.code, "a")?.code == "a")
@@ -32,6 +33,13 @@ import Testing
                 try context.find(unique: \Errand.title, "a")
             }
             #expect(throws: FetchError.self) { try context.find(unique: \Errand.shoutedTitle, "a!") }
+        }
+        try await Errands.deleteAll(root)
+        try await kept.perform { context throws in
+            #expect(try context.find(unique: \Errand.code, "a")?.code == "a")
+            #expect(try context.find(unique: \Errand.code, "c") == nil)
+            #expect(try context.count(where: #Predicate<Errand> { $0.code != nil }) == 2)
+            #expect(try context.first(where: #Predicate<Errand> { $0.code == "b" })?.code == "b")
         }
     }
 

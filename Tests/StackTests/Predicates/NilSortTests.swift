@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `S132: nil is where a sort says, saved and unsaved`(kind: StoreKind) async throws {
+    func `S132: nil is where a sort says, saved, unsaved and in a snapshot`(kind: StoreKind) async throws {
         let seed = SeededGenerator(test: "NilSortTests").seed
         let bed = try TestBed(kind)
         let container = try await bed.container(model: Errands.model)
@@ -104,6 +104,7 @@ import Testing
             try Self.expectAll(context)
         }
         try await root.save()
+        let kept = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             try Self.expectAll(context)
@@ -111,6 +112,8 @@ import Testing
             try Errands.change(context, steps: 40, &random)
             try Self.expectAll(context)
         }
+        try await Errands.deleteAll(root)
+        try await kept.perform { context throws in try Self.expectAll(context) }
     }
 
     @Test(arguments: StoreKind.allCases) @MainActor

@@ -21,7 +21,9 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `S138: each predicate of the table selects what Swift selects, saved and unsaved`(kind: StoreKind) async throws {
+    func `S138: each predicate of the table selects what Swift selects, saved, unsaved and in a snapshot`(kind: StoreKind)
+        async throws
+    {
         let seed = SeededGenerator(test: "PredicateTableTests").seed
         let bed = try TestBed(kind)
         let container = try await bed.container(model: Errands.model)
@@ -33,6 +35,7 @@ import Testing
         }
         try await root.save()
         try await root.perform { context throws in try Self.expectAll(context, "saved") }
+        let kept = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             var random = SeededGenerator(seed: seed &+ 1)
@@ -40,6 +43,8 @@ import Testing
             try Self.expectAll(context, "child")
             for one in try Self.cases(context) where one.answer != .no { try Self.expectDeletion(one, context) }
         }
+        try await Errands.deleteAll(root)
+        try await kept.perform { context throws in try Self.expectAll(context, "snapshot") }
     }
 
     private static func expectAll(_ context: ManagedObjectContext, _ state: String) throws {

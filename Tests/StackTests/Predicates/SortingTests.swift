@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `S132, S139: sorts made in memory agree with Swift, saved and unsaved`(kind: StoreKind) async throws {
+    func `S132, S139: sorts made in memory agree with Swift, saved, unsaved and in a snapshot`(kind: StoreKind) async throws {
         let seed = SeededGenerator(test: "SortingTests").seed
         let bed = try TestBed(kind)
         let container = try await bed.container(model: Errands.model)
@@ -81,6 +81,7 @@ import Testing
             try Self.expectAll(context)
         }
         try await root.save()
+        let kept = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             try Self.expectAll(context)
@@ -88,6 +89,8 @@ import Testing
             try Errands.change(context, steps: 40, &random)
             try Self.expectAll(context)
         }
+        try await Errands.deleteAll(root)
+        try await kept.perform { context throws in try Self.expectAll(context) }
     }
 
     @Test(arguments: StoreKind.allCases) @MainActor

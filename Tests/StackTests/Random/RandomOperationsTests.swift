@@ -60,7 +60,6 @@ import Testing
                 committed = pending
             }
             // With `.split` on SQLite the save used another connection.
-            try await container.coordinator.refresh()
             let reader = container.coordinator.newBackgroundContext()
             let stored = try await reader.perform { try Self.library(of: $0) }
             try #require(stored == committed, "after the save, STRATA_SEED=\(seed), round \(round)")

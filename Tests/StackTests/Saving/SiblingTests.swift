@@ -92,7 +92,6 @@ import Testing
         let other = await second.newBackgroundContext()
         await other.perform { context in _ = context.makeTrack("b") }
         try await other.save()
-        try await first.coordinator.refresh()
         let reader = first.coordinator.newBackgroundContext()
         #expect(try await reader.perform { try $0.trackTitles() } == ["a", "b"])
     }

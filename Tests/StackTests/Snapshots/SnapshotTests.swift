@@ -77,6 +77,8 @@ import Testing
         let store = container.coordinator.store
         let inside = DispatchSemaphore(value: 0)
         let release = DispatchSemaphore(value: 0)
+        // Also if an expectation throws.
+        defer { release.signal() }
         DispatchQueue.global().async {
             try? store.write(.durable) { _ in
                 inside.signal()

@@ -5,7 +5,7 @@ import Testing
 
 // The code of the articles on tasks, compiled. The architecture tests compare both.
 
-private enum Articles {
+enum Articles {
     enum Mood: String, Codable, Sendable { case calm, wild }
 
     // Sources/Strata/Strata.docc/DefiningModels.md
