@@ -2,7 +2,7 @@
 // Swift writes the case of an indirect enum into unused bits of the address of its values. The sanitizer does not find such
 // addresses, here that in a global variable.
 
-indirect enum Condition {
+indirect enum Condition: Sendable {
     case isNil(String)
     case not(Condition)
     case all([Condition])
