@@ -169,6 +169,8 @@ test-kill: setup crash-runs ## kill 10,000 processes that save, one or two on a 
 
 # The sanitizer maps memory beside each map of a file. With all tests at once, the system has no mappings left.
 test-tsan: setup ## run the tests under the thread sanitizer
+	@$(call say,"Races of the runtime that are none")
+	@Tests/sanitizer-faults.sh thread
 	@$(call say,"Tests under the thread sanitizer")
 	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1,\
 	    --experimental-maximum-parallelization-width 12)
@@ -177,7 +179,7 @@ test-tsan: setup ## run the tests under the thread sanitizer
 # tests which hang.
 test-asan: setup ## run the tests under the address sanitizer
 	@$(call say,"Leaks of Swift and Foundation")
-	@Tests/Leaks/check.sh
+	@Tests/sanitizer-faults.sh address
 	@$(call say,"Tests under the address sanitizer")
 	@$(call run_tests,--sanitize=address --scratch-path .build-asan,\
 	    $(NO_MACROS) LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.txt:print_suppressions=0,\

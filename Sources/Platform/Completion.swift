@@ -1,7 +1,7 @@
 /// Suspends the task until `start` or a job that it has enqueued calls the completion, and returns the result. Call the completion once.
 ///
 /// Under the thread sanitizer, the result passes through a lock: the sanitizer does not detect that a continuation hands its value over,
-/// and reports races on it.
+/// and reports races on it: see the program `Tests/Races/ResumedTask.swift`.
 // Inlinable, because a generic function of another module looks up types at run time.
 @inlinable
 package nonisolated(nonsending) func withCompletion<Value: Sendable>(

@@ -2,6 +2,7 @@
 @_exported import Synchronization
 
 #if STRATA_THREAD_SANITIZER
-    /// The thread sanitizer does not detect hand-overs of the standard library's mutex, and reports races between its users.
+    /// The thread sanitizer does not detect hand-overs of the standard library's mutex, and reports races between its users: see the
+    /// program `Tests/Races/LockedValue.swift`.
     public typealias Mutex<Value: ~Copyable> = PthreadMutex<Value>
 #endif

@@ -27,24 +27,23 @@ import Testing
         }
     }
 
-    static func incrementElsewhere(path: String, times: Int) async throws {
-        let container = try await PersistentContainer(
-            model: Music.model, store: .lmdb(URL(fileURLWithPath: path)), stack: .siblings)
+    static func incrementElsewhere(_ kind: StoreKind, in folder: URL, times: Int) async throws {
+        let container = try await TestBed(kind, in: folder).container()
         try await increment(container.newBackgroundContext(), times: times) {
             $0 % 3 == 0 ? .durable : .deferred(within: .seconds(600))
         }
         try await container.flush()
     }
 
-    @Test func S067_noIncrementOfTwoProcessesIsLost() async throws {
-        let bed = try TestBed(.lmdb)
+    @Test(arguments: [StoreKind.lmdb, .sqlite]) func S067_noIncrementOfTwoProcessesIsLost(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
         let container = try await bed.container()
         let context = await container.newBackgroundContext()
         await context.perform { _ = $0.makeTrack("counter") }
         try await context.save()
         async let other: Void = {
-            await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
-                try await HeldSavesTests.incrementElsewhere(path: path, times: 150)
+            await #expect(processExitsWith: .success) { [kind = kind.rawValue as String, folder = bed.folder as URL] in
+                try await HeldSavesTests.incrementElsewhere(#require(StoreKind(rawValue: kind)), in: folder, times: 150)
             }
         }()
         try await Self.increment(context, times: 150) { $0 % 4 == 0 ? .durable : .deferred(within: .seconds(600)) }
@@ -83,15 +82,14 @@ import Testing
         try await context.save()
     }
 
-    @Test func S067_noUniqueValueIsDoubledByTwoProcesses() async throws {
-        let bed = try TestBed(.lmdb)
+    @Test(arguments: [StoreKind.lmdb, .sqlite]) func S067_noUniqueValueIsDoubledByTwoProcesses(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
         let container = try await bed.container()
         let context = await container.newBackgroundContext()
         await context.perform { $0.makeTrack("ours")["isrc"] = .string("X") }
         try await context.save(.deferred(within: .seconds(600)))
-        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
-            let container = try await PersistentContainer(
-                model: Music.model, store: .lmdb(URL(fileURLWithPath: path)), stack: .siblings)
+        await #expect(processExitsWith: .success) { [kind = kind.rawValue as String, folder = bed.folder as URL] in
+            let container = try await TestBed(#require(StoreKind(rawValue: kind)), in: folder).container()
             let context = await container.newBackgroundContext()
             await context.perform { $0.makeTrack("theirs")["isrc"] = .string("X") }
             do {
