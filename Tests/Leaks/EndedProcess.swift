@@ -1,5 +1,5 @@
 // leak:CFRunLoopSourceCreate
-// A run-loop source keeps Foundation's Process until somebody runs the run loop of the thread that started it.
+// Foundation does not release a Process that has ended before the run loop of its first thread runs.
 
 import Dispatch
 import Foundation

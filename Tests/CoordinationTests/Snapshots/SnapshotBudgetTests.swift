@@ -18,7 +18,7 @@ import Testing
 
     /// Catches: a budget that is silent, that warns with every check or save, or that warns once and never again.
     @Test func `S152: a budget warns at once, and again only after ten seconds however often the store is saved`() async throws {
-        // In a process of its own, because the handler of the loggers is set for the whole process.
+        // A process has one handler for all loggers. The test sets it in another process than the other tests.
         await #expect(processExitsWith: .success) {
             let lines = Lines()
             LoggingSystem.bootstrap { _ in LineHandler { lines.note($0) } }

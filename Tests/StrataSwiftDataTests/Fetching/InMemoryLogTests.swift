@@ -12,7 +12,7 @@ import Testing
 
     /// Catches: a program that evaluates in memory without a word, or that logs it at each fetch.
     @Test func `each predicate and sort that is evaluated in memory is logged once`() async {
-        // In a process of its own, because the handler of the loggers is set for the whole process.
+        // A process has one handler for all loggers. The test sets it in another process than the other tests.
         await #expect(processExitsWith: .success) {
             let lines = Lines()
             LoggingSystem.bootstrap { _ in LineHandler { line in lines.all.withLock { $0.append(line) } } }

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
         changingObserved {
             observed.willChange(object, .column(column))
             // An observer may have deleted the object, or rolled its insertion back.
-            if object.state == .registered, !object.isDeletedHere { store(object, column: column, value: value) }
+            if isHere(object), !object.isDeletedHere { store(object, column: column, value: value) }
         }
     }
 
