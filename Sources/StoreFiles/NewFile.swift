@@ -11,7 +11,7 @@ internal import Platform
 /// kill, the target is either complete or missing.
 ///
 /// The creating process locks another file beside it with `flock`, which the kernel releases when the process ends. So one
-/// process creates the file while the others wait. Both names are the same for all processes, so one `stat` finds the
+/// process creates the file while the others wait. Both names are the same for all processes, so a `stat` of each finds the
 /// leftovers of a dead process.
 package struct NewFile: ~Copyable {
     private let target: String
@@ -25,11 +25,11 @@ package struct NewFile: ~Copyable {
     ///   - target: The resolved path.
     ///   - fill: A closure that writes and closes the file at the temporary path, where an empty file exists.
     package static func make(_ target: String, _ fill: (_ path: String) throws -> Void) throws {
-        if StoreFile.isFilled(target) { return removeLeftovers(of: target) }
+        if StoreFile.isFilled(target) { return try removeLeftovers(of: target) }
         // A device or pipe has no bytes either.
         try PartialFile.checkReplaceable(target)
         let new = try NewFile(target, start(of: target))
-        guard !StoreFile.isFilled(target) else { return new.discard() }
+        guard !StoreFile.isFilled(target) else { return try new.settle() }
         do {
             try new.begin()
             try fill(new.path)
@@ -63,13 +63,12 @@ package struct NewFile: ~Copyable {
     }
 
     /// Removes the temporary files of a process that died while it created the target. Usually there are none. Waits for a process that is
-    /// alive.
-    static func removeLeftovers(of target: String) {
+    /// alive. A power cut may leave either of the two files without the other.
+    static func removeLeftovers(of target: String) throws {
         let start = start(of: target)
-        guard (try? FileStatus(start + ".making", links: .notFollowed)) != nil, let left = try? NewFile(target, start) else {
-            return
-        }
-        left.discard()
+        let isLeft = [".making", ".new"].contains { (try? FileStatus(start + $0, links: .notFollowed)) != nil }
+        guard isLeft, let left = try? NewFile(target, start) else { return }
+        try left.settle()
     }
 
     /// The start of the temporary names.
@@ -140,6 +139,18 @@ package struct NewFile: ~Copyable {
         // An empty file is replaced. Any other file was created by a process that does not use the lock.
         let isReplaced = (try? FileStatus(target, links: .notFollowed))?.byteCount == 0
         try PartialFile.name(path, target, existing: isReplaced ? .replace : .refuse)
+    }
+
+    /// Removes the temporary files beside a file that another process has created. Syncs the folder first. If that process died before
+    /// it did so, a power cut could take the name of the file away, and with it saves that are in the file.
+    private consuming func settle() throws {
+        do {
+            try PartialFile.syncFolder(of: URL(fileURLWithPath: target, isDirectory: false))
+        } catch {
+            self.discard()
+            throw error
+        }
+        self.discard()
     }
 
     /// Removes the temporary files. After ``finish()``, only the lock file is left to remove.

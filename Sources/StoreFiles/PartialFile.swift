@@ -222,10 +222,15 @@ public struct PartialFile: Sendable {
         let start = URL(fileURLWithPath: prefix(URL(fileURLWithPath: target, isDirectory: false)), isDirectory: false)
         let (folder, prefix) = (start.deletingLastPathComponent().path, start.lastPathComponent)
         let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasPrefix(prefix) }
+        let complete = StoreFile.identity(target)
         for name in Set(names.map(withoutSuffix)) {
+            let path = "\(folder)/\(name)"
+            // The process that made a second name of the complete file is about to remove it, or ended. A power cut may leave such a name
+            // without its lock, and another process may have that number now.
+            if let complete, (try? FileStatus(path, links: .notFollowed))?.identity == complete { try? FileSystem.remove(path) }
             let process = name.dropFirst(prefix.count).split(separator: "-").first.flatMap { Int32($0) }
-            UseLock.ifUnused("\(folder)/\(name)", by: process) {
-                for suffix in suffixes { try? FileSystem.remove("\(folder)/\(name)\(suffix)") }
+            UseLock.ifUnused(path, by: process) {
+                for suffix in suffixes { try? FileSystem.remove(path + suffix) }
             }
         }
     }

@@ -64,7 +64,7 @@ package enum StoreFile {
             // A process that died while renaming the file has left the temporary name.
             guard !isRetry else { continue }
             PartialFile.removeLeftovers(of: path)
-            NewFile.removeLeftovers(of: path)
+            try NewFile.removeLeftovers(of: path)
         }
         var count = 0
         // Another process may be about to remove the temporary name.

@@ -32,6 +32,8 @@ final class FaultyStore: ObjectStore {
         var refusal: (@Sendable (Layer) -> (any Error)?)?
         /// Called after each commit, before the writer knows of it.
         var afterCommit: (@Sendable () -> Void)?
+        /// Called for each step of the work that opening has left for later. Returns the progress; nil if no work is left.
+        var migrationStep: (@Sendable () -> MigrationProgress?)?
         /// Whether another process waits for the claim.
         var isWanted = false
         var heldClaims = 0
@@ -77,6 +79,9 @@ final class FaultyStore: ObjectStore {
 
     /// Sets the function that runs after each commit, before the writer knows of it.
     func afterCommit(_ body: (@Sendable () -> Void)?) { state.withLock { $0.afterCommit = body } }
+
+    /// Sets the function that does the work that opening leaves for later. nil means that there is none. Call this before a writer exists.
+    func migrate(_ step: (@Sendable () -> MigrationProgress?)?) { state.withLock { $0.migrationStep = step } }
 
     func count(_ call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
@@ -150,6 +155,7 @@ final class FaultyStore: ObjectStore {
 
     func verify() throws -> [VerificationFinding] { try memory.verify() }
     func fileBytes() throws -> Int { 0 }
+    func continueMigration() throws -> MigrationProgress? { state.withLock { $0.migrationStep }?() }
 
     func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
         try note(.claim)

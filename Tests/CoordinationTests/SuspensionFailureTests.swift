@@ -133,6 +133,33 @@ import Testing
         #expect(try await coordinator.titles().sorted() == ["a", "b", "c"])
     }
 
+    /// Catches: work that goes on during the suspension, and so opens the file again, or that never goes on afterwards.
+    @Test func `S167: work that opening has left for later waits while the container is suspended`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let steps = Atomic(0)
+        let mayEnd = Flag()
+        store.migrate {
+            steps.add(1, ordering: .relaxed)
+            return mayEnd.wait(atMost: .zero) ? nil : MigrationProgress(activity: "work of the test", completed: 0, total: 1)
+        }
+        let container = try await PersistentContainer(
+            model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
+        let writer = container.coordinator.writer
+        try await container.suspend()
+        try await until("the work waits") { writer.migration.withLock { $0.isSuspended } }
+        let done = steps.load(ordering: .relaxed)
+        let waiting = Task { try await container.coordinator.finishMigration() }
+        try await until("its end is awaited") { writer.migration.withLock { $0.waiting.count == 1 } }
+        // Runs after a step that does not wait.
+        try await writer.onDisk { _ in }
+        #expect(steps.load(ordering: .relaxed) == done)
+        mayEnd.set()
+        await container.resume()
+        try await waiting.value
+        #expect(steps.load(ordering: .relaxed) > done)
+        try await container.close()
+    }
+
     // MARK: Saves that a suspension overtakes
 
     /// A writer with one saved track, and a gate in front of the next save.
@@ -259,8 +286,10 @@ import Testing
         let other = container.newBatchOperationContext()
         let saving = Task { try await other.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack("b") } }
         let resuming = Task { await container.resume() }
-        // Enough for the resumption to end the suspension, if it did not wait.
-        for _ in 0..<1000 { await Task.yield() }
+        try await until("the save and the resumption wait, or the container is resumed") {
+            (writer.suspension.waitingCount == 1 && writer.suspension.isTurnWanted) || !writer.suspension.isClosed
+        }
+        #expect(writer.suspension.isClosed)
         mayEnd.set()
         #expect(try await overtakenSave == .suspended)
         try await suspending.value

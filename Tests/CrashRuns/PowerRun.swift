@@ -62,7 +62,7 @@ struct PowerRun {
             }
             var random = SeededGenerator(seed: seed &+ UInt64(cut.number))
             var state = disk.state(cut.loss, &random)
-            state[AcknowledgementFile.name] = nil
+            state.contents[AcknowledgementFile.name] = nil
             // A repeated state is counted once.
             let isNew = seen.insert(Self.hash(state)).inserted
             guard index >= first, only == nil || only == index else { continue }
@@ -86,9 +86,10 @@ struct PowerRun {
         }
     }
 
-    private static func hash(_ state: [String: Data]) -> Int {
+    private static func hash(_ state: SimulatedDisk.State) -> Int {
         var hasher = Hasher()
-        for (name, bytes) in state.sorted(by: { $0.key < $1.key }) {
+        hasher.combine(state.links)
+        for (name, bytes) in state.contents.sorted(by: { $0.key < $1.key }) {
             hasher.combine(name)
             hasher.combine(bytes.count)
             bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
@@ -114,11 +115,14 @@ final class ScratchFolder {
 
     deinit { if !keeps { try? FileManager.default.removeItem(at: folder) } }
 
-    func make(_ files: [String: Data] = [:]) throws -> URL {
+    func make(_ state: SimulatedDisk.State = SimulatedDisk.State()) throws -> URL {
         count += 1
         let made = folder.appendingPathComponent("\(count)")
         try FileManager.default.createDirectory(at: made, withIntermediateDirectories: true)
-        for (name, bytes) in files { try bytes.write(to: made.appendingPathComponent(name)) }
+        for (name, bytes) in state.contents { try bytes.write(to: made.appendingPathComponent(name)) }
+        for (name, first) in state.links {
+            try FileManager.default.linkItem(at: made.appendingPathComponent(first), to: made.appendingPathComponent(name))
+        }
         if keeps {
             let original = folder.appendingPathComponent("\(count)-before")
             try FileManager.default.copyItem(at: made, to: original)

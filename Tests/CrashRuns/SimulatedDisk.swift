@@ -4,10 +4,19 @@ import TestSupport
 /// A simulated disk. After a power cut it has everything that was synced. Of all later changes a generator chooses any part.
 ///
 /// The model: a write, or a change of a file's size, is durable when an `fsync` or `fdatasync` of the file that began after it
-/// has returned. Until then each of its 512-byte sectors is on the disk or not, independently of all others. Names (creation,
-/// rename, link, removal) are durable when a sync of the folder that began after them has returned. Until then the disk has the
-/// names up to some point in their order, as file systems with a journal do.
+/// has returned. Until then each of its 512-byte sectors is on the disk or not, independently of all others. Changes of names
+/// (creation, rename, link, removal) are durable when a sync of the folder that began after them has returned. Until then the disk
+/// has the changes up to some point in their order, as file systems with a journal do, or any part of them. A rename is there as a
+/// whole or not at all, and a change is there only if all earlier changes of its names are.
 struct SimulatedDisk {
+    /// The files and names on the disk after a power cut.
+    struct State {
+        /// The content of each file, by the first of its names.
+        var contents: [String: Data] = [:]
+        /// The further names of files (hard links), each with the name under which `contents` has the file.
+        var links: [String: String] = [:]
+    }
+
     /// The kinds of loss of changes that are not durable.
     enum Loss: CaseIterable {
         case everything, nothing
@@ -36,6 +45,16 @@ struct SimulatedDisk {
         case remove(String)
         case rename(String, String, Int)
         case exchange(String, String)
+
+        /// The names that the change sets or removes.
+        var names: [String] {
+            switch self {
+            case .set(let name, _): [name]
+            case .remove(let name): [name]
+            case .rename(let from, let to, _): [from, to]
+            case .exchange(let a, let b): [a, b]
+            }
+        }
     }
 
     private static let sector = 512
@@ -146,22 +165,51 @@ struct SimulatedDisk {
 
     // MARK: Power cuts
 
-    /// Returns the content of the disk after a power cut now, by name.
-    func state(_ loss: Loss, _ random: inout SeededGenerator) -> [String: Data] {
+    /// Returns what is on the disk after a power cut now.
+    func state(_ loss: Loss, _ random: inout SeededGenerator) -> State {
         var names = durableNames
-        let kept =
-            switch loss {
-            case .everything: 0
-            case .nothing: pendingNames.count
-            default: Int.random(in: 0...pendingNames.count, using: &random)
+        for change in keptNames(loss, &random) { Self.apply(change, to: &names) }
+        var state = State()
+        var firstNames: [Int: String] = [:]
+        for (name, number) in names.sorted(by: { $0.key < $1.key }) {
+            if let first = firstNames[number] {
+                state.links[name] = first
+            } else if let file = files[number] {
+                firstNames[number] = name
+                state.contents[name] = content(file, loss, &random)
             }
-        for (_, change) in pendingNames.prefix(kept) { Self.apply(change, to: &names) }
-        var contents: [String: Data] = [:]
-        for (name, file) in names.sorted(by: { $0.key < $1.key }) {
-            guard let file = files[file] else { continue }
-            contents[name] = content(file, loss, &random)
         }
-        return contents
+        return state
+    }
+
+    /// Returns the changes of names that the disk has kept although they are not durable.
+    private func keptNames(_ loss: Loss, _ random: inout SeededGenerator) -> [NameChange] {
+        let changes = pendingNames.map(\.change)
+        switch loss {
+        case .everything: return []
+        case .nothing: return changes
+        default:
+            guard Bool.random(using: &random) else {
+                return Array(changes.prefix(Int.random(in: 0...changes.count, using: &random)))
+            }
+            return Self.anyPart(of: changes, &random)
+        }
+    }
+
+    /// Returns any part of the changes in which each name has its earlier changes if it has a later one.
+    private static func anyPart(of changes: [NameChange], _ random: inout SeededGenerator) -> [NameChange] {
+        let chance = [0.1, 0.5, 0.9].randomElement(using: &random) ?? 0.5
+        var kept: [NameChange] = []
+        var lostNames: Set<String> = []
+        for change in changes {
+            let isThere = Double.random(in: 0..<1, using: &random) < chance
+            if isThere, lostNames.isDisjoint(with: change.names) {
+                kept.append(change)
+            } else {
+                lostNames.formUnion(change.names)
+            }
+        }
+        return kept
     }
 
     private func content(_ file: File, _ loss: Loss, _ random: inout SeededGenerator) -> Data {

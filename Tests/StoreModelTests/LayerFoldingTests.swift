@@ -91,6 +91,18 @@ import Testing
         #expect(Layer.folding([first, second], schema: LayerTests.schema).isEmpty)
     }
 
+    @Test func anInsertThatIsDeletedLeavesNoRemovedPair() {
+        let (first, second) = (Layer(schema: LayerTests.schema), Layer(schema: LayerTests.schema))
+        LayerTests.put(first, .insert, 0, 64, [0: 1, 1: 1, 2: 1])
+        LayerTests.put(second, .delete, 0, 64, [:])
+        for layer in [first, second] {
+            layer.setLink(0, from: 64, to: 70, linked: layer === first)
+            layer.setLink(0, from: 65, to: 70, linked: layer === first)
+        }
+        let folded = Layer.folding([first, second], schema: LayerTests.schema)
+        #expect(folded.links[0].forward == [65: [70: false]] && folded.links[0].backward == [70: [65: false]])
+    }
+
     @Test func aDeleteThatIsRevivedUpdatesEveryColumn() throws {
         let first = Layer(schema: LayerTests.schema)
         LayerTests.put(first, .delete, 0, 64, [:])

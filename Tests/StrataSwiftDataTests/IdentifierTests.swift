@@ -53,4 +53,39 @@ import Testing
         #expect(decoded != item.persistentModelID)
         #expect(context.registeredModel(for: decoded) as ToDo? == nil)
     }
+
+    /// Catches: a computed condition that is false for each object, because its identifiers are not the ids of the store.
+    @Test func `S138: a predicate compares the identifiers of fetched objects with each other`() async throws {
+        try await TestFile.use { file in
+            for container in [try file.open(ToDoList.self), try inMemory(ToDoList.self)] {
+                let context = ModelContext(container)
+                let (work, home) = (ToDoList(name: "work"), ToDoList(name: "home"))
+                for list in [work, home] { context.insert(list) }
+                for (title, list) in [("a", work), ("b", work), ("c", home), ("d", nil)] as [(String, ToDoList?)] {
+                    let item = ToDo(title)
+                    context.insert(item)
+                    item.list = list
+                }
+                func selected(_ predicate: Predicate<ToDo>) throws -> [String] {
+                    try context.fetch(FetchDescriptor(predicate: predicate)).map(\.title).sorted()
+                }
+                func expectSelections() throws {
+                    let id = home.persistentModelID
+                    #expect(try selected(#Predicate { ($0.list?.persistentModelID ?? id) == id }) == ["c", "d"])
+                    let hasOthers = #Predicate<ToDo> { item in
+                        item.list?.items.contains { $0.persistentModelID != item.persistentModelID } == true
+                    }
+                    #expect(try selected(hasOthers) == ["a", "b"])
+                    let isListed = #Predicate<ToDo> { item in
+                        item.list?.items.contains { $0.list?.persistentModelID == item.list?.persistentModelID } == true
+                    }
+                    #expect(try selected(isListed) == ["a", "b", "c"])
+                }
+                try expectSelections()
+                try context.save()
+                try expectSelections()
+                try await container.close()
+            }
+        }
+    }
 }

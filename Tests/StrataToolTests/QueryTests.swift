@@ -98,4 +98,45 @@ import Testing
             #expect(run.isRefused(naming: name), "\(arguments): \(run.errors)")
         }
     }
+
+    /// Catches: a sum of small or unsigned numbers that is refused, and a number that no float equals, because it is read as a double.
+    @Test(arguments: fileKinds)
+    func `numbers of each type are summed, and floats are found by the digits that are typed`(_ kind: StoreKind) async throws {
+        let types = ColumnType.allCases.filter(\.isNumeric)
+        let model = try Model([
+            EntityDescription(
+                name: "Part", properties: types.map { PropertyDescription.attribute(.init(name: $0.rawValue, type: $0)) })
+        ])
+        let folder = try ToolFolder()
+        try await folder.fill("parts", kind, model) { context in
+            for number in 1...3 {
+                let part = context.insert("Part")
+                for type in types { part[type.rawValue] = Self.number(number, type) }
+            }
+        }
+        let query = ["query", folder.path("parts"), "Part"]
+        for type in types {
+            let column = type.rawValue
+            let run = await ToolRun(query + ["--aggregate", "sum(\(column)),average(\(column))", "--json"])
+            #expect(run.status == 0, "\(column): \(run)")
+            let sum = try #require(run.list().first?["sum(\(column))"] as? NSNumber).doubleValue
+            let expected = type == .float || type == .double ? 0.6 : 6
+            #expect(abs(sum - expected) < 0.001, "\(column): \(run)")
+        }
+        for (condition, count) in [
+            ("float = 0.1", 1), ("float > 0.1", 2), ("float in (0.1, 0.3)", 2), ("float between 0.1 and 0.2", 2),
+            ("double = 0.1", 1), ("uint64 = 3", 1),
+        ] {
+            #expect(await ToolRun(query + [condition, "--count"]).output == "\(count)\n", "\(condition)")
+        }
+    }
+
+    /// Returns a number, or a tenth of it in a column of fractions.
+    private static func number(_ number: Int, _ type: ColumnType) -> Value {
+        switch type {
+        case .float, .double: .double(Double(number) / 10)
+        case .uint64: .uint(UInt64(number))
+        default: .int(Int64(number))
+        }
+    }
 }

@@ -38,10 +38,13 @@ public struct ObjectID: Sendable, Hashable {
 /// A value that is an object's id, or contains one, for predicates.
 package protocol ObjectIDConvertible: Sendable {
     var objectID: ObjectID { get }
+    /// Creates the value of an object's id, for predicates that are computed.
+    init(objectID: ObjectID, entityName: String)
 }
 
 extension ObjectID: ObjectIDConvertible {
     package var objectID: ObjectID { self }
+    package init(objectID: ObjectID, entityName: String) { self = objectID }
 }
 
 extension ObjectID: CustomStringConvertible, LosslessStringConvertible {

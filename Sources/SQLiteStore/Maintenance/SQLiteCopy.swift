@@ -58,11 +58,17 @@ enum SQLiteCopy {
     }
 
     private static func removeLogAndName(_ partial: PartialFile) throws {
+        var isRemoved = false
         for suffix in ["-wal", "-shm", "-journal"] {
-            do throws(SystemError) { try FileSystem.remove(partial.target + suffix) } catch {
+            do throws(SystemError) {
+                try FileSystem.remove(partial.target + suffix)
+                isRemoved = true
+            } catch {
                 if error != .notFound { throw StoreError(error, "\(partial.target)\(suffix) cannot be removed") }
             }
         }
+        // A power cut must not keep a log beside the new file.
+        if isRemoved { try PartialFile.syncFolder(of: URL(fileURLWithPath: partial.target, isDirectory: false)) }
         try partial.finish()
     }
 

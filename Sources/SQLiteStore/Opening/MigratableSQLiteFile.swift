@@ -126,6 +126,9 @@ extension SQLiteConnection {
             defer { try? run("ROLLBACK") }
             // Another connection may have opened the file in between, and created a log again.
             guard try texts("PRAGMA journal_mode") == ["delete"] else { throw openElsewhere }
+            // SQLite does not wait until the removal of its log and journal is on disk. After a power cut it would apply them to a file
+            // that has the name of this one by then.
+            try PartialFile.syncFolder(of: URL(fileURLWithPath: path, isDirectory: false))
             try body(self)
         }
     }

@@ -1,13 +1,14 @@
 extension Layer {
     /// Returns one unsealed layer that has the same effect as `layers`, oldest first, over the same base.
     ///
-    /// An insert followed by a delete leaves nothing. A delete followed by an insert under the same key becomes an update of
-    /// every column, and an update of a deleted object has no effect. Pages and rows that only one layer has are shared. Rows keep their versions. The layer's version is that
-    /// of the newest layer. Cost: O(pages + rows of pages that several layers change).
+    /// An insert followed by a delete leaves nothing, and no removed pair of the object. A delete followed by an insert under the same
+    /// key becomes an update of every column, and an update of a deleted object has no effect. Pages and rows that only one layer has are
+    /// shared. Rows keep their versions. The layer's version is that of the newest layer.
+    /// Cost: O(pages + rows of pages that several layers change).
     package static func folding(_ layers: [Layer], schema: StoreSchema) -> Layer {
         guard let first = layers.first else { return Layer(schema: schema) }
         let folded = first.isSealed ? Layer(copying: first) : Layer(schema: schema)
-        for layer in first.isSealed ? layers.dropFirst() : layers[...] { folded.merge(layer) }
+        for layer in first.isSealed ? layers.dropFirst() : layers[...] { folded.merge(layer, schema) }
         folded.setVersion(layers[layers.count - 1].version)
         return folded
     }
@@ -31,7 +32,9 @@ extension Layer {
     private static let tailLength = 6
 
     /// Merges the changes of a newer layer into this layer.
-    package func merge(_ newer: Layer) {
+    private func merge(_ newer: Layer, _ schema: StoreSchema) {
+        // The objects that this layer inserts and the newer one deletes.
+        var gone: [(entity: EntityIndex, key: ObjectKey)] = []
         for entity in newer.entityIndices {
             guard let changes = newer.entity(entity) else { continue }
             let numbers =
@@ -41,7 +44,9 @@ extension Layer {
                 guard let page = changes.page(number) else { continue }
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot] else { continue }
-                    merge(row, entity: entity, key: PageAddress.key(page: number, slot: slot))
+                    let key = PageAddress.key(page: number, slot: slot)
+                    if row.kind == .delete, self.row(entity, key)?.kind == .insert { gone.append((entity, key)) }
+                    merge(row, entity: entity, key: key)
                 }
             }
         }
@@ -50,6 +55,20 @@ extension Layer {
                 for (destination, linked) in pairs {
                     mergeLink(link, from: source, to: destination, linked: linked)
                 }
+            }
+        }
+        for object in gone { forgetRemovedPairs(of: object.entity, object.key, schema) }
+    }
+
+    /// Forgets the removed pairs of an object that the state below does not have. It has no pairs there either, and the objects at their
+    /// other ends must not count as changed (S007).
+    private func forgetRemovedPairs(of entity: EntityIndex, _ key: ObjectKey, _ schema: StoreSchema) {
+        for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
+            if link.source == entity {
+                for case (let other, false) in links[number].forward[key] ?? [:] { forgetLink(number, from: key, to: other) }
+            }
+            if link.destination == entity {
+                for case (let other, false) in links[number].backward[key] ?? [:] { forgetLink(number, from: other, to: key) }
             }
         }
     }
@@ -87,8 +106,8 @@ extension Layer {
         }
     }
 
-    /// A pair that was added and removed again is recorded as removed. Removing a pair that the base does not have is
-    /// harmless.
+    /// A pair that was added and removed again is recorded as removed, unless one of its objects is gone. Removing a pair that the base
+    /// does not have is harmless.
     private func mergeLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         setLink(link, from: source, to: destination, linked: linked)
     }

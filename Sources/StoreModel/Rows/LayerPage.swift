@@ -169,8 +169,8 @@ public struct LinkLayer: Sendable {
     }
 
     private static func drop(_ map: inout [ObjectKey: [ObjectKey: Bool]], outer: ObjectKey, inner: ObjectKey) {
-        guard var rest = map[outer] else { return }
-        rest[inner] = nil
-        map[outer] = rest.isEmpty ? nil : rest
+        // In place: a copy of the inner map for each pair would make it slow to forget many pairs of one object.
+        map[outer]?[inner] = nil
+        if map[outer]?.isEmpty == true { map[outer] = nil }
     }
 }

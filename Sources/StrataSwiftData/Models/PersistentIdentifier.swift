@@ -71,4 +71,6 @@ extension PersistentIdentifier: CustomStringConvertible {
     public var description: String { storeIdentifier == nil ? "\(entityName) (not inserted)" : "\(entityName) \(objectID)" }
 }
 
-extension PersistentIdentifier: ObjectIDConvertible {}
+extension PersistentIdentifier: ObjectIDConvertible {
+    package init(objectID: ObjectID, entityName: String) { self.init(objectID, entityName: entityName) }
+}

@@ -42,6 +42,8 @@ public final class HistoryObserver: Observable, Sendable {
         var shownReading = 0
         /// Whether the history is to be read.
         var isWanted = false
+        /// A closure of a test; see ``HistoryObserver/duringNextReading(_:)``.
+        var interruption: (@Sendable () -> Void)?
     }
 
     /// Creates an observer.
@@ -113,6 +115,7 @@ public final class HistoryObserver: Observable, Sendable {
                 guard end > start || end.incarnation != start.incarnation else { return }
                 let request = HistoryRequest(
                     after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
+                state.withLock { $0.interruption.take() }?()
                 // A save that came meanwhile counts in the next reading.
                 let first = try coordinator.historyNow(request).first
                 finish(through: end, isRelevant: first.map { $0.id <= end.generation } ?? false)
@@ -125,6 +128,9 @@ public final class HistoryObserver: Observable, Sendable {
             Log.once("history \(ObjectIdentifier(self))", "the history was not observed: \(error)")
         }
     }
+
+    /// Calls a closure of a test once: in the next reading of new saves, when it has chosen its end and before it reads them.
+    func duringNextReading(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.interruption = body } }
 
     private func readLater() {
         Task { [weak self] in

@@ -230,6 +230,7 @@ struct ConditionParser {
         guard let found else {
             throw Self.failure("\(column.name) is compared with values of the type \(column.type.rawValue)", at: start)
         }
-        return found
+        // 0.1 means the number that a column of floats keeps for it, which is another double.
+        return column.type.stored(found)
     }
 }

@@ -174,7 +174,7 @@ struct Query: Sendable {
         }
         let name = String(parts.2)
         let type = try column(name, entity: entity, model: model).type
-        if ["sum", "average"].contains(parts.1), ![.int16, .int32, .int64, .float, .double].contains(type) {
+        if ["sum", "average"].contains(parts.1), !type.isNumeric {
             throw ToolError.wrongInput("\(text): \(name) has no numbers. Use count, min or max")
         }
         switch parts.1 {

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import Platform
 import StoreInterface
@@ -45,5 +46,98 @@ import Testing
             try #require(warnings().last?.contains("more times since the last warning") == true)
             withExtendedLifetime(kept) {}
         }
+    }
+
+    // MARK: Beside another process
+
+    private static let saves = 20
+
+    /// The bytes of some pages. Twenty saves of another process make an old snapshot keep more.
+    private static let fewBytes = 16 * 4096
+
+    /// Saves new tracks in another process, one by one.
+    private static func saveElsewhere(_ bed: TestBed) async {
+        await #expect(processExitsWith: .success) {
+            [folder = bed.folder as URL, kind = bed.kind.rawValue as String] in
+            let bed = TestBed(try #require(StoreKind(rawValue: kind)), in: folder)
+            let store = try bed.description.open(Music.model.storeSchema)
+            let worker = try PersistentStoreCoordinator(model: Music.model, store: store, name: "test").newBackgroundContext()
+            for number in 0..<SnapshotBudgetTests.saves {
+                try await worker.perform(andSave: .durable) { _ = $0.makeTrack("elsewhere \(number)") }
+            }
+        }
+    }
+
+    /// Catches: a budget that counts the saves of this process only, so that snapshots grow old without a word while another process saves.
+    @Test(
+        arguments: zip(
+            [StoreKind.lmdb, .lmdb, .sqlite],
+            [
+                SnapshotBudget(maximumAge: .zero, responses: [.advanceCleanContexts, .refuseNewSnapshots]),
+                SnapshotBudget(maximumBytes: fewBytes, responses: [.advanceCleanContexts, .refuseNewSnapshots]),
+                SnapshotBudget(maximumAge: .zero, responses: [.advanceCleanContexts, .refuseNewSnapshots]),
+            ]))
+    func `S152, S154: a snapshot that another process's saves put over the budget is warned about, and clean contexts are moved`(
+        _ kind: StoreKind, _ budget: SnapshotBudget
+    ) async throws {
+        let bed = try TestBed(kind)
+        let (clock, store) = (SteppedClock(), try bed.description.open(Music.model.storeSchema))
+        let coordinator = try PersistentStoreCoordinator(
+            model: Music.model, store: store, name: "test", clock: clock.source)
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("first") }
+        let kept = try coordinator.snapshot(owner: "the forgotten export")
+        let (clean, dirty) = (coordinator.newBackgroundContext(), coordinator.newBackgroundContext())
+        await dirty.perform { _ = $0.makeTrack("unsaved") }
+        let start = await dirty.perform { $0.snapshot.generation }
+        coordinator.snapshotBudget = budget
+        let state = coordinator.writer.snapshotRegistry.budget
+        func isWarned() -> Bool { state.withLock { $0.warned.keys.contains { $0.contains("the forgotten export") } } }
+        clock.advance(by: .milliseconds(500))
+        #expect(!isWarned())
+        for round in 1...2 {
+            #expect(try await clean.perform { try $0.trackTitles().count } == 1 + (round - 1) * Self.saves)
+            await Self.saveElsewhere(bed)
+            #expect(try await clean.perform { try $0.trackTitles().count } == 1 + (round - 1) * Self.saves, "before the check")
+            // The next check runs here. It moves contexts on their executors, before what is requested there afterwards.
+            clock.advance(by: .milliseconds(500))
+            #expect(isWarned())
+            #expect(try await clean.perform { try $0.trackTitles().count } == 1 + round * Self.saves)
+            #expect(await clean.perform { $0.snapshot.generation } == coordinator.currentHistoryToken.generation)
+            #expect(await dirty.perform { $0.snapshot.generation } == start, "unsaved changes stay on what they were made on")
+            #expect(throws: SnapshotError.self) { try coordinator.snapshot() }
+        }
+        #expect(kept.generation == start)
+    }
+
+    /// Catches: a budget that sees the snapshots of its own process only.
+    @Test func `S152: a budget warns of the snapshot of another process, again only after ten seconds`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack("first") }
+        let kept = try container.coordinator.snapshot()
+        // The process that saves has the budget, and the log for itself.
+        await #expect(processExitsWith: .success) { [folder = bed.folder as URL, parent = getpid() as Int32] in
+            let lines = Lines()
+            LoggingSystem.bootstrap { _ in LineHandler { lines.note($0) } }
+            let clock = SteppedClock()
+            let coordinator = try PersistentStoreCoordinator(
+                model: Music.model, store: TestBed(.lmdb, in: folder).description.open(Music.model.storeSchema), name: "test",
+                clock: clock.source)
+            let worker = coordinator.newBackgroundContext()
+            coordinator.snapshotBudget = SnapshotBudget(maximumBytes: SnapshotBudgetTests.fewBytes)
+            func warnings() -> [String] { lines.all { $0.contains("exceeds the budget: process \(parent):") } }
+            clock.advance(by: .milliseconds(500))
+            try #require(warnings() == [])
+            for number in 0..<SnapshotBudgetTests.saves {
+                try await worker.perform(andSave: .durable) { _ = $0.makeTrack("\(number)") }
+            }
+            clock.advance(by: .milliseconds(500))
+            try #require(warnings().count == 1, "the first check warns")
+            for _ in 0..<19 { clock.advance(by: .milliseconds(500)) }
+            try #require(warnings().count == 1, "nothing is said again within ten seconds")
+            clock.advance(by: .milliseconds(500))
+            try #require(warnings().count == 2, "the warning is repeated after ten seconds")
+        }
+        withExtendedLifetime(kept) {}
     }
 }

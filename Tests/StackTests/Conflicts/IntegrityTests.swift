@@ -354,6 +354,49 @@ import Testing
         try await Self.check(container)
     }
 
+    /// Catches: changes of a to-many relationship that stay at its other end.
+    @Test(arguments: Combination.all)
+    func `S055: refreshing without merging returns the members of to-many relationships`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let ids = await worker.perform { context in
+            let (a, b, pupil) = (context.makeArtist("a"), context.makeArtist("b"), context.makeArtist("pupil"))
+            let (first, second) = (context.insert("Album"), context.insert("Album"))
+            a.add(first, to: "albums")
+            b.add(second, to: "albums")
+            pupil.setRelatedObject("mentor", to: a)
+            return [a, b, pupil, first, second].map(\.objectID)
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context throws in
+            let objects = try ids.map { try context.existingObject(with: $0) }
+            let (a, b, pupil, first, second) = (objects[0], objects[1], objects[2], objects[3], objects[4])
+            a.remove(first, from: "albums")
+            a.add(second, to: "albums")
+            let new = context.insert("Album")
+            new.setRelatedObject("artist", to: a)
+            first["title"] = "kept"
+            _ = context.newBackgroundChild()
+            context.refresh(a, mergeChanges: false)
+            #expect(a.relatedObjects("albums") == [first] && b.relatedObjects("albums") == [second])
+            #expect(first.relatedObject("artist") === a && new.relatedObject("artist") == nil)
+            #expect(context.updatedObjects == [first] && first.changedValues == ["title": "kept"])
+            // An object is back with those that referred to it, and without those that were deleted with it.
+            context.delete(a)
+            #expect(pupil.relatedObject("mentor") == nil)
+            context.refresh(a, mergeChanges: false)
+            #expect(!a.isDeleted && pupil.relatedObject("mentor") === a && !pupil.hasChanges && first.isDeleted)
+            // A member does not return to an object that is deleted here.
+            pupil.setRelatedObject("mentor", to: b)
+            context.delete(a)
+            context.refresh(b, mergeChanges: false)
+            #expect(pupil.relatedObject("mentor") == nil)
+        }
+        try await worker.save(through: .store)
+        try await Self.check(container)
+    }
+
     @Test(arguments: Combination.all)
     func `S056: deleting in a child what is gone above leaves nothing`(_ combination: Combination) async throws {
         for (through, refreshes) in [(false, false), (false, true), (true, false), (true, true)] {

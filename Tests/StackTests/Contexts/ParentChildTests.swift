@@ -137,6 +137,33 @@ import Testing
         #expect(try await reader.perform { try $0.trackTitles() } == ["i", "u"])
     }
 
+    /// Catches: the removal of a pair that was never saved, which counts as a change of the object at its other end.
+    @Test(arguments: Combination.all.filter { $0.stack != .split })
+    func `S074, S063: an object that is inserted, related and deleted again leaves nothing`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let parent = await container.newBackgroundContext()
+        let track = await parent.perform { $0.makeTrack("t").objectID }
+        try await parent.save(through: .store)
+        let child = await parent.perform { $0.newBackgroundChild() }
+        let list = try await child.perform { context throws in
+            let list = context.insert("Playlist")
+            list.add(try context.existingObject(with: track), to: "tracks")
+            return list.objectID
+        }
+        try await child.save()
+        try await child.perform { $0.delete(try $0.existingObject(with: list)) }
+        try await child.save()
+        try await parent.perform { context throws in
+            #expect(!context.hasChanges && context.updatedObjects.isEmpty)
+            #expect(try !context.existingObject(with: track).hasChanges)
+        }
+        let saves = try await container.coordinator.history().count
+        try await parent.save(through: .store)
+        #expect(try await container.coordinator.history().count == saves)
+        try await container.close()
+    }
+
     @Test(arguments: Combination.parented)
     func S075_aChildOverwritesOnlyWhatItChanged(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

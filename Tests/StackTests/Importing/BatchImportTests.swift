@@ -70,6 +70,39 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    /// Catches: a name that is cut at its first dot. The columns of imported files have such names.
+    @Test(arguments: StoreKind.allCases)
+    func `S137: batches and prefetching take properties whose names contain dots`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Model([Bloom.self, Meadow.self]))
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Meadow", ["Meadow.Name"], rows: [["Lake"], ["Hill"]])
+        let rows: [[Value]] = [[5.1, "Lake"], [7.0, "Lake"]]
+        try await coordinator.insert(into: "Bloom", ["Sepal.Length", "found.in.Meadow.Name"], rows: rows)
+        @Sendable func shown() async throws -> [[Value]] {
+            try await container.newBatchOperationContext().perform { context throws in
+                var request = EntityFetchRequest("Bloom", sortBy: [.init("Sepal.Length")])
+                request.relationshipKeyPathsForPrefetching = ["found.in"]
+                return try context.fetch(request).map { bloom -> [Value] in
+                    let place = bloom.relatedObject("found.in")?["Meadow.Name"] ?? .null
+                    return [bloom["Sepal.Length"], bloom["Sepal.Width"], place]
+                }
+            }
+        }
+        let short = EntityFetchRequest("Bloom", matching: .compare("Sepal.Length", .less, to: 6.0))
+        try await coordinator.batchUpdate(short, set: ["Sepal.Length": 6.5, "found.in.Meadow.Name": "Hill"])
+        let byName: [[Value]] = [[6.5, 0.0, "Hill"], [7.0, 0.0, "Lake"]]
+        #expect(try await shown() == byName)
+        try await coordinator.batchUpdate(
+            FetchRequest<Bloom>(where: #Predicate { $0.length < 7 }), .set(\.length, to: 1), .set(\.width, to: 2),
+            .set(\.place, \.name, to: "Lake"))
+        let typed: [[Value]] = [[1.0, 2.0, "Lake"], [7.0, 0.0, "Lake"]]
+        #expect(try await shown() == typed)
+        await #expect(throws: FetchError.unknownProperty(entity: "Bloom", property: "Sepal")) {
+            try await coordinator.insert(into: "Bloom", ["Sepal.Color"], rows: [[1.0]])
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S139: of two changes of one relationship, by id and by a unique value, the last one applies`(
         _ kind: StoreKind
@@ -126,4 +159,45 @@ import Testing
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(try coordinator.store.verify() == [])
     }
+}
+
+/// A model whose properties are stored under names with dots.
+private final class Bloom: PersistentModel {
+    private let anchor: ModelAnchor
+    var managedObject: ManagedObject { anchor.object }
+
+    var length: Double { managedObject.get(0) }
+    var width: Double { managedObject.get(1) }
+    var place: Meadow? { managedObject.toOne(0, 2) }
+
+    init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+    static let entityDescription = EntityDescription(
+        name: "Bloom",
+        properties: [
+            .attribute(AttributeDescription("Sepal.Length", of: \Bloom.length)),
+            .attribute(AttributeDescription("Sepal.Width", of: \Bloom.width)),
+            .relationship(RelationshipDescription(name: "found.in", destination: "Meadow", cardinality: .toOne)),
+        ])
+
+    // Right because it is never changed.
+    nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
+        \Bloom.length: "Sepal.Length", \Bloom.width: "Sepal.Width", \Bloom.place: "found.in",
+    ]
+}
+
+private final class Meadow: PersistentModel {
+    private let anchor: ModelAnchor
+    var managedObject: ManagedObject { anchor.object }
+
+    var name: String { managedObject.get(0) }
+
+    init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+    static let entityDescription = EntityDescription(
+        name: "Meadow",
+        properties: [.attribute(AttributeDescription("Meadow.Name", of: \Meadow.name, index: .unique))])
+
+    // Right because it is never changed.
+    nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [\Meadow.name: "Meadow.Name"]
 }

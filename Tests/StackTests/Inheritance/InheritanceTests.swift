@@ -270,6 +270,54 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: an object that changes its class, and a relationship to holidays that leads to a business trip.
+    @Test(arguments: StoreKind.allCases)
+    func `S108, S181: no merge policy puts an object of one class in the place of another`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let model = try Trips.model { entities in
+            guard let trip = entities.firstIndex(where: { $0.name == "Trip" }) else { return }
+            entities[trip].properties.append(.attribute(.init(name: "number", type: .string, isOptional: true, index: .unique)))
+        }
+        let container = try await bed.container(model: model)
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "BusinessTrip", ["name", "number"], rows: [["a", "1"]])
+        for policy in [MergePolicy.objectTrump, .overwrite, .storeTrump, .rollback] {
+            for isRelated in [false, true] {
+                let worker = coordinator.newBackgroundContext()
+                await worker.perform { context in
+                    context.mergePolicy = policy
+                    let holiday = context.insert("Holiday")
+                    holiday["number"] = "1"
+                    if isRelated { context.insert("Person").setRelatedObject("favorite", to: holiday) }
+                }
+                switch policy {
+                case .storeTrump, .rollback:
+                    if !isRelated { try await worker.save() }
+                default: break
+                }
+                guard await worker.perform({ $0.hasChanges }) else { continue }
+                let error = await #expect(throws: SaveError.self) { try await worker.save() }
+                #expect(error?.code == .uniqueConstraint, "\(policy), \(isRelated)")
+            }
+        }
+        // An object of the same class gives its values to that of the store.
+        let worker = coordinator.newBackgroundContext()
+        await worker.perform { context in
+            context.mergePolicy = .objectTrump
+            let trip = context.insert("BusinessTrip")
+            trip["name"] = "b"
+            trip["number"] = "1"
+        }
+        try await worker.save()
+        try await coordinator.newBackgroundContext().perform { context throws in
+            #expect(try context.kinds("Trip") == ["BusinessTrip"])
+            #expect(try context.fetch(EntityFetchRequest("Trip")).map { $0["name"] } == ["b"])
+            #expect(try context.count(EntityFetchRequest("Person")) == 0)
+        }
+        #expect(try coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     @Test func `S180: a hierarchy that cannot be stored is refused`() {
         func reason(_ change: (inout [EntityDescription]) -> Void) -> ModelError.Reason? {
             do { _ = try Trips.model(change) } catch { return (error as? ModelError)?.reason }

@@ -34,7 +34,9 @@ import Testing
             defer { deleted.set() }
             return try await coordinator.deleteHistory(before: token)
         }
-        for _ in 0..<1000 { await Task.yield() }
+        try await until("the deletion waits, or has ended") {
+            SuspensionTests.waitingCount(container) == 1 || deleted.wait(atMost: .zero)
+        }
         #expect(!deleted.wait(atMost: .zero))
         #expect(try SuspensionTests.used(bed) == [])
         await container.resume()
@@ -50,7 +52,7 @@ import Testing
         let token = container.coordinator.currentHistoryToken
         try await container.suspend()
         let deletion = Task { try await container.coordinator.deleteHistory(before: token) }
-        for _ in 0..<1000 { await Task.yield() }
+        try await until("the deletion waits") { SuspensionTests.waitingCount(container) == 1 }
         try await container.close()
         let error = await #expect(throws: StoreError.self) { try await deletion.value }
         #expect(error?.code == .closed)

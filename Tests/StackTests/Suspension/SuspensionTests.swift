@@ -1,11 +1,13 @@
 import Foundation
 import LMDBStore
-import ObjectGraph
+import Platform
 import SQLiteStore
 import StoreInterface
 import StoreModel
 import TestSupport
 import Testing
+
+@testable import ObjectGraph
 
 /// Suspending a container and going on after it (S167).
 @Suite struct SuspensionTests {
@@ -49,6 +51,12 @@ import Testing
         #expect(try Self.used(bed) == [])
         await container.resume()
         try await container.close()
+    }
+
+    /// The number of saves, batches and deletions of history that wait until a container is resumed.
+    static func waitingCount(_ container: PersistentContainer) -> Int {
+        let (first, second) = (container.coordinator.writer, container.backgroundCoordinator.writer)
+        return first.suspension.waitingCount + (first === second ? 0 : second.suspension.waitingCount)
     }
 
     /// The files of the store that this process has open or locked, as Linux lists them.
@@ -310,6 +318,10 @@ import Testing
             return nil
         }
         #expect(code == .suspended)
+        try await until("the save and the batch wait, or have passed") {
+            let passed = [saved, batched].count { $0.wait(atMost: .zero) }
+            return Self.waitingCount(container) + passed == 2
+        }
         #expect(!saved.wait(atMost: .zero) && !batched.wait(atMost: .zero))
         await container.resume()
         try await saving.value
@@ -436,21 +448,24 @@ import Testing
             saved.set()
         }
         let refused = Task { try await closing.save() }
-        for _ in 0..<100 { await Task.yield() }
+        // Both containers have one writer.
+        try await until("both saves wait") { Self.waitingCount(first) == 2 }
         try await second.close()
         let error = await #expect(throws: StoreError.self) { try await refused.value }
         #expect(error?.code == .closed)
         // The closed container has nothing to resume.
         await second.resume()
         #expect(try Self.used(bed) == [])
-        #expect(!saved.wait(atMost: .zero))
+        // A save that passes no longer waits, even before it ends.
+        #expect(Self.waitingCount(first) == 1 && !saved.wait(atMost: .zero))
         await first.resume()
         try await saving.value
         #expect(try await context.perform { try $0.trackTitles() } == ["a"])
         try await first.close()
     }
 
-    /// Catches: work that opens the file again, or that never goes on.
+    /// Catches: work that opens the file again, or that never goes on. If the index is built before the suspension, the test shows less:
+    /// `SuspensionFailureTests` has work that does not end.
     @Test func `S167: the building of an index waits while the container is suspended, and goes on afterwards`() async throws {
         func model(_ index: IndexKind) throws -> Model {
             let name = AttributeDescription(name: "name", type: .string, index: index)
@@ -463,8 +478,12 @@ import Testing
         try await first.close()
         let container = try await bed.container(model: try model(.indexed))
         try await container.suspend()
+        let writer = container.coordinator.writer
+        try await until("the work waits, or has ended") { writer.migration.withLock { $0.isSuspended || !$0.isRunning } }
         let waiting = Task { try await container.coordinator.finishMigration() }
-        for _ in 0..<50 { await Task.yield() }
+        try await until("its end is awaited") { writer.migration.withLock { !$0.waiting.isEmpty || !$0.isRunning } }
+        // Runs after a step that does not wait.
+        try await writer.onDisk { _ in }
         #expect(try Self.used(bed) == [])
         await container.resume()
         try await waiting.value

@@ -222,6 +222,55 @@ import Testing
         }
     }
 
+    /// Catches: an undo that takes an object away from the one that has got it since, and changes only one of the two ends.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S162, S052: a pair that another context has made since is skipped at both ends`(
+        _ kind: StoreKind, _ isByAuthor: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (worker, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let ids = await worker.perform { context in
+            let (a, b, profile) = (context.makeArtist("a"), context.makeArtist("b"), context.insert("Profile"))
+            a.setRelatedObject("profile", to: profile)
+            return [a, b, profile].map(\.objectID)
+        }
+        try await worker.save()
+        let before = try container.coordinator.snapshot(owner: "before the change")
+        try await worker.perform { context throws in
+            context.transactionAuthor = "worker"
+            context.undoHistory = UndoHistory()
+            try context.existingObject(with: ids[0]).setRelatedObject("profile", to: nil)
+        }
+        try await worker.save()
+        try await other.perform { context throws in
+            context.refreshAllObjects()
+            let profile = try context.existingObject(with: ids[2])
+            try context.existingObject(with: ids[1]).setRelatedObject("profile", to: profile)
+        }
+        try await other.save()
+        let conflicts: [UndoConflict]
+        if isByAuthor {
+            conflicts = try await container.undoChanges(by: "worker", since: before, onConflict: .skip)
+        } else {
+            conflicts = try await worker.perform { context throws in
+                context.refreshAllObjects()
+                let history = try #require(context.undoHistory)
+                return try history.undo(onConflict: .skip)
+            }
+        }
+        #expect(conflicts.map(\.objectID) == [ids[2]] && conflicts.map(\.property) == ["artist"])
+        #expect(await worker.perform { !$0.hasChanges })
+        try await worker.perform { context throws in
+            context.refreshAllObjects()
+            let objects = try ids.map { try context.existingObject(with: $0) }
+            #expect(objects[0].relatedObject("profile") == nil && objects[1].relatedObject("profile") === objects[2])
+            #expect(objects[2].relatedObject("artist") === objects[1])
+        }
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     // MARK: Two contexts that restore one object
 
     /// Found by the exploration: SQLite refused the save, because the object was inserted a second time.

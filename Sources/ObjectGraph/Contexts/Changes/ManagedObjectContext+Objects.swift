@@ -305,7 +305,8 @@ extension ManagedObjectContext {
     }
 
     private func hasChangedPairs(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-        for layer in layerStack.sealed + [layerStack.top] {
+        // Deletions may cancel changes of pairs in older layers.
+        for layer in hasDeletes ? [layerStack.folded()] : layerStack.sealed + [layerStack.top] {
             for order in capabilities.rules.orders.joined() where order.ownerEntity == entity {
                 var isMoved = false
                 forEachListChanged(in: layer, order) { if $0 == key { isMoved = true } }

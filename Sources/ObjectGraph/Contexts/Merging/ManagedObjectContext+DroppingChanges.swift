@@ -13,13 +13,20 @@ extension ManagedObjectContext {
     /// Reverts an object as ``dropChanges(of:)`` does, and notifies the observers of the properties that differ.
     ///
     /// Which objects are reverted with the object is known only afterwards, so observers are called when the values are new.
-    func dropObservedChanges(of object: ManagedObject) {
-        guard !observed.isEmpty else { return dropChanges(of: object) }
+    ///
+    /// - Parameter members: Whether the object's to-many relationships are reverted at their other ends, too.
+    func dropObservedChanges(of object: ManagedObject, members: Bool = false) {
+        guard !observed.isEmpty else { return dropAllChanges(of: object, members: members) }
         // Sealed layers do not change any more, so the view before can be compared with the view after.
         sealTop()
         let before = layerStack.view
-        dropChanges(of: object)
+        dropAllChanges(of: object, members: members)
         changingObserved { willShow(from: before, to: layerStack.view, nil) }
+    }
+
+    private func dropAllChanges(of object: ManagedObject, members: Bool) {
+        dropChanges(of: object)
+        if members { dropMembers(of: object) }
     }
 
     /// Reverts an object to its state in the base state. A change that a running save has taken stays.
@@ -65,20 +72,72 @@ extension ManagedObjectContext {
     }
 
     private func dropPair(_ end: End) {
-        let column = capabilities.rules.pairs[end.entity][end.pair].column
-        guard let known = layerStack.top.row(end.entity, end.key), known.kind != .delete else { return }
-        if known.kind == .insert { return write(end.entity, key: end.key, column: column, value: .null) }
-        let row = makeWritableRow(end.entity, end.key)
-        row.clear(column)
+        drop([capabilities.rules.pairs[end.entity][end.pair].column], of: end.entity, end.key)
+    }
+
+    /// Drops the changes of columns of an object. In a new object, the columns become null.
+    private func drop(_ columns: [ColumnIndex], of entity: EntityIndex, _ key: ObjectKey) {
+        guard let known = layerStack.top.row(entity, key), known.kind != .delete else { return }
+        if known.kind == .insert {
+            for column in columns { write(entity, key: key, column: column, value: .null) }
+            return
+        }
+        let row = makeWritableRow(entity, key)
+        for column in columns { row.clear(column) }
         if row.set.isEmpty {
-            layerStack.top.remove(entity: end.entity, key: end.key)
-            let id = ObjectID(store: storeIdentity, entity: end.entity, key: end.key)
+            layerStack.top.remove(entity: entity, key: key)
+            let id = ObjectID(store: storeIdentity, entity: entity, key: key)
             // A watched object is checked without changes, too.
             if !tracker.checks.watched.contains(id) {
-                tracker.checks.unmerged[ObjectAddress(entity: end.entity, key: end.key)] = nil
+                tracker.checks.unmerged[ObjectAddress(entity: entity, key: key)] = nil
             }
         }
-        show(end.entity, end.key)
+        show(entity, key)
+    }
+
+    /// Drops the changes by which other objects have joined or left the to-many relationships of an object, or have moved in them. Members
+    /// that were deleted stay deleted. O(changed objects of the members' entities).
+    private func dropMembers(of object: ManagedObject) {
+        let (entity, key) = (object.entity, object.key)
+        // For an object that a running save inserts, the newer changes of its members are dropped, too.
+        guard layerStack.pendingKind(entity, key, inFlight: false) != .insert else { return }
+        for relationship in storedModel.entities[entity].relationships {
+            guard case .toMany(.referrers(let far, let column)) = relationship.kind,
+                layerStack.notInFlight.contains(where: { $0.entity(far) != nil })
+            else { continue }
+            tracker.listEnds.removeAll()
+            unseal()
+            let columns = [column] + [relationship.position].compactMap(\.self)
+            for member in changedMembers(of: key, far, columns) {
+                let former = readBelow(far, key: member, column: column)?.referenceKey
+                drop(columns, of: far, member)
+                let owner = readBelow(far, key: member, column: column)?.referenceKey
+                for place in [former, owner].compactMap(\.self) { tracker.log.note(entity, place) }
+                // The object to which the member returns may be deleted here.
+                if let owner, newestOwnRow(entity, owner)?.kind == .delete {
+                    write(far, key: member, column: column, value: .null)
+                }
+            }
+        }
+    }
+
+    /// Returns the objects that refer or referred to an object by the first column, and whose values in the columns have changed.
+    private func changedMembers(of owner: ObjectKey, _ entity: EntityIndex, _ columns: [ColumnIndex]) -> [ObjectKey] {
+        let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
+        var found: [ObjectKey] = []
+        for mask in [\LayerPage.inserted, \.updated] {
+            layerStack.top.forEachRow(of: entity, mask) { key, row in
+                // An update of an object that is gone below is whole, for the merge policy.
+                guard columns.contains(where: row.isSet),
+                    tracker.updatesOfDeleted.changed[ObjectAddress(entity: entity, key: key)] == nil
+                else { return }
+                if row.isSet(columns[0]), row[columns[0]].referenceKey == owner { return found.append(key) }
+                guard row.kind == .update else { return }
+                let old = trapOnStoreError { try below.value(entity, key: key, column: columns[0]) }?.referenceKey
+                if old == owner { found.append(key) }
+            }
+        }
+        return found
     }
 
     private func dropLinks(_ entity: EntityIndex, _ key: ObjectKey) {

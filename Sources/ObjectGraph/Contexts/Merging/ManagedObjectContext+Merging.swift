@@ -200,12 +200,13 @@ extension ManagedObjectContext {
     ///
     /// - Parameters:
     ///   - object: An object of this context.
-    ///   - mergeChanges: If true, the object keeps its unsaved changes. If false, they are dropped first.
+    ///   - mergeChanges: If true, the object keeps its unsaved changes. If false, they are dropped first, and the changes of its
+    ///     relationships at both ends (S055). Objects that were deleted with the object stay deleted.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         checkIsolation()
         precondition(object.context === self, "an object is refreshed in the context that it belongs to")
         if !mergeChanges {
-            withoutUndo { dropObservedChanges(of: object) }
+            withoutUndo { dropObservedChanges(of: object, members: true) }
             noteExistence(of: object)
         }
         refreshAllObjects()

@@ -53,6 +53,7 @@ struct UndoPlan {
             }
             try keepTypes()
             try settleReferences()
+            try settlePairs()
             try planLinks()
             let linked = try unlinkDeleted()
             layer.seal()
@@ -221,6 +222,45 @@ struct UndoPlan {
             let list = row.isSet(reference.column) ? row[reference.column] : present(address, reference.column)
             if !Value.areSame(list, wanted[reference.column]) { row.clear(reference.position) }
         }
+    }
+
+    /// Drops one end of a one-to-one relationship if the other end stays as it is (S052), because it has been changed since.
+    private func settlePairs() throws {
+        let rules = context.capabilities.rules
+        // The policy `force` reverts both ends, and the context then releases the objects that were related since.
+        guard rules.hasPairs, policy != .force else { return }
+        var hasDropped = true
+        while hasDropped {
+            hasDropped = false
+            for address in step.objects.keys {
+                guard let row = layer.row(address.entity, address.key), row.kind != .delete else { continue }
+                for pair in rules.pairs[address.entity] where row.isSet(pair.column) {
+                    if try agrees(pair, of: address, row: row) { continue }
+                    if row.kind == .insert {
+                        // The column of a new object stays set, so that another round would not change it.
+                        if row[pair.column].isNull { continue }
+                        row[pair.column] = .null
+                    } else {
+                        row.clear(pair.column)
+                    }
+                    hasDropped = true
+                }
+                if row.set.isEmpty { layer.remove(entity: address.entity, key: address.key) }
+            }
+        }
+    }
+
+    /// Returns whether the planned end of a pair agrees with its partners after the plan: the wanted one refers back, and the present one
+    /// does not.
+    private func agrees(_ pair: RelationshipRules.Pair, of address: ObjectAddress, row: Row) throws -> Bool {
+        let after = LayeredView(base: view.base, layers: [layer] + view.layers)
+        func partner(of key: ObjectKey) throws -> ObjectKey? {
+            try after.value(pair.destination, key: key, column: pair.back)?.referenceKey
+        }
+        let (wanted, former) = (row[pair.column].referenceKey, present(address, pair.column)?.referenceKey)
+        if let wanted, try partner(of: wanted) != address.key { return false }
+        guard let former, former != wanted else { return true }
+        return try partner(of: former) != address.key
     }
 
     private mutating func planLinks() throws {

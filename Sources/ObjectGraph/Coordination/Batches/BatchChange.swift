@@ -20,18 +20,22 @@ public struct BatchChange<M: PersistentModel>: Sendable {
     }
 
     /// The name of the property; nil if the key path refers to no stored property. The batch then throws.
+    private let name: String?
+    /// The name, or the path to a unique attribute of the destination.
     let property: String?
     let keyPathText: String
     let newValue: NewValue
 
     private init(_ keyPath: AnyKeyPath, _ newValue: NewValue) {
-        property = M.columnsByKeyPath[keyPath]
+        name = M.columnsByKeyPath[keyPath]
+        property = name
         keyPathText = RowText.property(keyPath)
         self.newValue = newValue
     }
 
     private init<N: PersistentModel>(_ keyPath: AnyKeyPath, _ newValue: NewValue, by unique: PartialKeyPath<N>) {
-        property = M.columnsByKeyPath[keyPath].map { "\($0).\(N.name(of: unique))" }
+        name = M.columnsByKeyPath[keyPath]
+        property = name.map { "\($0).\(N.name(of: unique))" }
         keyPathText = RowText.property(keyPath)
         self.newValue = newValue
     }
@@ -103,19 +107,19 @@ public struct BatchChange<M: PersistentModel>: Sendable {
         BatchChange(keyPath, .value(value.storeValue), by: unique)
     }
 
-    /// Returns the property, or its path to a unique attribute, and the value of the column there.
-    func storeValue(_ entity: Entity, _ store: StoreIdentity) throws -> (property: String, value: Value) {
-        guard let property, let column = entity.column(named: String(property.prefix { $0 != "." })) else {
+    /// Returns the name of the property, the same or its path to a unique attribute, and the value of the column there.
+    func storeValue(_ entity: Entity, _ store: StoreIdentity) throws -> (name: String, property: String, value: Value) {
+        guard let name, let property, let column = entity.column(named: name) else {
             throw FetchError.unknownProperty(entity: entity.name, property: keyPathText)
         }
         switch newValue {
-        case .value(let value): return (property, value)
-        case .object(nil): return (property, .null)
+        case .value(let value): return (name, property, value)
+        case .object(nil): return (name, property, .null)
         case .object(let id?):
             guard id.store == store, id.entity == entity.columns[column].destination else {
                 throw BatchError.wrongValue(entity: entity.name, property: property, value: .reference(id.key))
             }
-            return (property, .reference(id.key))
+            return (name, property, .reference(id.key))
         }
     }
 }
@@ -133,11 +137,11 @@ extension PersistentStoreCoordinator {
     ) async throws -> BatchResult {
         guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
         var values: [String: Value] = [:]
+        var properties: [String: String] = [:]
         for change in [first] + others {
-            let (property, value) = try change.storeValue(entity, store.identity)
+            let (name, property, value) = try change.storeValue(entity, store.identity)
             // A relationship may have been set in another way, by a key or by another attribute.
-            let name = property.prefix { $0 != "." }
-            for other in values.keys where other.prefix(while: { $0 != "." }) == name { values[other] = nil }
+            if let earlier = properties.updateValue(property, forKey: name) { values[earlier] = nil }
             values[property] = value
         }
         return try await batchUpdate(request, set: values, options: options)

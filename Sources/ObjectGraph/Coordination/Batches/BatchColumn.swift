@@ -20,7 +20,8 @@ struct BatchColumn: Sendable {
     ///
     /// One end of a one-to-one relationship is refused, because its other end is a column of another row, which a batch does not write.
     init(_ name: String, of entity: Entity, in model: Model) throws {
-        let names = name.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        // Names may contain dots.
+        let names = entity.names(onPath: name, in: model)
         guard let column = entity.column(named: names[0]) else {
             throw FetchError.unknownProperty(entity: entity.name, property: names[0])
         }
@@ -37,7 +38,7 @@ struct BatchColumn: Sendable {
             destination = nil
         } else {
             guard let far else { throw FetchError.unknownProperty(entity: entity.name, property: name) }
-            destination = try far.uniqueColumn(named: names[1])
+            destination = try far.uniqueColumn(named: names.dropFirst().joined(separator: "."))
         }
     }
 

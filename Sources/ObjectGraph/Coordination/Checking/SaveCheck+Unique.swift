@@ -11,6 +11,8 @@ import StoreModel
 /// - Two objects of one save have the same values (S176): the save is settled as if each object had been saved on its own, first the
 ///   updated objects, then the new objects, each group in the order of keys. The objects of the earlier saves count as rows of the
 ///   store. Of two new objects the first lives, under `objectTrump` and `overwrite` with the values of the last.
+/// - The objects are of different classes (S181): no object takes the place of another. A new object to which nothing is related can be
+///   dropped, and otherwise the save throws.
 extension SaveCheck {
     struct UniqueConstraint {
         var entity: EntityIndex
@@ -110,6 +112,7 @@ extension SaveCheck {
     private mutating func resolve(_ conflict: UniquenessConflict, _ replaced: inout [ObjectKey: ObjectKey]) throws {
         let entity = conflict.constraint.entity
         guard let row = layer.row(entity, conflict.ours) else { return }
+        if row.kind == .insert, try !mayReplace(conflict) { throw duplicate(conflict) }
         switch (request.policy, row.kind) {
         case (.objectTrump, .insert), (.overwrite, .insert):
             releasePartners(of: conflict.theirs, entity, keeping: row)
@@ -137,10 +140,41 @@ extension SaveCheck {
         case (.rollback, .update):
             writable().remove(entity: entity, key: conflict.ours)
         default:
-            throw duplicate(
-                conflict.values, constraint: conflict.constraint,
-                keys: [conflict.theirs, conflict.ours])
+            throw duplicate(conflict)
         }
+    }
+
+    /// Whether the other object of a conflict can take the place of a new one, or its values. An object never changes its class, and a
+    /// relationship to a class leads to objects of that class only (S181).
+    private func mayReplace(_ conflict: UniquenessConflict) throws -> Bool {
+        let entity = conflict.constraint.entity
+        guard let column = writer.store.schema.entities[entity].typeColumn else { return true }
+        let after = after
+        func type(_ key: ObjectKey) throws -> Value {
+            let type = try after.value(entity, key: key, column: column) ?? .null
+            return type.isNull ? .int(0) : type
+        }
+        if try type(conflict.ours) == type(conflict.theirs) { return true }
+        switch request.policy {
+        case .storeTrump, .rollback: return try !isRelated(entity, conflict.ours)
+        case .error, .objectTrump, .overwrite, .custom: return false
+        }
+    }
+
+    /// Whether an object of this save refers to a new object, or has a pair with it.
+    private func isRelated(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
+        let (schema, after) = (writer.store.schema, after)
+        for (number, definition) in schema.entities.enumerated(as: EntityIndex.self) {
+            for column in definition.columnIndices where definition.columns[column].destination == entity {
+                if try !after.related(.referrers(entity: number, column: column), to: key).isEmpty { return true }
+            }
+        }
+        for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
+            let changes = layer.links[number]
+            if link.source == entity, changes.forward[key]?.values.contains(true) == true { return true }
+            if link.destination == entity, changes.backward[key]?.values.contains(true) == true { return true }
+        }
+        return false
     }
 
     /// Clears the one-to-one references of this save to an object that is merged with another, unless the merged object keeps them.
@@ -199,13 +233,14 @@ extension SaveCheck {
         }
     }
 
-    private func duplicate(_ values: [Value], constraint: UniqueConstraint, keys: [ObjectKey]) -> SaveError {
+    private func duplicate(_ conflict: UniquenessConflict) -> SaveError {
+        let (constraint, keys) = (conflict.constraint, [conflict.theirs, conflict.ours])
         let schema = writer.store.schema.entities[constraint.entity]
         let properties = constraint.columns.map { schema.columns[$0].name }
         let entity = schema.entity(declaring: properties)
         UniqueDates.note(constraint.columns.lazy.map { schema.columns[$0] }.filter { $0.type == .date }.map(\.name), of: entity)
         return .uniqueConstraint(
-            entity: entity, properties: properties, values: values,
+            entity: entity, properties: properties, values: conflict.values,
             objects: keys.map { ObjectID(store: writer.store.identity, entity: constraint.entity, key: $0) })
     }
 }

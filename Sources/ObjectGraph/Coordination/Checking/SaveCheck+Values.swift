@@ -19,8 +19,8 @@ extension SaveCheck {
     private func checkTypes(_ errors: inout ValidationErrors) {
         let layer = layer
         for (entity, schema) in writer.store.schema.entities.enumerated(as: EntityIndex.self) {
-            guard let changes = layer.entity(entity) else { continue }
             let rules = writer.valueRules[entity]
+            guard let changes = layer.entity(entity), rules.refusesAny(of: changes) else { continue }
             for number in changes.sortedPageNumbers {
                 guard let page = changes.page(number) else { continue }
                 for slot in SlotIterator(page.inserted | page.updated) {
@@ -88,15 +88,24 @@ struct ValueRules: Sendable {
         rules = ContiguousArray(schema.columns.map { Rule(type: $0.type, isOptional: $0.isOptional) })
     }
 
+    /// Returns whether an inserted or updated row has an invalid value. The pages are not sorted, because sorting them costs as much as
+    /// this check.
+    func refusesAny(of changes: EntityLayer) -> Bool {
+        changes.pages.values.contains { page in
+            SlotIterator(page.inserted | page.updated).contains { slot in page[slot].map { firstRefused(in: $0) != nil } ?? false
+            }
+        }
+    }
+
     /// Returns the first column whose value is invalid; nil if there is none. A new row sets every column.
     func firstRefused(in row: Row) -> ColumnIndex? {
         row.withValues { set, values in
-            for (index, rule) in rules.enumerated() {
-                let column = ColumnIndex(rawValue: index)
-                guard set.contains(column) else { continue }
-                if !rule.type.accepts(values[index], isOptional: rule.isOptional) { return column }
+            var refused: ColumnIndex?
+            set.forEach { column in
+                let rule = rules[column.rawValue]
+                if refused == nil, !rule.type.accepts(values[column.rawValue], isOptional: rule.isOptional) { refused = column }
             }
-            return nil
+            return refused
         }
     }
 }

@@ -25,6 +25,10 @@ final class SaveSuspension: Sendable {
     var isSuspended: Bool { isOn.load(ordering: .acquiring) }
     /// Whether saves wait.
     var isClosed: Bool { state.withLock { $0.isClosed } }
+    /// The number of saves that wait until the store is resumed.
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+    /// Whether a call waits to suspend, resume or close the store.
+    var isTurnWanted: Bool { state.withLock { !$0.turns.isEmpty } }
 
     /// Begins a save, which the caller ends with ``leave()``. If the store is suspended, waits until it is resumed. Saves must not be
     /// nested.

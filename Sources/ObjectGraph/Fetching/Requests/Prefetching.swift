@@ -20,9 +20,9 @@ extension ManagedObjectContext {
 
     private func relationships(_ path: String, _ entity: EntityIndex) throws -> [Relationship] {
         var entity = storedModel.entities[entity]
-        return try path.split(separator: ".", omittingEmptySubsequences: false).map { name in
-            guard let found = entity.relationship(named: String(name)) else {
-                throw FetchError.unknownProperty(entity: entity.name, property: String(name))
+        return try entity.names(onPath: path, in: storedModel).map { name in
+            guard let found = entity.relationship(named: name) else {
+                throw FetchError.unknownProperty(entity: entity.name, property: name)
             }
             entity = storedModel.entities[found.destination]
             return found

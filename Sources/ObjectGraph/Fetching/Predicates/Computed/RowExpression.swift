@@ -225,10 +225,14 @@ extension PredicateLowering {
 
     private func row<T>(ofObjectAt path: PredicatePath) throws -> RowExpression<T> {
         let start = try location(of: path)
-        let store = request.store
+        let (store, name) = (request.store, model.entities[path.entity].name)
         return onRow(names(of: path, "id"), path: path) { row in
-            let id = try start.object(row).map { ObjectID(store: store, entity: $0.entity, key: $0.key) }
-            guard let id = id as? T else { throw MissingValue() }
+            guard let object = try start.object(row) else {
+                guard let none = ObjectID?.none as? T else { throw MissingValue() }
+                return none
+            }
+            let found = ObjectID(store: store, entity: object.entity, key: object.key)
+            guard let id = StoredValue.identifier(found, entityName: name, as: T.self) else { throw MissingValue() }
             return id
         }
     }

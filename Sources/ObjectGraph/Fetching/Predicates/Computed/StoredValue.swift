@@ -12,6 +12,15 @@ enum StoredValue {
         return encoded(value, codable) as? T
     }
 
+    /// Returns an object's id as a Swift type of ids, or an optional of one; nil for another type.
+    static func identifier<T>(_ id: ObjectID, entityName: String, as type: T.Type) -> T? {
+        if let identifier = T.self as? any ObjectIDConvertible.Type {
+            return identifier.init(objectID: id, entityName: entityName) as? T
+        }
+        guard let optional = T.self as? any OptionalType.Type else { return nil }
+        return optional.wrapping(id, entityName: entityName) as? T
+    }
+
     private static func encoded<C: Codable>(_ value: Value, _ type: C.Type) -> C? { EncodedAttribute<C>(value)?.value }
 
     private static func raw<R: RawRepresentable>(_ value: Value, _ type: R.Type) -> R? {
@@ -27,11 +36,17 @@ enum StoredValue {
 private protocol OptionalType {
     /// Returns the value in the optional type; nil, not wrapped, if it cannot be converted.
     static func wrapping(_ value: Value) -> Any?
+    /// Returns an object's id in the optional type; nil, not wrapped, if the wrapped type is no type of ids.
+    static func wrapping(_ id: ObjectID, entityName: String) -> Any?
 }
 
 extension Optional: OptionalType {
     fileprivate static func wrapping(_ value: Value) -> Any? {
         if value.isNull { return .some(Wrapped?.none as Any) }
         return StoredValue.decode(value, as: Wrapped.self).map { Wrapped?.some($0) as Any }
+    }
+
+    fileprivate static func wrapping(_ id: ObjectID, entityName: String) -> Any? {
+        StoredValue.identifier(id, entityName: entityName, as: Wrapped.self).map { Wrapped?.some($0) as Any }
     }
 }
