@@ -108,6 +108,7 @@ public final class SQLiteStore: ObjectStore {
         let newest = known.newest
         if connections == .sharedWithWriter {
             try pool.checkUnchanged()
+            restoreLog(writer)
             let generation = try writer.withLock {
                 try checkSchema(writer)
                 try checkReopened(writer)
@@ -117,6 +118,7 @@ public final class SQLiteStore: ObjectStore {
             return SQLiteSnapshot(layout: layout, connection: writer, generation: generation, pool: nil)
         }
         let connection = try pool.take()
+        restoreLog(connection)
         do {
             let generation = try connection.beginReading {
                 try checkSchema(connection)
@@ -165,6 +167,7 @@ public final class SQLiteStore: ObjectStore {
         if isReadOnly { throw StoreError.openReadOnly(path) }
         return try writer.withLock {
             if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
+            restoreLog(writer)
             shortenLog()
             try setSynchronous(durability == .durable)
             do { try writer.run("BEGIN IMMEDIATE") } catch let error as StoreError where error.code == .inUseElsewhere {
@@ -215,6 +218,7 @@ public final class SQLiteStore: ObjectStore {
         if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
         try waitForReaders(to: "suspend", pool.closeIdle)
         known.isUnverified.store(true, ordering: .releasing)
+        known.mayLackLog.store(true, ordering: .releasing)
         writer.suspend()
         // Shortening the log may have used a connection until the writer's was closed.
         _ = pool.closeIdle()

@@ -130,6 +130,26 @@ import Testing
                 "INSERT INTO \"Person.friends\" VALUES (64, 999)",
                 "Person.friends: links Person 64 and Person 999, but Person 999 does not exist."
             ),
+            ("DROP INDEX Person_email", "index on Person.email: is missing"),
+            ("DROP INDEX Person_row_seat", "index on Person.row+seat: is missing"),
+            (
+                "DROP INDEX Person_email; CREATE INDEX Person_email ON Person (email) WHERE email > 'x'",
+                "index on Person.email: is missing"
+            ),
+            ("DROP INDEX \"Person.friends_reverse\"", "index on Person.friends: is missing"),
+            (
+                "UPDATE strata_keys SET next = 128 WHERE entity = 0",
+                "Person 141: lies at or beyond key 128, the first that was never leased"
+            ),
+            (
+                "INSERT INTO strata_meta VALUES ('free keys 0', '64-66,130-134')",
+                "Person 65: its key is among those that were given back unused"
+            ),
+            (
+                "INSERT INTO Person (id, version) VALUES (-5, 1)",
+                "Person: has objects with negative ids, which no store assigns: 1"
+            ),
+            ("UPDATE Person SET email = CAST(x'ff41' AS TEXT) WHERE id = 70", "Person 70: the value of email is not string"),
         ]
         for (script, expected) in scripts {
             let url = folder.url.appendingPathComponent("store.sqlite")

@@ -114,6 +114,7 @@ extension StoreWriter {
                 shared.state = closed
                 // Saves that are left can never be written.
                 shared.deferred.pending = []
+                shared.unsynced.didSync(by: writer, through: nil)
             }
             writer.snapshotRegistry.unacquired.removeAll()
         }

@@ -90,10 +90,12 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The store of the coordinator.
     package var store: any ObjectStore { writer.store }
 
-    /// Waits until every save made so far, including deferred saves, is on disk.
+    /// Waits until every save made so far, including deferred saves, is on disk. Includes the saves of other containers of this process
+    /// on the same file.
     public func flush() async throws {
         try checkOpen()
         try await writer.flush()
+        try await writer.flushOthers()
     }
 
     /// Waits, blocking the calling thread, until every save made so far is on disk.
@@ -102,6 +104,7 @@ public final class PersistentStoreCoordinator: Sendable {
     package func flushNow(reportsFailures: Bool = true) throws {
         try checkOpen()
         try writer.flushAndWait(reportsFailures: reportsFailures)
+        try writer.syncCommitted()
     }
 
     /// Looks for saves of other processes and connections, and notifies the contexts if there are any.

@@ -8,7 +8,8 @@ import StoreInterface
 import StoreModel
 
 extension PersistentStoreCoordinator {
-    /// The position after the newest save on disk. Deferred saves that are not yet flushed come after it.
+    /// The position after the newest save on disk. Deferred saves that are not yet flushed come after it, also those of other containers of
+    /// this process.
     public var currentHistoryToken: HistoryToken {
         HistoryToken(store, min(writer.state.base.generation, writer.newestSynced))
     }

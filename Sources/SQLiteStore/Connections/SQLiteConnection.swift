@@ -50,7 +50,7 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// Opens the file and reads its schema.
     /// - Parameters:
-    ///   - path: The path of the file. Roles that are not read-only create it.
+    ///   - path: The path of the file. The roles `writer`, `creator` and `copy` create it.
     ///   - role: The use of the connection.
     ///   - name: The path for errors, if it differs.
     /// - Throws: `StoreError` `.notAStore` for a file that is not a database, `.damaged`, `.inUseElsewhere`, `.full`, `.cannotOpen`.
@@ -83,10 +83,12 @@ final class SQLiteConnection: @unchecked Sendable {
         withLock {
             guard failure == nil, let open = handle else { return }
             let file = StoreFile.identity(path)
+            // The next use must not open a file that has taken the name of this one.
+            let isReplaced = Self.hasMoved(open)
             statements = [:]
             guard sqlite3_close(open) == SQLITE_OK else { return }
             handle = nil
-            suspended = file
+            if isReplaced { failure = StoreError.fileReplaced(path, isGone: file == nil) } else { suspended = file }
         }
     }
 
@@ -95,6 +97,11 @@ final class SQLiteConnection: @unchecked Sendable {
         let found = StoreFile.identity(path)
         guard let file = suspended, found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
         let opened = try Self.open(path, role, name: path)
+        let now = StoreFile.identity(path)
+        guard now == file, !Self.hasMoved(opened) else {
+            sqlite3_close_v2(opened)
+            throw StoreError.fileReplaced(path, isGone: now == nil)
+        }
         handle = opened
         suspended = nil
         return opened
@@ -261,7 +268,13 @@ final class SQLiteConnection: @unchecked Sendable {
 
     private static func open(_ path: String, _ role: Role, name: String) throws -> OpaquePointer {
         var opened: OpaquePointer?
-        let access = role.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        let access =
+            switch role {
+            case .observer, .frozen: SQLITE_OPEN_READONLY
+            // A missing file would become an empty database.
+            case .reader: SQLITE_OPEN_READWRITE
+            case .writer, .creator, .copy: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            }
         let code =
             role == .frozen
             ? sqlite3_open_v2(frozenName(path), &opened, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nil)
@@ -328,7 +341,8 @@ final class SQLiteConnection: @unchecked Sendable {
         return error
     }
 
-    /// Defines `strata_lower(text)`, which returns the result of Swift's `lowercased()`, for case-insensitive comparisons.
+    /// Defines `strata_lower(text)`, which returns the result of Swift's `lowercased()`, for case-insensitive comparisons. Defines
+    /// `strata_is_unicode(text)`, which returns 0 for a text that is not UTF-8.
     private static func addFunctions(_ handle: OpaquePointer) {
         let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
         sqlite3_create_function_v2(
@@ -344,6 +358,16 @@ final class SQLiteConnection: @unchecked Sendable {
                 sqlite3_result_text64(
                     context, text, UInt64(text.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self),
                     UInt8(SQLITE_UTF8))
+            }, nil, nil, nil)
+        sqlite3_create_function_v2(
+            handle, "strata_is_unicode", 1, flags, nil,
+            { context, _, arguments in
+                guard let argument = arguments?[0], let start = sqlite3_value_text(argument) else {
+                    sqlite3_result_int(context, 1)
+                    return
+                }
+                let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument)))
+                sqlite3_result_int(context, String(validating: bytes, as: UTF8.self) == nil ? 0 : 1)
             }, nil, nil, nil)
     }
 }

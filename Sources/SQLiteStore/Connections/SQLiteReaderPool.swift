@@ -18,7 +18,7 @@ final class SQLiteReaderPool: Sendable {
         var idle: [SQLiteConnection] = []
         /// The connections of the living snapshots.
         var lent: [ObjectIdentifier: SQLiteConnection] = [:]
-        /// The number of connections that do not belong to the pool.
+        /// The number of connections that do not belong to the pool, or not yet.
         var separate = 0
         /// The number of living snapshots and copies.
         var readers: Int { lent.count + separate }
@@ -47,6 +47,10 @@ final class SQLiteReaderPool: Sendable {
             return connection
         }
         if let kept { return kept }
+        // Counts as a reader while it is opened, so that closing waits for it.
+        connections.withLock { $0.separate += 1 }
+        defer { connections.withLock { $0.separate -= 1 } }
+        try checkOpen()
         let connection = try open()
         connections.withLock { $0.lent[ObjectIdentifier(connection)] = connection }
         return connection
@@ -68,7 +72,7 @@ final class SQLiteReaderPool: Sendable {
     }
 
     private func open() throws -> SQLiteConnection {
-        // SQLite would open the file that replaced it, and would create a missing file.
+        // SQLite would open the file that replaced it.
         let found = StoreFile.identity(path)
         guard found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
         let connection = try SQLiteConnection(path: path, role: role)

@@ -94,6 +94,29 @@ extension SQLiteStore {
         return checkpoint
     }
 
+    /// Gives a file that was closed its log again, if it has none. A process that replaces a file takes the log away first. If it is killed
+    /// then, the file stays without a log, and a snapshot would keep each save from being committed.
+    ///
+    /// Called before a transaction, which reports why the file cannot be used. Does not wait for other connections: a later call tries
+    /// again. Reads only a flag once the log was seen.
+    /// - Parameter connection: The connection of the transaction.
+    func restoreLog(_ connection: SQLiteConnection) {
+        guard known.mayLackLog.load(ordering: .acquiring), !isReadOnly else { return }
+        do {
+            if try connection.withLock({ try connection.texts("PRAGMA journal_mode") }) != ["wal"] {
+                let mode = try writer.withLock { () -> [String] in
+                    // Another program may have written another database over the file. It stays as it is.
+                    try checkIdentity(writer)
+                    return try writer.texts("PRAGMA journal_mode = WAL")
+                }
+                guard mode == ["wal"] else { return }
+            }
+            known.mayLackLog.store(false, ordering: .releasing)
+        } catch {
+            return
+        }
+    }
+
     /// Returns the size of the log in bytes; 0 if there is none.
     func logSize() -> Int { StoreFile.byteCount(path + "-wal") }
 

@@ -3,28 +3,44 @@ import StoreModel
 
 extension SQLiteStore {
     /// Checks pages and indexes with SQLite's own check. Then checks references and links to missing objects, one-to-one
-    /// relationships, unique values, versions, types of values, and the history.
+    /// relationships, unique values, versions, types of values, leased keys, missing indexes, and the history.
     ///
     /// Reads the whole file in one snapshot. Returns at most 200 findings.
     public func verify(cancellation: Cancellation) throws -> [VerificationFinding] {
         let reader = try reader(.onePerSnapshot)
         return try reader.connection.withLock {
-            // SQLite does not tell how far its own check is.
-            var found = try reader.connection.cancelled(by: cancellation) {
-                try reader.connection.texts("PRAGMA integrity_check").filter { $0 != "ok" }
+            var found: [String] = []
+            do {
+                try check(reader, into: &found, cancellation)
+            } catch let error as StoreError where error.code == .damaged {
+                // Earlier findings are reported too. The rest of the file cannot be read.
+                found.append(error.message)
             }
-            found += try RelationCheck.problems(reader, cancellation.part(0.4...0.8))
-            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
-                try cancellation.part(0.8...1).step(number.rawValue, of: schema.entities.count)
-                found += try late(reader, number)
-                for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self) {
-                    found += try wrong(reader, entity: number, column: column, definition: definition)
-                }
-            }
-            for number in schema.linkIndices { found += try loose(reader, number) }
-            found += try historyProblems(reader)
             return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
         }
+    }
+
+    private func check(_ reader: SQLiteSnapshot, into found: inout [String], _ cancellation: Cancellation) throws {
+        // SQLite does not tell how far its own check is.
+        found += try reader.connection.cancelled(by: cancellation) {
+            try reader.connection.texts("PRAGMA integrity_check").filter { $0 != "ok" }
+        }
+        found += try RelationCheck.problems(reader, cancellation.part(0.4...0.8))
+        for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
+            try cancellation.part(0.8...1).step(number.rawValue, of: schema.entities.count)
+            found += try late(reader, number)
+            found += try wrongKeys(reader, number)
+            for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self) {
+                found += try wrong(reader, entity: number, column: column, definition: definition)
+            }
+            found += try missingIndexes(reader, number)
+        }
+        for number in schema.linkIndices {
+            found += try loose(reader, number)
+            let isThere = try indexes(reader, of: layout.links[number]).contains(["destination", "source"])
+            if !isThere { found.append("index on \(schema.links[number].name): is missing") }
+        }
+        found += try historyProblems(reader)
     }
 
     /// Checks everything, as ``verify(cancellation:)``, without a way to cancel.
@@ -37,6 +53,57 @@ extension SQLiteStore {
         }.map { "\(schema.entities[entity].name) \($0): was written by a later save" }
     }
 
+    /// Checks keys and leases. Keys of objects must have been leased, and returned keys must never have been used.
+    private func wrongKeys(_ reader: SQLiteSnapshot, _ entity: EntityIndex) throws -> [String] {
+        let (name, table) = (schema.entities[entity].name, layout.tables[entity])
+        var found = try reader.read("SELECT COUNT(*) FROM \(table) WHERE id < 0") { try $0.integers() }.filter { $0 > 0 }.map {
+            "\(name): has objects with negative ids, which no store assigns: \($0)"
+        }
+        for range in try reader.connection.meta(SQLiteFreeKeys.prefix + "\(entity)").flatMap(SQLiteFreeKeys.ranges) ?? [] {
+            let used = try reader.read("SELECT id FROM \(table) WHERE id >= ? AND id < ? ORDER BY id") { statement in
+                statement.bind(range.lowerBound, 1)
+                statement.bind(range.upperBound, 2)
+                return try statement.keys()
+            }
+            found += used.map { "\(name) \($0): its key is among those that were given back unused" }
+        }
+        let last =
+            try reader.connection.integer("SELECT MAX(id) FROM \(table) WHERE id < ?", [.int(SQLiteFreeKeys.end.stored)]) ?? 0
+        let next = try reader.connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity.rawValue))])
+        // A new file has the first key, although none was leased.
+        if let next, next > PageAddress.slots, last >= next {
+            found.append("\(name) \(last): lies at or beyond key \(next), the first that was never leased")
+        }
+        return found
+    }
+
+    /// Returns the indexes of the model that an entity's table lacks. SQLite's own check looks only at those that are there.
+    private func missingIndexes(_ reader: SQLiteSnapshot, _ entity: EntityIndex) throws -> [String] {
+        let definition = schema.entities[entity]
+        let single = definition.columnIndices.filter {
+            definition.columns[$0].index != .none || definition.columns[$0].type == .reference
+        }
+        let present = try indexes(reader, of: layout.tables[entity])
+        return (single.map { [$0] } + definition.indexes.map(\.columns)).compactMap { columns -> String? in
+            if present.contains(columns.map { SQLiteLayout.unquoted(layout.columns[entity][$0]).lowercased() }) { return nil }
+            return "index on \(definition.name).\(columns.map { definition.columns[$0].name }.joined(separator: "+")): is missing"
+        }
+    }
+
+    /// Returns the columns of each index of a table, in lower case.
+    private func indexes(_ reader: SQLiteSnapshot, of table: String) throws -> Set<[String]> {
+        let sql = """
+            SELECT i.name, c.name FROM pragma_index_list(?) i, pragma_index_info(i.name) c WHERE i.partial = 0 ORDER BY i.seq, c.seqno
+            """
+        return try reader.read(sql) { statement in
+            statement.bind([.string(SQLiteLayout.unquoted(table))])
+            defer { statement.reset() }
+            var columns: [String: [String]] = [:]
+            while try statement.step() { columns[statement.text(0), default: []].append(statement.text(1).lowercased()) }
+            return Set(columns.values)
+        }
+    }
+
     private func wrong(
         _ reader: SQLiteSnapshot, entity: EntityIndex, column: ColumnIndex, definition: ColumnSchema
     ) throws -> [String] {
@@ -47,7 +114,7 @@ extension SQLiteStore {
             switch definition.type {
             // NaN is stored as text.
             case .float, .double, .date: "\(isOther("real")) AND \(name) IS NOT 'NaN'"
-            case .string: isOther("text")
+            case .string: "\(isOther("text")) OR NOT strata_is_unicode(\(name))"
             case .data: isOther("blob")
             case .uuid: "\(isOther("blob")) OR length(\(name)) <> 16"
             case .uint64, .int64, .reference: isOther("integer")

@@ -110,27 +110,43 @@ extension SQLiteConnection {
     /// Writes the log back into the file, removes it, and runs `body` with exclusive access to the file.
     ///
     /// A connection that opens the file meanwhile waits. If another file has its name by then, SQLite refuses to create a
-    /// log beside that file.
+    /// log beside that file. If `body` throws, and the file has kept its name, the file has a log again.
     /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open. The error of SQLite if the log cannot be
     ///   written back.
     func withoutLog(_ body: (SQLiteConnection) throws -> Void) throws {
         try withLock {
-            for left in (0..<Self.patience.tries).reversed() {
-                // SQLite refuses without waiting while there is another connection, even an idle one.
-                guard let refusal = leaveLogMode() else { break }
-                guard left > 0 else { throw refusal }
-                CurrentThread.sleep(microseconds: Self.patience.wait)
+            let hadLog = try texts("PRAGMA journal_mode") == ["wal"]
+            do {
+                try leaveLog()
+                try exclusively(body)
+            } catch {
+                // A suspended store goes on with the file.
+                if hadLog, (try? hasMoved) == false { _ = try? texts("PRAGMA journal_mode = WAL") }
+                throw error
             }
-            try run("BEGIN EXCLUSIVE")
-            // There is nothing to commit. Fails only if SQLite has already rolled back.
-            defer { try? run("ROLLBACK") }
-            // Another connection may have opened the file in between, and created a log again.
-            guard try texts("PRAGMA journal_mode") == ["delete"] else { throw openElsewhere }
-            // SQLite does not wait until the removal of its log and journal is on disk. After a power cut it would apply them to a file
-            // that has the name of this one by then.
-            try PartialFile.syncFolder(of: URL(fileURLWithPath: path, isDirectory: false))
-            try body(self)
         }
+    }
+
+    /// Writes the log back and removes it. Waits for connections that are about to close.
+    private func leaveLog() throws {
+        for left in (0..<Self.patience.tries).reversed() {
+            // SQLite refuses without waiting while there is another connection, even an idle one.
+            guard let refusal = leaveLogMode() else { return }
+            guard left > 0 else { throw refusal }
+            CurrentThread.sleep(microseconds: Self.patience.wait)
+        }
+    }
+
+    private func exclusively(_ body: (SQLiteConnection) throws -> Void) throws {
+        try run("BEGIN EXCLUSIVE")
+        // There is nothing to commit. Fails only if SQLite has already rolled back.
+        defer { try? run("ROLLBACK") }
+        // Another connection may have opened the file in between, and created a log again.
+        guard try texts("PRAGMA journal_mode") == ["delete"] else { throw openElsewhere }
+        // SQLite does not wait until the removal of its log and journal is on disk. After a power cut it would apply them to a file
+        // that has the name of this one by then.
+        try PartialFile.syncFolder(of: URL(fileURLWithPath: path, isDirectory: false))
+        try body(self)
     }
 
     /// Writes the log back and removes it. Returns why that failed: another connection, or the error of SQLite.

@@ -33,13 +33,15 @@ enum SQLiteFile {
         }
     }
 
-    /// Checks that the file has the tables and columns of a schema. SQLite before 3.29 treats an unknown quoted name as
-    /// text, so a missing column would cause no error.
+    /// Checks that the file has the store's own tables, and the tables and columns of a schema. SQLite before 3.29 treats an unknown quoted
+    /// name as text, so a missing column would cause no error.
     /// - Throws: `StoreError` `.damaged`, which names the table and the column.
     static func checkTables(_ connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws {
-        let entities = zip(layout.tables, layout.columns).map { ($0, ["id", "version"] + $1.map(SQLiteLayout.unquoted)) }
-        for (table, columns) in entities + layout.links.map({ ($0, ["source", "destination"]) }) {
-            let name = SQLiteLayout.unquoted(table)
+        let entities = zip(layout.tables, layout.columns).map {
+            (name: SQLiteLayout.unquoted($0), columns: ["id", "version"] + $1.map(SQLiteLayout.unquoted))
+        }
+        let links = layout.links.map { (name: SQLiteLayout.unquoted($0), columns: ["source", "destination"]) }
+        for (name, columns) in SQLiteLayout.ownTables + entities + links {
             let found = try Set(
                 connection.texts("SELECT name FROM pragma_table_info(?)", [.string(name)]).map { $0.lowercased() })
             guard let missing = columns.first(where: { !found.contains($0.lowercased()) }) else { continue }
@@ -164,7 +166,7 @@ enum SQLiteFile {
     }
 
     private static func put(_ name: String, value: String, in connection: SQLiteConnection) throws {
-        let statement = try connection.statement("INSERT OR REPLACE INTO strata_meta VALUES (?, ?)")
+        let statement = try connection.statement("INSERT OR REPLACE INTO strata_meta (name, value) VALUES (?, ?)")
         statement.bind([.string(name), .string(value)])
         try statement.run()
     }

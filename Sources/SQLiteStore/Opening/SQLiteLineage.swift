@@ -59,7 +59,7 @@ extension SQLiteConnection {
     }
 
     func setMeta(_ name: String, _ value: String) throws {
-        let statement = try statement("INSERT OR REPLACE INTO strata_meta VALUES (?, ?)")
+        let statement = try statement("INSERT OR REPLACE INTO strata_meta (name, value) VALUES (?, ?)")
         statement.bind([.string(name), .string(value)])
         try statement.run()
     }

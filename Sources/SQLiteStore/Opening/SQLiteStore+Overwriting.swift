@@ -10,6 +10,8 @@ struct KnownContent: ~Copyable, Sendable {
     private let newestNumber = Atomic<UInt64>(0)
     /// Whether the file was closed since its identity was last checked.
     let isUnverified = Atomic(false)
+    /// Whether the file was closed since it was last seen to have a log.
+    let mayLackLog = Atomic(false)
     /// The file itself, without its log.
     let file = Mutex(File())
 
@@ -40,6 +42,13 @@ extension SQLiteStore {
     /// - Throws: `StoreError` `.fileReplaced`.
     func checkReopened(_ connection: SQLiteConnection) throws {
         guard known.isUnverified.load(ordering: .acquiring) else { return }
+        try checkIdentity(connection)
+        known.isUnverified.store(false, ordering: .releasing)
+    }
+
+    /// Checks that the file is the same store as before it was closed, with all its saves.
+    /// - Throws: `StoreError` `.fileReplaced`.
+    func checkIdentity(_ connection: SQLiteConnection) throws {
         let uuid = try connection.meta("uuid").flatMap { UUID(uuidString: $0) }
         guard uuid == openedLineage.store else { throw overwritten }
         // Another process may open a read-only copy for writing and begin its incarnation.
@@ -50,7 +59,6 @@ extension SQLiteStore {
         }
         let newest = known.newest
         try checkGeneration(connection.newestGeneration(), since: newest)
-        known.isUnverified.store(false, ordering: .releasing)
     }
 
     /// Checks the newest save of a transaction against the newest one that the store has seen before the transaction began.

@@ -1,7 +1,8 @@
 import StoreInterface
 import StoreModel
 
-/// The columns, triggers and indexes that another program has added to tables that a migration creates anew, and so would drop.
+/// The columns, triggers and indexes that another program has added to tables that a migration creates anew, and so would drop. Also the
+/// tables, views and indexes whose names the migration needs.
 ///
 /// Indexes are created again. A column or a trigger refuses the migration, because its meaning in the new table is not known.
 struct SQLiteForeignParts {
@@ -51,24 +52,29 @@ struct SQLiteForeignParts {
                 }
             }
         }
-        found += try Self.taken(by: wanted, besides: known, connection).map { "the index \($0), whose name the model needs" }
+        found += try Self.taken(by: new, besides: old, connection).map { "the \($0), whose name the model needs" }
         self.indexes = indexes
         guard found.isEmpty else { throw refusal(of: found.joined(separator: ", ")) }
     }
 
-    /// Returns the names of foreign indexes, of whatever table, that indexes of the new schema have too.
+    /// Returns the kinds and names of foreign indexes, tables and views that have the name of a table or an index of the new schema. SQLite
+    /// has one space of names for them, which ignores case.
     private static func taken(
-        by wanted: [String], besides known: Set<String>, _ connection: SQLiteConnection
+        by new: SQLiteLayout, besides old: SQLiteLayout, _ connection: SQLiteConnection
     ) throws -> [String] {
+        let ownIndexes = Set(old.indexes + new.indexes)
+        let ownTables = Set((old.tables + old.links).map { SQLiteLayout.unquoted($0).lowercased() })
         // Names of own indexes contain no quotes.
-        let names = Set(wanted.compactMap { $0.split(separator: "\"").dropFirst().first?.lowercased() })
+        let indexNames = new.indexes.compactMap { $0.split(separator: "\"").dropFirst().first?.lowercased() }
+        let names = Set(indexNames + (new.tables + new.links).map { SQLiteLayout.unquoted($0).lowercased() })
         let statement = try connection.statement(
-            "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('index', 'table', 'view') AND sql IS NOT NULL ORDER BY name")
         defer { statement.reset() }
         var found: [String] = []
         while try statement.step() {
-            let (name, sql) = (statement.text(0), statement.text(1))
-            if !known.contains(sql), !wanted.contains(sql), names.contains(name.lowercased()) { found.append(name) }
+            let (type, name, sql) = (statement.text(0), statement.text(1), statement.text(2))
+            let isOwn = type == "index" ? ownIndexes.contains(sql) : ownTables.contains(name.lowercased())
+            if !isOwn, names.contains(name.lowercased()) { found.append("\(type) \(name)") }
         }
         return found
     }

@@ -24,7 +24,7 @@ struct SQLiteLayout: Sendable {
     init(_ schema: StoreSchema) {
         self.schema = schema
         // SQLite's names ignore case.
-        var taken: Set<String> = ["strata_meta", "strata_state", "strata_keys", "strata_history"]
+        var taken = Set(Self.ownTables.map { $0.name })
         let tables = schema.entities.map { Self.quoted(Self.unique($0.name, &taken)) }
         let columns = schema.entities.map { entity in
             var taken: Set<String> = ["id", "version"]
@@ -48,6 +48,12 @@ struct SQLiteLayout: Sendable {
         // The sum of distinct bits in ascending order never overflows, because only the last bit is a negative integer.
         selectPresence = tables.map { "SELECT SUM(1 << (id & \(PageAddress.slots - 1))) FROM \($0) WHERE id BETWEEN ? AND ?" }
     }
+
+    /// The tables that every file has besides those of the model, and their columns.
+    static let ownTables: [(name: String, columns: [String])] = [
+        (name: "strata_meta", columns: ["name", "value"]), (name: "strata_state", columns: ["generation"]),
+        (name: "strata_keys", columns: ["entity", "next"]), (name: "strata_history", columns: ["generation", "changes"]),
+    ]
 
     static func unique(_ name: String, _ taken: inout Set<String>) -> String {
         var name = name.lowercased().hasPrefix("sqlite_") ? "_" + name : name
@@ -114,7 +120,8 @@ struct SQLiteLayout: Sendable {
     /// The SQL that creates the indexes. A unique attribute has a plain index, because saves check uniqueness themselves:
     /// values that are swapped within one save do not conflict.
     var indexes: [String] {
-        var names: Set<String> = Set((tables + links).map { String($0.dropFirst().dropLast()).lowercased() })
+        var names = Set((tables + links).map { String($0.dropFirst().dropLast()).lowercased() })
+        names.formUnion(Self.ownTables.map { $0.name })
         func index(_ table: String, name: String, columns: String) -> String {
             let wanted = (table + "_" + name).split(separator: "\"").joined()
             return "CREATE INDEX \(Self.quoted(Self.unique(wanted, &names))) ON \(table) (\(columns))"

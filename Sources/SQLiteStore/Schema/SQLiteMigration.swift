@@ -211,7 +211,7 @@ struct SQLiteMigration {
         try connection.removeMeta(SQLiteFreeKeys.prefix)
         for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
             let first = change.source.flatMap { next[$0] } ?? Int64(PageAddress.slots)
-            try connection.runScript("INSERT INTO strata_keys VALUES (\(number), \(first))")
+            try connection.runScript("INSERT INTO strata_keys (entity, next) VALUES (\(number), \(first))")
         }
     }
 }

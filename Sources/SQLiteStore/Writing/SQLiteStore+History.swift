@@ -26,10 +26,12 @@ extension SQLiteTransaction {
         changes.generation = generation
         self.generation = generation
         try run("UPDATE strata_state SET generation = ?", generation.stored)
-        let statement = try connection.statement("INSERT OR REPLACE INTO strata_history VALUES (?, ?)")
+        try checkChanged(1, "the number of save \(generation)", in: "strata_state")
+        let statement = try connection.statement("INSERT OR REPLACE INTO strata_history (generation, changes) VALUES (?, ?)")
         statement.bind(generation.stored, 1)
         statement.bind(.string(try HistoryText.text(changes)), 2)
         try statement.run()
+        try checkChanged(1, "the changes of save \(generation)", in: "strata_history")
         let limit = generation.earlier(by: Self.historyLimit)
         if limit > 0 { try run("DELETE FROM strata_history WHERE generation <= ?", limit.stored) }
     }
@@ -48,7 +50,10 @@ extension SQLiteTransaction {
             count += 1
         }
         statement.reset()
-        if let last { try run("DELETE FROM strata_history WHERE generation <= ?", last.stored) }
+        guard let last else { return 0 }
+        try run("DELETE FROM strata_history WHERE generation <= ?", last.stored)
+        // Otherwise a caller that deletes everything would try again and again.
+        try checkChanged(count, "the deletion of saves through \(last)", in: "strata_history")
         return count
     }
 

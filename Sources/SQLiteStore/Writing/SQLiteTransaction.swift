@@ -48,7 +48,10 @@ final class SQLiteTransaction: StoreTransaction {
     private func insert(_ row: Row, entity: EntityIndex, key: ObjectKey, with statement: SQLiteStatement) throws {
         guard row.set.count == layout.types[entity].count else { return }
         try bind(row, entity: entity, key: key, to: statement)
-        if try statement.runInsert() { return }
+        if try statement.runInsert() {
+            if connection.changedRows == 0 { throw ignored(entity, key) }
+            return
+        }
         throw StoreError(
             .damaged,
             "\(path): \(layout.schema.entities[entity].name) \(key) cannot be inserted, because another object has its key: the counter "
@@ -85,6 +88,7 @@ final class SQLiteTransaction: StoreTransaction {
         statement.bind(key, parameter)
         try statement.run()
         if connection.changedRows == 0 {
+            if try exists(entity, key) { throw ignored(entity, key) }
             try insert(row, entity: entity, key: key, with: connection.statement(layout.insert[entity]))
         }
     }
@@ -98,6 +102,7 @@ final class SQLiteTransaction: StoreTransaction {
 
     private func delete(_ entity: EntityIndex, _ key: ObjectKey) throws {
         try run("DELETE FROM \(layout.tables[entity]) WHERE id = ?", key.stored)
+        if connection.changedRows == 0, try exists(entity, key) { throw ignored(entity, key) }
         for (number, link) in layout.schema.links.enumerated(as: LinkIndex.self) {
             if link.source == entity { try run("DELETE FROM \(layout.links[number]) WHERE source = ?", key.stored) }
             if link.destination == entity { try run("DELETE FROM \(layout.links[number]) WHERE destination = ?", key.stored) }
@@ -124,6 +129,7 @@ final class SQLiteTransaction: StoreTransaction {
         for source in pairs.forward.keys.sorted() {
             for (destination, linked) in pairs.forward[source] ?? [:] {
                 try run(linked ? insert : delete, source.stored, destination.stored)
+                if connection.changedRows == 0 { try checkPair(link, from: source, to: destination, linked: linked) }
             }
         }
     }

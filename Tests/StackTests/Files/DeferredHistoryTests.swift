@@ -1,5 +1,6 @@
 import Foundation
 import ObjectGraph
+import SQLiteStore
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -41,6 +42,46 @@ import Testing
         #expect(coordinator.currentHistoryToken.generation == token.generation.advanced(by: 4))
         #expect(try await coordinator.history(.init(after: token)).count == 4)
         try await container.close()
+    }
+
+    /// Catches: a token of one container after a save of another one that is not on disk. A power failure takes the save away, and a later
+    /// one with its number is skipped.
+    @Test(arguments: StoreKind.allCases)
+    func `S160: a token of one container comes before deferred saves of another on the file`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let first = try await bed.container()
+        let second = try await bed.container()
+        let one = await first.newBackgroundContext()
+        let two = await second.newBackgroundContext()
+        await one.perform { _ = $0.makeTrack("a") }
+        try await one.save()
+        try await second.coordinator.refresh()
+        let token = second.coordinator.currentHistoryToken
+        #expect(token.generation == 1)
+        await one.perform { _ = $0.makeTrack("b") }
+        try await one.save(.deferred(within: .seconds(600)))
+        try await second.coordinator.refresh()
+        #expect(second.coordinator.currentHistoryToken == token)
+        if kind == .sqlite {
+            let reader = try await PersistentContainer(model: Music.model, store: .sqlite(bed.file, readOnly: true))
+            #expect(reader.coordinator.currentHistoryToken == token)
+            try await reader.close()
+        }
+        // A durable save takes the earlier saves with it, whoever made them.
+        await two.perform { _ = $0.makeTrack("c") }
+        try await two.save()
+        try await first.coordinator.refresh()
+        for container in [first, second] { #expect(container.coordinator.currentHistoryToken.generation == 3) }
+        await two.perform { _ = $0.makeTrack("d") }
+        try await two.save(.deferred(within: .seconds(600)))
+        try await first.coordinator.refresh()
+        for container in [first, second] { #expect(container.coordinator.currentHistoryToken.generation == 3) }
+        try await first.flush()
+        try await first.coordinator.refresh()
+        for container in [first, second] { #expect(container.coordinator.currentHistoryToken.generation == 4) }
+        #expect(try await first.coordinator.history(.init(after: token)).count == 3)
+        try await first.close()
+        try await second.close()
     }
 
     /// Catches: a token of a save that a power failure has taken away. Later saves have its number, and are skipped.

@@ -259,6 +259,25 @@ import Testing
         #expect(refusal { try ContractStore.save(store) { $0.insertOwner(70, "late") } }?.code == .damaged)
     }
 
+    @Test(arguments: ["strata_state", "strata_keys", "strata_history"])
+    func `a dropped table of the store itself is named`(_ table: String) throws {
+        try fill()
+        let store = try open()
+        try change("DROP TABLE \(table)")
+        #expect(refusal { _ = try open() }?.message.contains("table \(table) is gone") == true)
+        #expect(refusal { _ = try store.snapshot() } != nil)
+    }
+
+    @Test func `columns that another program adds to the tables of the store itself do no harm`() throws {
+        try fill()
+        try change(["meta", "keys", "history"].map { "ALTER TABLE strata_\($0) ADD COLUMN note TEXT" }.joined(separator: "; "))
+        let store = try open()
+        try ContractStore.save(store) { $0.insertOwner(65, "second") }
+        _ = try store.write(.deferred) { try $0.allocateFreeKeys(Sample.owner) }
+        #expect(try store.snapshot().all(Sample.owner) == [64, 65])
+        #expect(try store.verify() == [])
+    }
+
     @Test func `a dropped table is named, before a migration too`() throws {
         try fill()
         try change("DROP TABLE Owner")
@@ -295,6 +314,88 @@ import Testing
         let error = refusal { try ContractStore.save(store) { $0.insertOwner(64, "thief") } }
         #expect(error?.message.contains("strata_keys") == true)
         #expect(try store.snapshot().value(Sample.owner, key: 64, column: 0) == .string("owner"))
+    }
+
+    // MARK: Triggers
+
+    /// Catches: a save that is acknowledged although a trigger has kept a row from being written.
+    @Test(arguments: [
+        ("INSERT ON Owner", "Owner 65", "table Owner"), ("UPDATE ON Owner", "Owner 64", "table Owner"),
+        ("UPDATE ON Item", "Item 64", "table Item"), ("DELETE ON Item", "Item 65", "table Item"),
+        ("INSERT ON \"Item.tags\"", "Item.tags 64, 65", "table Item.tags"),
+        ("DELETE ON \"Item.tags\"", "Item.tags 64, 64", "table Item.tags"),
+        ("UPDATE ON strata_state", "the number of save 2", "table strata_state"),
+        ("INSERT ON strata_history", "the changes of save 2", "table strata_history"),
+    ])
+    func `S066: a save that a trigger of another program ignores is refused, and the error names the trigger`(
+        _ event: String, _ subject: String, _ table: String
+    ) throws {
+        try ContractStore.save(try open(), durability: .durable) { layer in
+            layer.insertOwner(64, "owner")
+            for key in [64, 65] as [ObjectKey] { layer.insertItem(key, name: "item") }
+            layer.setLink(Sample.tags, from: 64, to: 64, linked: true)
+        }
+        func edit(_ layer: Layer) {
+            layer.insertOwner(65, "new")
+            layer.update(Sample.owner, key: 64, of: 1, values: [0: .string("renamed")])
+            layer.updateItem(64, [Sample.number: .int(7)])
+            layer.delete(Sample.item, 65)
+            layer.setLink(Sample.tags, from: 64, to: 65, linked: true)
+            layer.setLink(Sample.tags, from: 64, to: 64, linked: false)
+        }
+        try change("CREATE TRIGGER lazy BEFORE \(event) BEGIN SELECT RAISE(IGNORE); END")
+        let store = try open()
+        let error = refusal { try ContractStore.save(store, edit) }
+        #expect(error?.code == .unsupported)
+        for part in ["cannot save \(subject): the \(table) ignored it", "the trigger lazy", "Drop it"] {
+            #expect(error?.message.contains(part) == true, "\(String(describing: error))")
+        }
+        #expect(try store.snapshot().generation == 1)
+        #expect(try store.snapshot().all(Sample.owner) == [64])
+        try change("DROP TRIGGER lazy")
+        try ContractStore.save(store, edit)
+        #expect(try store.snapshot().all(Sample.owner) == [64, 65])
+        #expect(try store.snapshot().value(Sample.item, key: 64, column: Sample.number) == .int(7))
+        #expect(try store.verify() == [])
+    }
+
+    @Test func `triggers of another program that let rows be written, and writes that change nothing, are no errors`() throws {
+        try fill()
+        try change("CREATE TABLE seen (id); CREATE TRIGGER mine AFTER INSERT ON Owner BEGIN INSERT INTO seen VALUES (new.id); END")
+        let store = try open()
+        try ContractStore.save(store) { layer in
+            layer.insertOwner(65, "new")
+            layer.setLink(Sample.tags, from: 64, to: 65, linked: true)
+        }
+        // Objects that do not exist, a pair that exists, one that does not, and one without an end.
+        try ContractStore.save(store) { layer in
+            layer.updateItem(99, [Sample.number: .int(7)])
+            layer.delete(Sample.item, 98)
+            layer.setLink(Sample.tags, from: 64, to: 65, linked: true)
+            layer.setLink(Sample.tags, from: 64, to: 64, linked: false)
+            layer.setLink(Sample.tags, from: 64, to: 97, linked: true)
+        }
+        #expect(try value("SELECT group_concat(id) FROM seen") == "65")
+        #expect(try store.verify() == [])
+    }
+
+    @Test(arguments: ["INSERT ON strata_keys", "INSERT ON strata_meta"])
+    func `keys whose lease a trigger of another program ignores are not leased`(_ event: String) throws {
+        try fill()
+        try change("CREATE TRIGGER lazy BEFORE \(event) BEGIN SELECT RAISE(IGNORE); END")
+        let store = try open()
+        let error = refusal { _ = try store.write(.deferred) { try $0.allocateFreeKeys(Sample.owner) } }
+        #expect(error?.message.contains("the trigger lazy") == true, "\(String(describing: error))")
+    }
+
+    /// Catches: a deletion of the history that is repeated without end.
+    @Test func `a deletion of the history that a trigger of another program ignores is refused`() throws {
+        try fill()
+        try change("CREATE TRIGGER lazy BEFORE DELETE ON strata_history BEGIN SELECT RAISE(IGNORE); END")
+        let store = try open()
+        let error = refusal { _ = try store.write(.deferred) { try $0.deleteHistory(.through(1), limit: 10) } }
+        #expect(error?.message.contains("the trigger lazy") == true, "\(String(describing: error))")
+        #expect(try store.history(after: nil, limit: 10)?.count == 1)
     }
 
     private static func entities(_ names: [String], _ columns: [ColumnSchema]) -> StoreSchema {

@@ -83,6 +83,50 @@ import Testing
     }
 
     /// Catches: an error of SQLite at each opening, which names no remedy.
+    @Test(arguments: [
+        ("CREATE TABLE item_SIZE (x)", "the table item_SIZE", "DROP TABLE item_SIZE"),
+        ("CREATE VIEW item_SIZE AS SELECT 1", "the view item_SIZE", "DROP VIEW item_SIZE"),
+        ("CREATE TABLE fresh (x)", "the table fresh", "DROP TABLE fresh"),
+        ("CREATE VIEW fresh AS SELECT 1", "the view fresh", "DROP VIEW fresh"),
+        ("CREATE INDEX fresh ON Other (text)", "the index fresh", "DROP INDEX fresh"),
+    ])
+    func `a model change that needs the name of a foreign table or view is refused`(
+        _ script: String, _ words: String, _ remedy: String
+    ) throws {
+        try fill()
+        try change(script)
+        var schema = Self.schema()
+        schema.entities[0].columns[1].index = .indexed
+        schema.entities.append(EntitySchema(name: "Fresh", columns: [ColumnSchema(name: "text", type: .string)]))
+        let error = #expect(throws: StoreError.self) { try SQLiteStore(url: url, schema: schema) }
+        #expect(error?.code == .schemaMismatch)
+        #expect(error?.message.contains(words + ", whose name the model needs") == true, "\(String(describing: error))")
+        try change(remedy)
+        let store = try SQLiteStore(url: url, schema: schema)
+        #expect(try store.snapshot().value(0, key: 64, column: 0) == .string("one"))
+        #expect(try store.verify() == [])
+    }
+
+    /// Catches: an index that has the name of a table which every file has.
+    @Test func `a model whose index would be called like a table of the store is created, and changed`() throws {
+        var schema = StoreSchema(entities: [
+            EntitySchema(
+                name: "Strata",
+                columns: ["meta", "state", "keys", "history"].map { ColumnSchema(name: $0, type: .string, index: .indexed) })
+        ])
+        let before = try SQLiteStore(url: url, schema: schema)
+        try ContractStore.save(before, durability: .durable) {
+            $0.insert(0, key: 64, values: (0..<4).map { .string("\($0)") })
+        }
+        #expect(try before.verify() == [])
+        try before.shutDown()
+        schema.entities[0].columns.append(ColumnSchema(name: "flag", type: .bool))
+        let after = try SQLiteStore(url: url, schema: schema)
+        #expect(try after.snapshot().value(0, key: 64, column: 3) == .string("3"))
+        #expect(try after.verify() == [])
+    }
+
+    /// Catches: an error of SQLite at each opening, which names no remedy.
     @Test func `a model change that needs the name of a foreign index is refused`() throws {
         try fill()
         try change("CREATE INDEX item_SIZE ON Other (text)")

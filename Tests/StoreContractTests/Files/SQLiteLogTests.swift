@@ -120,6 +120,57 @@ import Testing
         #expect(try seen.count(StoreQuery(entity: Sample.item)) == 100)
     }
 
+    /// Takes the log of a file away, as before the file is replaced, and ends the process.
+    static func endWithoutLog(_ path: String) throws {
+        try SQLiteConnection(path: path, role: .writer).withoutLog { _ in _ = kill(getpid(), SIGKILL) }
+    }
+
+    private static func journalMode(_ url: URL) throws -> [String] {
+        let connection = try SQLiteConnection(path: url.path, role: .observer)
+        return try connection.withLock { try connection.texts("PRAGMA journal_mode") }
+    }
+
+    /// Catches: a snapshot that keeps each save from being committed, because the file has no log.
+    @Test(arguments: SnapshotConnections.allCases)
+    func `S167: a suspended store whose log a killed process has taken away gets it again`(
+        _ connections: SnapshotConnections
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let url = folder.url.appendingPathComponent("store.sqlite")
+        let store = try SQLiteStore(url: url, schema: Sample.schema, connections: connections)
+        try ContractStore.save(store, durability: .durable) { $0.insertOwner(64, "before") }
+        for key in [65, 66] as [ObjectKey] {
+            try store.suspend()
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = url.path as String] in
+                try SQLiteLogTests.endWithoutLog(path)
+            }
+            #expect(try Self.journalMode(url) == ["delete"])
+            // The first use is a read, or a save.
+            let snapshot = key == 65 ? try store.snapshot() : nil
+            try ContractStore.save(store, durability: .durable) { $0.insertOwner(key, "after \(key)") }
+            #expect(try Self.journalMode(url) == ["wal"])
+            if connections == .onePerSnapshot, let snapshot { #expect(try snapshot.all(Sample.owner) == [64]) }
+        }
+        #expect(try store.snapshot().all(Sample.owner) == [64, 65, 66])
+        #expect(try store.verify() == [])
+        try store.shutDown()
+    }
+
+    @Test func `a file that is not replaced after all has its log again`() throws {
+        struct Refused: Error {}
+        let folder = try TemporaryFolder()
+        let url = folder.url.appendingPathComponent("store.sqlite")
+        let store = try SQLiteStore(url: url, schema: Sample.schema)
+        try ContractStore.save(store, durability: .durable) { $0.insertOwner(64, "kept") }
+        try store.suspend()
+        let connection = try SQLiteConnection(path: url.path, role: .writer)
+        #expect(throws: Refused.self) { try connection.withoutLog { _ in throw Refused() } }
+        connection.close()
+        #expect(try Self.journalMode(url) == ["wal"])
+        #expect(try store.snapshot().all(Sample.owner) == [64])
+        try store.shutDown()
+    }
+
     /// A store that reads what it reads keeps its state while another store moves and restarts the log.
     @Test func `S154: an old snapshot of another store keeps its state while the log is shortened`() throws {
         let contract = try ContractStore(.sqlite)

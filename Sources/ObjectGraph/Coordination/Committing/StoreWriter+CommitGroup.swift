@@ -18,6 +18,8 @@ extension StoreWriter {
         private(set) var pending: [PendingSave] = []
         /// The generations of the saves that the group has written.
         private(set) var committed = CommitNumbers.none
+        /// The newest save that the group has written; nil if it has written none.
+        var newestWritten: Generation? { committed.sequences.last.map { committed.generation(of: .accepted($0)) } }
 
         init(jobs: [SaveJob], writer: StoreWriter) {
             self.jobs = jobs

@@ -47,7 +47,7 @@ extension StoreWriter {
     /// closed.
     private func completeIfNothingIsOwed(_ jobs: [SaveJob]) -> Bool {
         guard state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }),
-            store.isReadOnly || shared.withLock({ $0.deferred.synced == nil })
+            store.isReadOnly || !unsynced.isOwed(by: self)
         else { return false }
         for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
         return true
@@ -90,9 +90,9 @@ extension StoreWriter {
                     if group.start !== start { show(group.start, to: group) }
                     try group.check(from: group.start)
                     try group.write(in: transaction)
-                    shared.withLock { shared in
-                        shared.newestOfGroup = transaction.generation
-                        if group.isUnsynced { shared.deferred.willCommitUnsynced(after: group.start.committed) }
+                    shared.withLock { $0.newestOfGroup = transaction.generation }
+                    if group.isUnsynced, let newest = group.newestWritten {
+                        unsynced.willCommit(by: self, after: group.start.committed, through: newest)
                     }
                     if let offer, group.shown == nil { accept(over: group, offer) }
                     return transaction.generation
@@ -203,8 +203,10 @@ extension StoreWriter {
             }
             shared.isCommitting = false
             shared.deferred.pending = group.pending
-            if old != nil { shared.numbers.note(group.committed) }
-            if !group.isUnsynced { shared.deferred.didSync() }
+            if old != nil {
+                shared.numbers.note(group.committed)
+                if !group.isUnsynced { shared.unsynced.didSync(by: self, through: group.newestWritten) }
+            }
             shared.state = group.state
             return (shared.listeners.all, nextDeadline(group, &shared))
         }

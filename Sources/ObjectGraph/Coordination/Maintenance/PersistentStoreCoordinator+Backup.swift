@@ -29,8 +29,11 @@ extension PersistentStoreCoordinator {
     ) async throws -> HistoryToken {
         let store = try await storeToBackUp()
         let pin = Snapshot(writer.state, owner: "a backup", of: writer)
-        let generation = try await offExecutor(progress: progress) { cancellation in
-            try store.backup(to: url, existing: existing, cancellation: cancellation)
+        let generation = try await offExecutor(progress: progress) { [writer] cancellation -> Generation in
+            let newest = try store.backup(to: url, existing: existing, cancellation: cancellation)
+            // The copy may have deferred saves that came meanwhile, and that are not on disk in the store's own file.
+            try? writer.syncCommitted()
+            return min(newest, writer.newestSynced)
         }
         withExtendedLifetime(pin) {}
         return HistoryToken(store, generation)

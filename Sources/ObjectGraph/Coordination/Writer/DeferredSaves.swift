@@ -13,8 +13,6 @@ struct DeferredSaves {
     private(set) var flushError: (any Error)?
     /// The time at which the oldest save must be on disk.
     private(set) var deadline: DispatchTime?
-    /// The newest save on disk, if the store has committed later ones without a sync; nil if it has not.
-    private(set) var synced: Generation?
     /// Saves that were left out. The next flush, closing or suspension that a caller waits for reports them.
     private var failures: [DeferredSaveFailure] = []
 
@@ -92,14 +90,6 @@ struct DeferredSaves {
         defer { failures = [] }
         return failures
     }
-
-    // MARK: Saves that the store has committed without a sync
-
-    /// Records, before such a commit, the newest save before it.
-    mutating func willCommitUnsynced(after generation: Generation) { synced = synced ?? generation }
-
-    /// Records a commit that has taken all earlier ones to disk.
-    mutating func didSync() { synced = nil }
 
     // MARK: Time
 

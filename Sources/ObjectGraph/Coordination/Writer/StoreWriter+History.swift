@@ -1,3 +1,4 @@
+internal import Platform
 import StoreInterface
 import StoreModel
 
@@ -30,17 +31,19 @@ extension StoreWriter {
         }
     }
 
-    /// The newest save that is on disk while this process has committed later ones without a sync; `.max` if it has not.
-    var newestSynced: Generation {
-        let (own, sibling) = shared.withLock { ($0.deferred.synced, $0.sibling) }
-        return min(own ?? .max, sibling?.shared.withLock { $0.deferred.synced } ?? .max)
+    /// The newest save that is on disk while this process has committed later ones to the file without a sync; `.max` if it has not.
+    var newestSynced: Generation { unsynced.newestSynced }
+
+    /// Takes the saves that this process has committed to the file without a sync to disk, those of other containers too. Blocks; do not
+    /// call it on a writer's queues.
+    func syncCommitted() throws {
+        for writer in unsynced.writers { try writer.flushAndWait(reportsFailures: false) }
     }
 
-    /// Takes the saves that this process has committed without a sync to disk. Blocks; do not call it on the writer's queues.
-    func syncCommitted() throws {
-        let sibling = shared.withLock { $0.sibling }
-        for writer in [self, sibling].compactMap(\.self) where writer.shared.withLock({ $0.deferred.synced != nil }) {
-            try writer.flushAndWait(reportsFailures: false)
+    /// Waits until the saves that other writers of this process have committed to the file without a sync are on disk.
+    func flushOthers() async throws {
+        for writer in unsynced.writers where writer !== self {
+            _ = try await withCompletion { writer.enqueue(SaveJob(request: nil, source: .flush, completion: $0)) }
         }
     }
 

@@ -34,6 +34,8 @@ final class StoreWriter: Sendable {
 
     struct Shared {
         var state: StoreState
+        /// The saves in the file that are not on disk, of all writers of this process on the file.
+        let unsynced: UnsyncedCommits
         /// The deferred saves in ``state``.
         var deferred = DeferredSaves()
         /// The generations of saves that contexts may have read while the saves were deferred.
@@ -87,13 +89,15 @@ final class StoreWriter: Sendable {
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
         let base = try store.snapshot()
-        shared = Mutex(Shared(state: StoreState(base: base, sequence: .zero)))
+        shared = Mutex(Shared(state: StoreState(base: base, sequence: .zero), unsynced: .shared(by: store)))
         let resting = lazySnapshot(after: base.generation)
         shared.withLock { $0.state = $0.state.reading(resting) }
         startMigration()
     }
 
     var state: StoreState { shared.withLock { $0.state } }
+
+    var unsynced: UnsyncedCommits { shared.withLock { $0.unsynced } }
 
     /// Replaces the state by another snapshot of the same saves. Runs on the queue.
     func replaceState(_ state: StoreState) {
@@ -132,9 +136,9 @@ final class StoreWriter: Sendable {
         _ = try await withCompletion { enqueue(SaveJob(request: nil, source: .flush, reportsFailures: true, completion: $0)) }
     }
 
-    /// Starts writing the deferred saves. The queue retains the writer until they are written.
+    /// Starts writing the deferred saves, or syncing those that are in the file. The queue retains the writer until they are on disk.
     func flushAtRelease() {
-        guard state.pendingSaves > 0 else { return }
+        guard state.pendingSaves > 0 || unsynced.isOwed(by: self) else { return }
         enqueue(SaveJob(request: nil, source: .flush, completion: { _ in }))
     }
 

@@ -1,0 +1,84 @@
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Two connections of one process to a store that commits deferred saves at once, without a sync, as SQLite does.
+@Suite struct UnsyncedCommitTests {
+    private let clock = SteppedClock()
+    private let store: FaultyStore
+    private let other: FaultyStore
+
+    init() {
+        store = FaultyStore(schema: Music.model.storeSchema, capabilities: [.externalSaves, .history])
+        other = FaultyStore(sharing: store)
+    }
+
+    private func save(_ title: String, _ coordinator: PersistentStoreCoordinator, _ durability: Durability) async throws {
+        try await coordinator.newBackgroundContext(name: title).perform(andSave: durability) { _ = $0.makeTrack(title) }
+    }
+
+    @Test func `S160: a token comes before unsynced saves of another connection, until a later save of any connection is synced`()
+        async throws
+    {
+        let first = try PersistentStoreCoordinator.music(store, clock)
+        let second = try PersistentStoreCoordinator.music(other, clock)
+        try await save("a", first, .durable)
+        try await second.refresh()
+        #expect(second.currentHistoryToken.generation == 1)
+        try await save("b", first, .deferred(within: .seconds(10)))
+        try await second.refresh()
+        #expect(second.currentHistoryToken.generation == 1)
+        try await save("c", second, .durable)
+        #expect(second.currentHistoryToken.generation == 3)
+        try await first.refresh()
+        #expect(first.currentHistoryToken.generation == 3)
+        #expect(try await second.titles() == ["a", "b", "c"])
+    }
+
+    /// Catches: a transaction without a save that counts as a sync of the file.
+    @Test func `S160: a durable save that is refused takes no unsynced save of another connection to disk`() async throws {
+        let first = try PersistentStoreCoordinator.music(store, clock)
+        let second = try PersistentStoreCoordinator.music(other, clock)
+        let id = try await first.newBackgroundContext(name: "first").perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        try await second.refresh()
+        let editor = second.newBackgroundContext(name: "editor")
+        try await editor.perform { try $0.existingObject(with: id)["plays"] = .int(1) }
+        try await first.newBackgroundContext(name: "second").perform(andSave: .deferred(within: .seconds(10))) {
+            try $0.existingObject(with: id)["plays"] = .int(2)
+        }
+        await #expect(throws: (any Error).self) { try await editor.save(.durable) }
+        try await second.refresh()
+        #expect(second.currentHistoryToken.generation == 1)
+    }
+
+    @Test func `S066: a flush of one connection takes the unsynced saves of another to disk`() async throws {
+        let first = try PersistentStoreCoordinator.music(store, clock)
+        let second = try PersistentStoreCoordinator.music(other, clock)
+        try await save("a", first, .deferred(within: .seconds(600)))
+        let commits = store.count(.commit)
+        try await second.flush()
+        #expect(store.count(.commit) > commits)
+        try await second.refresh()
+        #expect(second.currentHistoryToken.generation == 1)
+        try await save("b", first, .deferred(within: .seconds(600)))
+        #expect(try await second.history().map(\.id) == [1, 2])
+    }
+
+    /// Catches: a deferred save that nobody syncs, because its writer was released before the save was due.
+    @Test func `S066, S160: an unsynced save of a released coordinator is synced, and tokens come before it until then`() async throws {
+        var first: PersistentStoreCoordinator? = try PersistentStoreCoordinator.music(store, clock)
+        let second = try PersistentStoreCoordinator.music(other, clock)
+        try await save("a", try #require(first), .deferred(within: .seconds(600)))
+        try await second.refresh()
+        let (isSyncing, mayEnd) = (Flag(), Flag())
+        store.hold(.commit, isSyncing, until: mayEnd)
+        first = nil
+        try await until("the save is being synced") { isSyncing.wait(atMost: .zero) }
+        #expect(second.currentHistoryToken.generation == 0)
+        mayEnd.set()
+        try await until("the save is synced") { second.currentHistoryToken.generation == 1 }
+    }
+}
