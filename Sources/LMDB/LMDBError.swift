@@ -9,8 +9,11 @@ package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case keyExists
         /// `MDB_NOTFOUND`
         case notFound
-        /// `MDB_PAGE_NOTFOUND`, `MDB_CORRUPTED`, `MDB_PANIC`: the file is damaged, or two environments wrote it at once.
+        /// `MDB_PAGE_NOTFOUND`, `MDB_CORRUPTED`: the file is damaged, or two environments wrote it at once.
         case damaged
+        /// `MDB_PANIC`: a meta page could not be written, or the thread of a writer died. The environment refuses every later
+        /// transaction.
+        case unusableEnvironment
         /// `MDB_INVALID`: not an LMDB file.
         case notLMDB
         /// `MDB_VERSION_MISMATCH`: a file of another release line of the library.
@@ -70,6 +73,7 @@ package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case .keyExists: "The key already exists: put without the flag that forbids it, or delete the key first."
         case .notFound: "There is no such key."
         case .damaged: "The file is damaged, or was open twice in one process: restore it from a copy."
+        case .unusableEnvironment: "An earlier write has failed, and the file takes no others: close it, and open it again."
         case .notLMDB: "This is not an LMDB file: check the path."
         case .versionMismatch where call == .version:
             "The layout of pages is known for LMDB \(LMDBLibrary.knownLine) only: link a library of that release line."
@@ -93,7 +97,8 @@ package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         switch number {
         case MDB_KEYEXIST: .keyExists
         case MDB_NOTFOUND: .notFound
-        case MDB_PAGE_NOTFOUND, MDB_CORRUPTED, MDB_PANIC: .damaged
+        case MDB_PAGE_NOTFOUND, MDB_CORRUPTED: .damaged
+        case MDB_PANIC: .unusableEnvironment
         case MDB_INVALID: .notLMDB
         case MDB_VERSION_MISMATCH: .versionMismatch
         case MDB_MAP_FULL: .mapFull

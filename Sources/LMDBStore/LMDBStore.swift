@@ -110,6 +110,8 @@ public final class LMDBStore: ObjectStore {
         let reservedEnd = Atomic<Int>(0)
         /// Whether the file may have large values of a failed write, or of a process that ended.
         let mayHaveUnreferenced: Atomic<Bool>
+        /// Whether the last commit has failed. LMDB may then have left a meta page that opening calls damaged, until the next commit.
+        let hasFailedCommit = Atomic(false)
         /// The newest save that this process has read or written.
         let newestSeen = Atomic<UInt64>(0)
         /// The number of chunks of large values that were read.
@@ -161,10 +163,12 @@ public final class LMDBStore: ObjectStore {
 
     /// Returns the newest committed state of any process. Takes about 1 µs, and less if the newest snapshot is still in use.
     ///
-    /// - Throws: `StoreError` `.readersFull`, `.usedAfterFork`, `.damaged`.
+    /// - Throws: `StoreError` `.readersFull`, `.usedAfterFork`, `.damaged`, `.mustReopen`.
     public func snapshot() throws -> any StoreSnapshot { try newestSnapshot() }
 
     func newestSnapshot() throws -> LMDBSnapshot {
+        // Once, because a disk that fails again and again must not keep this call from returning.
+        var mayCloseUnusable = true
         while true {
             try beginUse()
             do {
@@ -172,7 +176,9 @@ public final class LMDBStore: ObjectStore {
                 return try mappingErrors { try reading(newestSnapshotInMap) }
             } catch {
                 // Another thread may have suspended the store meanwhile.
-                if !suspension.isOn.load(ordering: .acquiring) { throw error }
+                if suspension.isOn.load(ordering: .acquiring) { continue }
+                guard mayCloseUnusable, closeIfUnusable(error) else { throw error }
+                mayCloseUnusable = false
             }
         }
     }
@@ -223,7 +229,8 @@ public final class LMDBStore: ObjectStore {
     /// Waits for writers of other processes. `body` runs again if the map had to grow. It also runs again if it has written
     /// more than 16 MiB of large values, which are then written first, in separate transactions. `body` must therefore be
     /// repeatable, with the same values.
-    /// - Throws: The error of `body`; `StoreError` `.full`, `.inputOutput`, `.damaged`. In that case, nothing is written.
+    /// - Throws: The error of `body`; `StoreError` `.full`, `.inputOutput`, `.damaged`, `.mustReopen`. In that case, nothing is
+    ///   written.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try beginUse()
         if isReadOnly { throw StoreError.openReadOnly(path) }
@@ -232,7 +239,7 @@ public final class LMDBStore: ObjectStore {
         try writing.withLock { _ in
             // Another thread may have closed or suspended the store meanwhile.
             try beginUse()
-            result = try writeBounded(body)
+            result = try reopeningIfUnusable { try writeBounded(body) }
         }
         // The closure has run, or an error was thrown.
         return result.unsafelyUnwrapped
@@ -287,6 +294,7 @@ public final class LMDBStore: ObjectStore {
     /// Waits up to five seconds for snapshots that are still referenced.
     public func shutDown() throws {
         guard !environment.isOfForkedParent else { return }
+        replaceFailedCommit()
         isClosed.store(true, ordering: .releasing)
         for _ in 0..<5000 {
             // No write is running, and none can begin.

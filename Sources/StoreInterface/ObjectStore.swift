@@ -56,7 +56,8 @@ public protocol ObjectStore: AnyObject, Sendable {
     ///
     /// If the call throws, nothing was committed. A store that cannot know, because a connection broke, must find out before
     /// it returns: the caller keeps the saves and tries again.
-    /// - Throws: The error of `body`; `StoreError` `.readOnly`, `.storeBusy`, `.full`, `.inputOutput`, `.fileReplaced`.
+    /// - Throws: The error of `body`; `StoreError` `.readOnly`, `.storeBusy`, `.full`, `.inputOutput`, `.mustReopen`,
+    ///   `.fileReplaced`.
     func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
     /// Acquires the right to save, which ``write(_:_:)`` does not acquire by itself, until the claim is released. Blocks
     /// while other processes have conflicting claims, for a bounded time.

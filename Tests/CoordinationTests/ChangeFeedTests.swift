@@ -51,6 +51,24 @@ import Testing
         #expect(found(6, 6, notBy: 7) == [] && found(6, 7, notBy: 7) == nil)
     }
 
+    /// Catches: a change that only the feed has known, and that the history of the saves around it seems to complete.
+    @Test func `A change without a description is known also after its step was forgotten`() {
+        var feed = ChangeFeed(limit: 2)
+        func isUnknownAfter(_ sequence: UInt64) -> Bool { feed.mayHaveUnknown(after: SaveSequence(sequence)) }
+        feed.append(.save(ChangeSet(generation: 1)), SaveSequence(1))
+        #expect(!isUnknownAfter(0))
+        feed.append(.unknown, SaveSequence(2))
+        #expect(isUnknownAfter(1) && !isUnknownAfter(2))
+        for number in UInt64(3)...8 {
+            feed.append(.save(ChangeSet(generation: Generation(rawValue: number))), SaveSequence(number))
+        }
+        #expect(feed.steps(after: SaveSequence(1), through: SaveSequence(8)) == nil, "the step is forgotten")
+        #expect(isUnknownAfter(1) && !isUnknownAfter(2))
+        // Nothing is known of the steps 9 to 11.
+        feed.append(.save(ChangeSet(generation: 12)), SaveSequence(12))
+        #expect(isUnknownAfter(8) && isUnknownAfter(10) && !isUnknownAfter(11))
+    }
+
     /// Catches: a save of memory that another coordinator takes for one of the file, or a gap between two saves that it does not notice.
     @Test func `Saves in the file are found by generation, if all of them are this writer's`() {
         var feed = feed(1...6)
@@ -95,6 +113,17 @@ import Testing
 }
 
 @Suite struct CommittedNumbersTests {
+    @Test func `Withdrawn saves are known by their sequences, the newest of very many`() {
+        var numbers = CommittedNumbers()
+        #expect(!numbers.isWithdrawn(.accepted(SaveSequence(3))) && !numbers.isWithdrawn(nil))
+        numbers.noteWithdrawn([SaveSequence(3), SaveSequence(4)])
+        numbers.noteWithdrawn([SaveSequence(7)])
+        let found = (2...8).filter { numbers.isWithdrawn(.accepted(SaveSequence($0))) }
+        #expect(found == [3, 4, 7] && !numbers.isWithdrawn(.committed(3)))
+        numbers.noteWithdrawn((10...10_000).map { SaveSequence($0) })
+        #expect(!numbers.isWithdrawn(.accepted(SaveSequence(3))) && numbers.isWithdrawn(.accepted(SaveSequence(10_000))))
+    }
+
     /// Catches: a row that conflicts with itself after its commit, because a context knows it only as accepted (S067).
     @Test func `A version before its commit and after it are the same`() {
         var numbers = CommittedNumbers()

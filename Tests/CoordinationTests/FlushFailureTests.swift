@@ -189,6 +189,20 @@ import Testing
         #expect(try storedTitles() == ["good"])
     }
 
+    /// Catches: a context that keeps showing a save which was left out, because the saves before and after it are in the history.
+    @Test func `S067: saves that were left out are no part of the changes after many others`() async throws {
+        for title in ["bad", "good"] { try await saveLater(title) }
+        let writer = coordinator.writer
+        let old = writer.state
+        refuse("bad")
+        _ = try await failures { try await coordinator.flush() }
+        store.refuse(nil)
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("later") }
+        // As after some thousand saves.
+        writer.shared.withLock { $0.recent.forgetSteps() }
+        #expect(writer.changes(after: old, through: writer.state) == nil)
+    }
+
     // MARK: Closing and suspending
 
     /// Leaves out a save at its deadline, for which no caller waits.

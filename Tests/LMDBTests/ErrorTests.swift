@@ -20,6 +20,14 @@ import Testing
         }
     }
 
+    /// Catches: advice to restore a backup although the file is whole.
+    @Test func `an environment that must be opened again is no damaged file`() {
+        let error = LMDBError(returnCode: -30795, call: .begin)
+        #expect(error.code == .unusableEnvironment)
+        #expect(error.description.hasPrefix("mdb_txn_begin: MDB_PANIC"))
+        #expect(error.description.hasSuffix(error.remedy) && error.remedy.hasSuffix("open it again."))
+    }
+
     @Test func openingWithOtherFlagsOrTooManyDatabasesIsRefused() throws {
         let temporary = try TemporaryEnvironment(maximumDatabases: 2)
         _ = try temporary.open("one", .bytes)

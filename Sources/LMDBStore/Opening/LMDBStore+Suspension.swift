@@ -8,17 +8,10 @@ extension LMDBStore {
     /// referenced.
     public func suspend() throws {
         try checkProcess()
+        replaceFailedCommit()
         for _ in 0..<5000 {
             // No write is running, and none can begin.
-            let isDone = writing.withLock { _ in
-                suspension.reopening.withLock { _ in
-                    if suspension.isOn.load(ordering: .acquiring) { return true }
-                    guard environment.suspend() else { return false }
-                    suspension.isOn.store(true, ordering: .releasing)
-                    return true
-                }
-            }
-            if isDone {
+            if writing.withLock({ _ in closeIfUnread() }) {
                 signal.end()
                 return claims.end()
             }
@@ -27,14 +20,45 @@ extension LMDBStore {
         throw StoreError.stillRead(url.path, readers: environment.liveReaders, verb: "suspend")
     }
 
+    /// Closes the file until the next call, but not the claims and watches of this process. Returns false, and changes nothing, if a
+    /// snapshot of this process is referenced. The caller must have acquired the writing lock.
+    func closeIfUnread() -> Bool {
+        suspension.reopening.withLock { _ in
+            if suspension.isOn.load(ordering: .acquiring) { return true }
+            guard environment.suspend() else { return false }
+            suspension.isOn.store(true, ordering: .releasing)
+            return true
+        }
+    }
+
+    /// Closes the file if LMDB refuses all transactions because an earlier write has failed. The next call opens it again. Returns false
+    /// for another error, and if a snapshot of this process is referenced or a write is running.
+    func closeIfUnusable(_ error: any Error) -> Bool {
+        guard (error as? StoreError)?.code == .mustReopen else { return false }
+        return writing.withLockIfAvailable { _ in closeIfUnread() } ?? false
+    }
+
+    /// Commits once more if the last commit has failed, so that the file can be opened after it was closed.
+    func replaceFailedCommit() {
+        guard counters.hasFailedCommit.load(ordering: .relaxed) else { return }
+        // If the disk still fails, opening the file says so.
+        try? writeTables(pages: 1) { transaction in
+            guard let generation = try transaction.metaNumber(MetaTable.Key.generation, tables.meta) else { return }
+            try MetaTable.put(generation, key: MetaTable.Key.generation, meta: tables.meta, in: transaction)
+        }
+    }
+
     /// Opens the file again after ``suspend()``.
     func reopen() throws {
         try mappingErrors {
             try suspension.reopening.withLock { _ in
                 guard suspension.isOn.load(ordering: .acquiring) else { return }
                 try checkFileIdentity()
-                try FileCheck.beforeOpening(
-                    url.path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(url.path))
+                // This process has checked the file before, and knows why it may have the meta page of a failed commit.
+                if !counters.hasFailedCommit.load(ordering: .relaxed) {
+                    try FileCheck.beforeOpening(
+                        url.path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(url.path))
+                }
                 let maximumDatabases = Tables.count(schema) + 128
                 let (reopened, readerless) =
                     try isReadOnly

@@ -9,6 +9,7 @@ extension StoreError {
         let code: Code =
             switch error.code {
             case .damaged: .damaged
+            case .unusableEnvironment: .mustReopen
             case .mapFull, .mapResized, .transactionFull, .diskFull: .full
             case .readersFull: .readersFull
             case .versionMismatch: .formatTooNew

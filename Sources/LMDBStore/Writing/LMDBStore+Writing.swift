@@ -5,6 +5,20 @@ import StoreModel
 
 /// Running a write transaction, and repeating it after repairable failures.
 extension LMDBStore {
+    /// Runs `body`, which writes. If LMDB refuses all transactions because an earlier write has failed, opens the file again and
+    /// repeats `body`. LMDB must not open a file twice, so this waits a tenth of a second for snapshots of this process. The
+    /// caller must have acquired the writing lock.
+    /// - Throws: The error of `body`, also if snapshots are referenced for longer.
+    func reopeningIfUnusable<R>(_ body: () throws -> R) throws -> R {
+        do {
+            return try body()
+        } catch let error as StoreError where error.code == .mustReopen {
+            guard try waitingForSnapshots(closeIfUnread) else { throw error }
+            try reopen()
+            return try body()
+        }
+    }
+
     /// Runs `body` in the write transaction. Large values that are too much for one transaction's memory are written before
     /// it. The caller must have acquired the writing lock.
     func writeBounded<R>(_ body: (LMDBTransaction) throws -> R) throws -> R {
@@ -31,6 +45,7 @@ extension LMDBStore {
                 return try writeOnce(ahead, body: body, cause: &cause)
             } catch {
                 guard let reason = cause ?? error as? LMDBError else { throw error }
+                if reason.call == .commit { counters.hasFailedCommit.store(true, ordering: .relaxed) }
                 switch reason.code {
                 case .mapFull: guard try mappingErrors(grow) else { throw StoreError.full(self) }
                 case .mapResized:
@@ -48,6 +63,7 @@ extension LMDBStore {
     ) throws -> R {
         var saved: Generation?
         var claimed = 0
+        var isChanged = false
         let result = try environment.write { transaction in
             let opened = try LMDBTransaction(self, transaction, ahead: ahead)
             defer { cause = opened.large.late.isEmpty ? opened.failure as? LMDBError : nil }
@@ -66,8 +82,10 @@ extension LMDBStore {
             }
             claimed = opened.large.claimed
             if format > 1, transaction.isChanged { try MetaCheck.write(tables.meta, in: transaction) }
+            isChanged = transaction.isChanged
             return result
         }
+        if isChanged { counters.hasFailedCommit.store(false, ordering: .relaxed) }
         ahead?.didCommit(claimed: claimed)
         if let saved {
             noteNewest(saved)
@@ -96,9 +114,9 @@ extension LMDBStore {
     /// Adopts the size that another process has given the file. Returns false like ``grow()``.
     private func adoptSize() throws -> Bool { try waitingForSnapshots { try environment.resizeMap(to: 0) } }
 
-    private func waitingForSnapshots(_ resize: () throws -> Bool) throws -> Bool {
+    private func waitingForSnapshots(_ body: () throws -> Bool) throws -> Bool {
         for _ in 0..<100 {
-            if try resize() { return true }
+            if try body() { return true }
             CurrentThread.sleep(microseconds: 1000)
         }
         return false

@@ -74,7 +74,7 @@ extension StoreWriter {
     /// ``takeFailures()``.
     func finishSaves() async throws {
         let owes = try await onQueue { writer in
-            writer.drain()
+            while writer.shared.withLock({ !$0.waiting.isEmpty }) { writer.drain() }
             return writer.shared.withLock { $0.deferred.isOwed }
         }
         if owes { _ = try await withCompletion { enqueue(SaveJob(request: nil, source: .flush, completion: $0)) } }
@@ -82,6 +82,19 @@ extension StoreWriter {
 
     /// Returns the deferred saves that were left out and not reported yet. The caller reports them.
     func takeFailures() -> [DeferredSaveFailure] { shared.withLock { $0.deferred.takeFailures() } }
+
+    /// Prepares the last try to write deferred saves: nothing reads the store any more, so that it can open its file again.
+    ///
+    /// - Precondition: Every coordinator has left the writer, and its contexts are closed.
+    func endReads() async throws {
+        guard state.pendingSaves > 0 else { return }
+        try await onQueue { writer in
+            writer.finishFlush()
+            writer.releaseBases()
+        }
+        // Snapshots that the program retains.
+        snapshotRegistry.close(state.closed(store))
+    }
 
     /// Ends all use of the store, and closes it.
     ///

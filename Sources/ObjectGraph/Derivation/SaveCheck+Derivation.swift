@@ -12,8 +12,9 @@ extension SaveCheck {
         let isSame = numbers.areSame(before, theirs)
         if isSame, !numbers.isRewritten(before) { return false }
         let derived = writer.derived?.sets[entity] ?? ColumnSet()
-        guard isSame || !derived.isEmpty, before != nil, theirs != nil else { return true }
-        // The other save may have changed derived values only. A save that was rewritten may have other values.
+        guard isSame || !derived.isEmpty || numbers.isWithdrawn(before), before != nil, theirs != nil else { return true }
+        // The other save may have changed derived values only. A save that was rewritten may have other values, and one that was withdrawn
+        // may have been saved again with the same.
         let current = state.view
         for column in writer.store.schema.entities[entity].columnIndices where !derived.contains(column) {
             let (before, after) = try (

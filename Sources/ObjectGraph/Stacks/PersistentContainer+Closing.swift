@@ -13,8 +13,11 @@ extension PersistentContainer {
     /// If another container or coordinator of this process uses the same store, it stays usable, and the file stays open until it
     /// is closed too. Closing again does nothing.
     ///
+    /// If an earlier write has failed so that saves throw `StoreError` `.mustReopen`, the deferred saves are written when the last
+    /// container on the store is closed: with its contexts closed, the file can be opened again.
+    ///
     /// - Throws: The error of a deferred save that cannot be written, such as a full disk. Then nothing is closed, unless the save was
-    ///   accepted while the container closed. Make room, and close the container again.
+    ///   accepted while the container closed, or the file had to be opened again for it. Make room, and close the container again.
     ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written, also at an earlier time. `StoreError`
     ///   `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds, or if a context without an
     ///   executor is still in a request or save on another thread. End it, and close the container again.
@@ -42,8 +45,7 @@ extension PersistentContainer {
         for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
         // Saves that wait because the store is suspended throw now.
         for coordinator in open { coordinator.writer.suspension.endWaiting(of: coordinator) }
-        let lost: (any Error)?
-        do { lost = try await Self.finishSaves(of: open) } catch {
+        do { _ = try await Self.finishSaves(of: open) } catch {
             for coordinator in open { coordinator.closed.store(false, ordering: .releasing) }
             throw error
         }
@@ -52,27 +54,32 @@ extension PersistentContainer {
         for coordinator in open { coordinator.leaveWriter(closing: true) }
         // A save may have passed the check before the coordinators were closed, and been accepted after the others were written. From
         // here on none is accepted. Also retry what failed the last time: a write, or closing a store that was still being read.
-        let lostAtEnd = try await Self.finishSaves(of: all)
+        for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.endReads() }
+        let lost = try await Self.finishSaves(of: all)
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
-        if let error = lost ?? lostAtEnd { throw error }
+        if let lost { throw lost }
         // Not before, because an error above would hide them.
         let failures = all.flatMap { $0.writer.takeFailures() }
         if !failures.isEmpty { throw SaveError.deferredSavesFailed(failures) }
     }
 
-    /// Writes the deferred saves. Returns the error of saves that can never be written.
+    /// Writes the deferred saves. Returns the error of saves that these containers can never write.
     ///
     /// - Throws: The error of saves that may be written later.
     private static func finishSaves(of coordinators: [PersistentStoreCoordinator]) async throws -> (any Error)? {
         var lost: (any Error)?
         for coordinator in coordinators {
-            do { try await coordinator.writer.finishSaves() } catch let error where isFinal(error) { lost = lost ?? error }
+            let writer = coordinator.writer
+            do { try await writer.finishSaves() } catch let error where isFinal(error, of: writer) { lost = lost ?? error }
         }
         return lost
     }
 
     /// Returns whether a retry cannot write the saves either.
-    private static func isFinal(_ error: any Error) -> Bool {
-        (error as? StoreError).map { [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains($0.code) } ?? false
+    private static func isFinal(_ error: any Error, of writer: StoreWriter) -> Bool {
+        guard let code = (error as? StoreError)?.code else { return false }
+        // The file cannot be opened again while contexts read it. When the last container has closed them, it takes the saves.
+        if code == .mustReopen { return !writer.isRetired }
+        return [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains(code)
     }
 }

@@ -35,6 +35,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// - `suspended`: The store is suspended, and the call cannot wait until it is resumed.
     /// - `unsupported`: The store cannot do what the call asks for.
     /// - `inputOutput`: A call of the system failed.
+    /// - `mustReopen`: An earlier write failed, and the file takes no writes until it is closed and opened again. Closing the container
+    ///   writes deferred saves.
     /// - `valueTooLarge`: A value does not fit its column or the store.
     /// - `internalInconsistency`: An invariant of the library was violated.
     public enum Code: String, Sendable, Hashable {
@@ -42,7 +44,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case fileReplaced
         case cannotOpen, notAStore, damaged, formatTooNew, schemaMismatch, schemaTooNew, inUseElsewhere
         case full, readersFull, storeBusy, readOnly, remoteFileSystem, usedAfterFork, closed, suspended, unsupported
-        case inputOutput, valueTooLarge, internalInconsistency
+        case inputOutput, mustReopen, valueTooLarge, internalInconsistency
     }
 
     /// The line of source code that created an error, for bug reports.

@@ -55,6 +55,30 @@ import Testing
             return task
         }
 
+        /// Begins a durable save of 1 as the plays of the first track. When ``mayEnd`` is set, its first commit fails, or all commits do.
+        func beginUpdate(failsOnce: Bool) async throws -> (save: Task<Void, any Error>, track: ObjectID) {
+            let id = try await editor.perform { try #require($0.objects("Track").first).objectID }
+            try await importer.perform { context in
+                context.refreshAllObjects()
+                try context.existingObject(with: id)["plays"] = .int(1)
+            }
+            let commits = store.count(.commit)
+            store.fail { [isHeld, mayEnd] call, number in
+                guard call == .commit, !failsOnce || number == commits + 1 else { return nil }
+                isHeld.set()
+                _ = mayEnd.wait(atMost: .seconds(600))
+                return StoreError(.full, "the disk is full. Make room")
+            }
+            let task = Task { [importer] in try await importer.save() }
+            try await until("the durable save is being committed") { isHeld.wait(atMost: .zero) }
+            return (task, id)
+        }
+
+        /// The plays of a track in a new context.
+        func plays(_ id: ObjectID) async throws -> Value? {
+            try await coordinator.newBackgroundContext().perform { try $0.existingObject(with: id)["plays"] }
+        }
+
         func titles() async throws -> [String] { try await coordinator.titles().sorted() }
 
         /// The titles in the file, in the order of their saves.
@@ -139,6 +163,98 @@ import Testing
         #expect(try await Set(bed.written()) == ["durable", "first", "second"])
         #expect(bed.store.heldClaims == 0)
     }
+
+    // MARK: Withdrawn saves
+
+    /// Catches: a conflict with nobody, in a context that has read a durable save which is saved again after its first commit failed.
+    /// Also catches a save that rests on values of a durable save which is gone.
+    @Test(arguments: [true, false])
+    func `S066, S067: a save conflicts with a withdrawn one that it has read only if that is not saved again`(
+        _ isSavedAgain: Bool
+    ) async throws {
+        let bed = try await Bed()
+        let (durable, id) = try await bed.beginUpdate(failsOnce: isSavedAgain)
+        try await bed.save("second")
+        let reader = bed.coordinator.newBackgroundContext(name: "reader")
+        #expect(try await reader.perform { try $0.existingObject(with: id)["plays"] } == .int(1))
+        bed.mayEnd.set()
+        let result = await durable.result
+        bed.store.fail(nil)
+        try await reader.perform { try $0.existingObject(with: id)["rating"] = .double(4) }
+        if isSavedAgain {
+            try result.get()
+            try await reader.save()
+            #expect(try await bed.plays(id) == .int(1))
+        } else {
+            #expect(throws: StoreError.self) { try result.get() }
+            await #expect(throws: SaveError.self) { try await reader.save() }
+            #expect(try await bed.plays(id) == .int(0))
+        }
+        try await bed.coordinator.flush()
+        #expect(try bed.store.verify() == [])
+    }
+
+    /// Catches: a context that conflicts with its own save, which has failed, or shows it after a rollback.
+    @Test(arguments: [true, false])
+    func `S062: a context that is refreshed during its own save is as before when that save fails`(_ savesAgain: Bool) async throws {
+        let bed = try await Bed()
+        let (durable, id) = try await bed.beginUpdate(failsOnce: false)
+        try await bed.save("second")
+        let shown = try await bed.importer.perform { context in
+            context.refreshAllObjects()
+            return try context.trackTitles()
+        }
+        #expect(shown == ["first", "second"])
+        bed.mayEnd.set()
+        await #expect(throws: StoreError.self) { try await durable.value }
+        bed.store.fail(nil)
+        if savesAgain {
+            #expect(await bed.importer.perform { $0.hasChanges })
+            try await bed.importer.save()
+        } else {
+            await bed.importer.perform { $0.rollback() }
+        }
+        let expected = Value.int(savesAgain ? 1 : 0)
+        #expect(try await bed.importer.perform { try $0.existingObject(with: id)["plays"] } == expected)
+        #expect(try await bed.plays(id) == expected)
+        #expect(try await bed.importer.perform { try $0.trackTitles() } == ["first", "second"])
+        try await bed.coordinator.flush()
+        #expect(try bed.store.verify() == [])
+    }
+
+    // MARK: Saves that wait
+
+    /// Catches: a synchronous save that waits for the disk of a durable save which is not yet being written.
+    @Test func `S066: a deferred save does not wait for a durable save that waits beside it`() async throws {
+        let bed = try await Bed()
+        let writer = bed.coordinator.writer
+        let mayBegin = Flag()
+        writer.queue.async { _ = mayBegin.wait(atMost: .seconds(600)) }
+        bed.store.hold(.commit, bed.isHeld, until: bed.mayEnd)
+        let durable = Task { [importer = bed.importer, ended = bed.ended] in
+            defer { ended.set() }
+            try await importer.perform(andSave: .durable) { _ = $0.makeTrack("durable") }
+        }
+        try await until("the durable save waits") { writer.shared.withLock { $0.waiting.count == 1 } }
+        let deferred = Task { try await bed.save("second") }
+        try await until("the deferred save waits too") { writer.shared.withLock { $0.waiting.count == 2 } }
+        mayBegin.set()
+        try await deferred.value
+        #expect(!bed.ended.wait(atMost: .zero), "the durable save waits for the disk")
+        #expect(try await bed.titles().contains("second"))
+        try await until("the durable save is being committed") { bed.isHeld.wait(atMost: .zero) }
+        bed.mayEnd.set()
+        try await durable.value
+        #expect(try await bed.titles() == ["durable", "first", "second"])
+        bed.store.fail(nil)
+        try await bed.coordinator.flush()
+        try await bed.settle()
+        #expect(try await Set(bed.written()) == ["durable", "first", "second"])
+        #expect(bed.store.heldClaims == 0)
+        #expect(try bed.store.verify() == [])
+    }
+
+    // MARK: Saves that depend on the group
 
     /// Catches: a save that depends on one that may still fail.
     @Test func `S100: a deferred save of an object in the durable save waits and is checked after it`() async throws {

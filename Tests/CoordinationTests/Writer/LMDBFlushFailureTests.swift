@@ -65,4 +65,79 @@ import Testing
         #expect(try store.history(after: nil, limit: 10)?.count == 2)
         #expect(try store.verify() == [])
     }
+
+    // MARK: A file that must be opened again
+
+    /// Makes all transactions fail, as after a meta page could not be written, until the file is opened again.
+    private final class Refusal: Sendable {
+        private let isEnded = Atomic(false)
+        private let hook = Mutex<LMDBFaults.Hook?>(nil)
+
+        init(_ bed: TestBed) {
+            let made = LMDBFaults.inject(at: bed.folder.path) { [weak self] call in
+                guard let self else { return nil }
+                if call == .environmentOpen { isEnded.store(true, ordering: .relaxed) }
+                // MDB_PANIC
+                return !hasEnded && (call == .begin || call == .renew) ? -30795 : nil
+            }
+            hook.withLock { $0 = made }
+        }
+
+        deinit { hook.withLock { $0?.end() } }
+
+        var hasEnded: Bool { isEnded.load(ordering: .relaxed) }
+    }
+
+    private static func saveLater(_ context: BackgroundContext) async throws {
+        // Reads also begin transactions, so the context reads before they fail.
+        #expect(try await context.perform { try $0.trackTitles() } == [])
+        try await context.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack("a") }
+    }
+
+    private static func check(_ bed: TestBed) async throws {
+        let container = try await bed.container()
+        #expect(try await container.newBatchOperationContext().perform { try $0.trackTitles() } == ["a"])
+        #expect(try container.coordinator.store.history(after: nil, limit: 10)?.count == 1)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    /// Catches: acknowledged saves that are left out because LMDB calls every transaction of the environment an error.
+    @Test func `S066: closing a container writes the deferred saves for which LMDB opens the file again`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let context = container.newBatchOperationContext()
+        try await Self.saveLater(context)
+        let refusal = Refusal(bed)
+        let error = await #expect(throws: StoreError.self) { try await container.coordinator.flush() }
+        #expect(error?.code == .mustReopen, "\(String(describing: error))")
+        #expect(container.coordinator.writer.state.pendingSaves == 1)
+        #expect(try await context.perform { try $0.trackTitles() } == ["a"])
+        try await container.close()
+        #expect(refusal.hasEnded)
+        try await Self.check(bed)
+    }
+
+    /// Saves without waiting for the disk, and makes LMDB refuse transactions before the coordinator is released.
+    private static func saveAndRelease(_ bed: TestBed, _ clock: SteppedClock) async throws -> Refusal {
+        let store = try bed.description.open(Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator(
+            model: Music.model, store: store, name: "test", clock: clock.source)
+        try await saveLater(coordinator.newBackgroundContext())
+        return withExtendedLifetime(coordinator) { Refusal(bed) }
+    }
+
+    @Test func `S066: the deferred saves of a released coordinator are written after LMDB has opened the file again`() async throws {
+        let bed = try TestBed(.lmdb)
+        let clock = SteppedClock()
+        let refusal = try await Self.saveAndRelease(bed, clock)
+        try await until("the file is opened again") {
+            clock.advance(by: .seconds(1))
+            return refusal.hasEnded
+        }
+        // The job of the last try keeps the writer.
+        clock.advance(by: .seconds(1))
+        try await bed.closed()
+        try await Self.check(bed)
+    }
 }

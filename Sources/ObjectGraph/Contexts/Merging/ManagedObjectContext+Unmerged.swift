@@ -55,7 +55,8 @@ extension ManagedObjectContext {
                     shown.value(entity, key: key, column: column), new.value(entity, key: key, column: column))
                 if !isSame { columns.insert(column) }
             }
-            return columns.isEmpty && (isSavedHere || !derived.isEmpty) ? nil : columns
+            let mayBeSame = isSavedHere || !derived.isEmpty || numbers.isWithdrawn(before)
+            return columns.isEmpty && mayBeSame ? nil : columns
         }
         func note(_ entity: EntityIndex, _ key: ObjectKey, row: Row?) throws {
             guard let columns = try changed(entity, key) else { return }
@@ -73,6 +74,23 @@ extension ManagedObjectContext {
                 }
             }
             for id in checks.watched { try note(id.entity, id.key, row: nil) }
+        }
+    }
+
+    /// Moves a root to the newest state if its own save has failed, and a refresh during that save has moved it to a state with the
+    /// save (S062). Otherwise its next save would conflict with the one that failed. What others have saved since stays in conflict with
+    /// the unsaved changes.
+    func leaveWithdrawnSave() {
+        let state = layerStack.baseState.state
+        guard isRoot, layerStack.hasMovedInFlight, state.pendingSaves > 0, !layerStack.baseState.isPinned, phase.closure == nil
+        else { return }
+        let numbers = configuration.writer.shared.withLock { $0.numbers }
+        let kept = state.deferred.filter { !numbers.isWithdrawn($0.version) }
+        guard kept.count < state.deferred.count else { return }
+        let old = LayeredView(base: state.base, layers: kept)
+        moving {
+            move(to: configuration.writer.newestState(), after: nil)
+            noteUnmerged(since: old, in: layerStack.sealed + [layerStack.top], by: nil)
         }
     }
 

@@ -96,8 +96,10 @@ extension ManagedObjectContext {
 
     /// Ends the running save and starts the next one that waits.
     func endSave() {
-        let isDropping = layerStack.dropsTaken && layerStack.hasTakenLayers
+        let hasFailed = layerStack.hasTakenLayers
+        let isDropping = layerStack.dropsTaken && hasFailed
         layerStack.endTaking()
+        if hasFailed { leaveWithdrawnSave() }
         // The context was reset during the save. Until now it has shown the changes that the save had taken.
         if isDropping { notify(nil, refreshed: refreshRegistered(nil)) }
         withoutUndo { settleAfterMergeInFlight() }

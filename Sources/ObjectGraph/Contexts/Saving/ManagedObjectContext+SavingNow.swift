@@ -96,9 +96,10 @@ extension StoreWriter {
     private func process(_ request: SaveRequest?, from source: SaveSource, reportsFailures: Bool = false) throws -> SaveOutcome {
         // The variable is set on the queue, before `sync` returns.
         nonisolated(unsafe) var result: Result<SaveOutcome, any Error>?
-        _ = try add(SaveJob(request: request, source: source, reportsFailures: reportsFailures) { result = $0 })
+        _ = try add(
+            SaveJob(request: request, source: source, reportsFailures: reportsFailures, isSynchronous: true) { result = $0 })
         // If the queue is idle, the calling thread processes the job. Otherwise an earlier block may process it first.
-        queue.sync { drain() }
+        queue.sync { if result == nil { drain() } }
         guard let result else { preconditionFailure("the writer has lost a save") }
         return try result.get()
     }

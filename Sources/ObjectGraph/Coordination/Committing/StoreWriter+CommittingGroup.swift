@@ -197,7 +197,7 @@ extension StoreWriter {
     ) -> Accepted? {
         shared.withLock { shared in
             guard var group = shared.committing, group.state === known.state, group.acceptedCount == known.acceptedCount,
-                !isRetired, !(shared.deferred.flushError.map(Self.isOfSchema) ?? false)
+                !isRetired, !(shared.deferred.flushError.map(Self.refusesAll) ?? false)
             else { return nil }
             shared.committing = nil
             defer { shared.committing = group }
@@ -268,6 +268,7 @@ extension StoreWriter {
             _ = shared.deferred.require(by: clock.now)
             shared.state = shown.without(in: shared.state, sequence: shared.state.sequence.next)
             shared.recent.append(.unknown, shared.state.sequence)
+            shared.numbers.noteWithdrawn(shown.pending.suffix(shown.own.count).map(\.sequence))
             return (shared.state, shared.listeners.all)
         }
         for listener in listeners { listener(moved, .externalProcess) }

@@ -5,10 +5,7 @@ import StoreModel
 /// Work on the writer's queue: groups of saves are checked, written if necessary, and published.
 extension StoreWriter {
     func drain() {
-        let jobs = shared.withLock { shared in
-            defer { shared.waiting = [] }
-            return shared.waiting
-        }
+        let jobs = takeJobs()
         guard !jobs.isEmpty else { return }
         do {
             try process(jobs)
@@ -25,6 +22,29 @@ extension StoreWriter {
                 do { try process([job]) } catch { job.completion(.failure(reported(error))) }
             }
         }
+    }
+
+    /// Takes the jobs that wait. If threads wait for deferred saves beside jobs that wait for the disk, takes those saves alone. The other
+    /// jobs follow in a later block, and let saves pass only once.
+    private func takeJobs() -> [SaveJob] {
+        let isLayered = capabilities.contains(.layeredDeferral)
+        let (jobs, hasLeftSome) = shared.withLock { shared -> ([SaveJob], Bool) in
+            let jobs = shared.waiting
+            shared.waiting = []
+            guard isLayered, jobs.count > 1 else { return (jobs, false) }
+            let (first, later) = (jobs.filter(\.isAwaitedInMemory), jobs.filter { !$0.isAwaitedInMemory })
+            // The thread of a synchronous job returns when its block ends, so the job is not left for a later one.
+            let mayFollow = later.allSatisfy { !$0.isSynchronous && !$0.hasYielded }
+            guard !first.isEmpty, mayFollow, later.contains(where: \.waitsForDisk) else { return (jobs, false) }
+            shared.waiting = later.map { job in
+                var job = job
+                job.hasYielded = true
+                return job
+            }
+            return (first, true)
+        }
+        if hasLeftSome { queue.async { self.drain() } }
+        return jobs
     }
 
     /// Checks a group, writes it if necessary, and publishes it. If writing fails, this throws and nothing was published or completed.
@@ -60,8 +80,8 @@ extension StoreWriter {
     /// Accepts saves that are deferred in memory.
     private func hold(_ jobs: [SaveJob]) throws {
         defer { if state.pendingSaves == 0 { claim.release() } }
-        // A save that can never be written must not be acknowledged.
-        if let error = shared.withLock({ $0.deferred.flushError }), Self.isOfSchema(error) { throw error }
+        // A save that this process cannot write any more must not be acknowledged.
+        if let error = shared.withLock({ $0.deferred.flushError }), Self.refusesAll(error) { throw error }
         try claimHoldingBack()
         // Deferred saves need a base state that does not change.
         try (state.base as? LazySnapshot)?.take()
@@ -202,7 +222,7 @@ extension StoreWriter {
                 shared.recent.append(.save(changes), sequence, source: job.source)
             }
             shared.isCommitting = false
-            shared.deferred.pending = group.pending
+            shared.deferred.replacePending(by: group.pending)
             if old != nil {
                 shared.numbers.note(group.committed)
                 if !group.isUnsynced { shared.unsynced.didSync(by: self, through: group.newestWritten) }
@@ -249,4 +269,12 @@ extension StoreWriter {
         if !failures.isEmpty { return .failure(SaveError.deferredSavesFailed(failures)) }
         return .success(SaveOutcome(state: state, changes: ChangeSet()))
     }
+}
+
+extension StoreWriter.SaveJob {
+    /// Whether the job ends only when its save, or earlier ones, are on disk.
+    fileprivate var waitsForDisk: Bool { request.map { $0.durability == .durable } ?? true }
+
+    /// Whether a thread waits for a save that may stay in memory.
+    fileprivate var isAwaitedInMemory: Bool { isSynchronous && !waitsForDisk }
 }

@@ -84,6 +84,9 @@ final class SnapshotRegistry: Sendable {
 
     fileprivate func state(_ number: UInt64) -> StoreState? { shared.withLock { $0.holders[number]?.state } }
 
+    /// Whether no context and no kept snapshot uses a state.
+    var isUnused: Bool { shared.withLock { $0.holders.isEmpty } }
+
     /// Returns the addresses of the contexts among the holders.
     func places() -> [ContextAddress] { shared.withLock { $0.holders.values.compactMap(\.place) } }
 

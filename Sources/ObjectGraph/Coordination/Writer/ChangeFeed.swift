@@ -21,6 +21,8 @@ struct ChangeFeed: Sendable {
         var source: SaveSource
         /// Whether the file has the save with other changes.
         var isRewritten = false
+
+        var isUnknown: Bool { if case .unknown = step { true } else { false } }
     }
 
     /// The steps that were removed, as far as they are known.
@@ -32,6 +34,8 @@ struct ChangeFeed: Sendable {
         var source = SaveSource.externalProcess
         /// The newest step of another source.
         var newestOfOthers = SaveSequence.zero
+        /// The newest change without a description.
+        var newestUnknown = SaveSequence.zero
 
         mutating func append(_ sequence: SaveSequence, source: SaveSource) {
             if source != self.source { newestOfOthers = newest }
@@ -54,6 +58,7 @@ struct ChangeFeed: Sendable {
         if newest.next != sequence {
             removeFirst(steps.count)
             forgotten.append(SaveSequence(sequence.rawValue - 1), source: .externalProcess)
+            forgotten.newestUnknown = forgotten.newest
         }
         steps.append(Entry(sequence: sequence, step: step, source: source))
         // Trim many steps at once, because removing from the front moves the rest.
@@ -62,8 +67,16 @@ struct ChangeFeed: Sendable {
 
     /// Forgets the oldest steps.
     private mutating func removeFirst(_ count: Int) {
-        for entry in steps.prefix(count) { forgotten.append(entry.sequence, source: entry.source) }
+        for entry in steps.prefix(count) {
+            forgotten.append(entry.sequence, source: entry.source)
+            if entry.isUnknown { forgotten.newestUnknown = entry.sequence }
+        }
         steps.removeFirst(count)
+    }
+
+    /// Whether there may be a change without a description after a sequence, also among forgotten steps. O(steps).
+    func mayHaveUnknown(after old: SaveSequence) -> Bool {
+        forgotten.newestUnknown > old || steps.contains { $0.isUnknown && $0.sequence > old }
     }
 
     /// Forgets all steps, as later ones do.

@@ -16,6 +16,8 @@ struct CommittedNumbers: Sendable {
     private static let limit = 4096
     /// The saves that were written otherwise than they were accepted, which is rare.
     private var rewritten: Set<SaveSequence> = []
+    /// The saves that contexts may have read while they were being committed, and that were not committed, ascending and bounded.
+    private var withdrawn: [SaveSequence] = []
 
     mutating func note(_ numbers: CommitNumbers) {
         for (position, sequence) in numbers.sequences.enumerated() {
@@ -37,6 +39,19 @@ struct CommittedNumbers: Sendable {
     /// Whether rows of a version may have other values in the file.
     func isRewritten(_ version: RowVersion?) -> Bool {
         !rewritten.isEmpty && version?.sequence.map(rewritten.contains) ?? false
+    }
+
+    /// Records saves that will never be in the file under these sequences.
+    mutating func noteWithdrawn(_ sequences: some Sequence<SaveSequence>) {
+        withdrawn += sequences
+        if withdrawn.count > Self.limit { withdrawn.removeFirst(withdrawn.count - Self.limit / 2) }
+    }
+
+    /// Whether a version is that of a save that was withdrawn. O(log saves).
+    func isWithdrawn(_ version: RowVersion?) -> Bool {
+        guard let sequence = version?.sequence else { return false }
+        let position = withdrawn.partitioningIndex { $0 >= sequence }
+        return position < withdrawn.count && withdrawn[position] == sequence
     }
 
     /// Returns the generation of a save; nil if it is not in the file, or if its commit is forgotten. O(log runs).

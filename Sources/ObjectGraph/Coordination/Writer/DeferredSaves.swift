@@ -80,6 +80,25 @@ struct DeferredSaves {
         failures += written.failures
     }
 
+    /// Replaces the saves after a group was accepted or written. If none is left, the error of the last flush no longer counts.
+    mutating func replacePending(by saves: [PendingSave]) {
+        pending = saves
+        if saves.isEmpty { flushError = nil }
+    }
+
+    /// Replaces the states over which pending saves were accepted by states with the same content. Saves that shared one still do.
+    mutating func rebase(_ replacement: (StoreState) -> StoreState) {
+        var made: [ObjectIdentifier: StoreState] = [:]
+        pending = pending.map { save in
+            guard let accepted = save.accepted else { return save }
+            let state = made[ObjectIdentifier(accepted)] ?? replacement(accepted)
+            made[ObjectIdentifier(accepted)] = state
+            var save = save
+            save.accepted = state
+            return save
+        }
+    }
+
     /// Ends a flush that has written nothing, and whose saves are not all kept.
     mutating func withdrawFlush(leaving saves: some Sequence<PendingSave>) {
         flush = nil

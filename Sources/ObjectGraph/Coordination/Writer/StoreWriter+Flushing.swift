@@ -157,16 +157,17 @@ extension StoreWriter {
     private static func isTransient(_ error: any Error) -> Bool {
         guard let error = error as? StoreError else { return false }
         return switch error.code {
-        case .full, .readersFull, .storeBusy, .inputOutput, .readOnly, .usedAfterFork, .closed, .schemaMismatch, .schemaTooNew:
+        case .full, .readersFull, .storeBusy, .inputOutput, .readOnly, .usedAfterFork, .closed, .schemaMismatch, .schemaTooNew,
+            .mustReopen, .cannotOpen, .inUseElsewhere:
             true
         default: false
         }
     }
 
-    /// Whether the file cannot accept any save of this process's model.
-    static func isOfSchema(_ error: any Error) -> Bool {
+    /// Whether the file takes no save of this process before it is opened again.
+    static func refusesAll(_ error: any Error) -> Bool {
         guard let code = (error as? StoreError)?.code else { return false }
-        return code == .schemaMismatch || code == .schemaTooNew
+        return code == .schemaMismatch || code == .schemaTooNew || code == .mustReopen
     }
 
     /// Waits for the running flush, if there is one, and publishes its state. Runs on the queue. No flush is running afterwards.
@@ -197,11 +198,36 @@ extension StoreWriter {
         }
     }
 
+    /// Releases the snapshots below the deferred saves. The store can open its file again only while it has none. Runs on the queue.
+    func releaseBases() {
+        // No other process saves before the deferred saves are written, so snapshots that are acquired later show the same.
+        func unread(_ state: StoreState) -> StoreState { state.reading(lazySnapshot(after: state.base.generation)) }
+        shared.withLock { shared in
+            shared.state = unread(shared.state)
+            shared.deferred.rebase(unread)
+        }
+    }
+
+    /// Whether this process will hardly ever write the saves. Without coordinators, keeping them would only keep others from saving.
+    private static func isHopeless(_ error: any Error) -> Bool {
+        guard let code = (error as? StoreError)?.code else { return false }
+        return [.schemaMismatch, .schemaTooNew, .usedAfterFork, .closed].contains(code)
+    }
+
     private func tryAgain(after error: any Error) {
         Self.log.error("writing deferred saves failed and is tried again: \(error)")
+        if (error as? StoreError)?.code == .mustReopen, snapshotRegistry.isUnused { releaseBases() }
         let retry = clock.now + .seconds(1)
-        shared.withLock { $0.deferred.retry(at: retry) }
-        clock.run(at: retry, on: queue) { [weak self] in self?.flushOverdue() }
+        let isHopeless = Self.isHopeless(error)
+        // Saves in memory must not be lost with the last coordinator, so the retry keeps the writer until they are written.
+        let kept = shared.withLock { shared -> StoreWriter? in
+            shared.deferred.retry(at: retry)
+            return isHopeless || shared.deferred.pending.isEmpty ? nil : self
+        }
+        clock.run(at: retry, on: queue) { [weak self] in
+            self?.flushOverdue()
+            withExtendedLifetime(kept) {}
+        }
     }
 
     private func adopt(_ flush: DeferredSaves.Flush, _ written: DeferredSaves.Written, from source: SaveSource) {

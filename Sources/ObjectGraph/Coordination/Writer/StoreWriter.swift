@@ -67,6 +67,10 @@ final class StoreWriter: Sendable {
         var source: SaveSource
         /// Whether the job fails if a deferred save could not be written. True for a flush that a caller waits for.
         var reportsFailures = false
+        /// Whether a thread waits for the job, and processes it itself if the queue is idle.
+        var isSynchronous = false
+        /// Whether deferred saves that came later were processed before the job.
+        var hasYielded = false
         var completion: @Sendable (Result<SaveOutcome, any Error>) -> Void
     }
 
@@ -138,7 +142,7 @@ final class StoreWriter: Sendable {
 
     /// Starts writing the deferred saves, or syncing those that are in the file. The queue retains the writer until they are on disk.
     func flushAtRelease() {
-        guard state.pendingSaves > 0 || unsynced.isOwed(by: self) else { return }
+        guard shared.withLock({ $0.deferred.isOwed }) || unsynced.isOwed(by: self) else { return }
         enqueue(SaveJob(request: nil, source: .flush, completion: { _ in }))
     }
 
@@ -288,11 +292,13 @@ final class StoreWriter: Sendable {
     func changes(after old: StoreState, through new: StoreState) -> [ChangeSet]? {
         // Read the states under the lock under which they were published: the thread sanitizer sees no other hand-over between a
         // writer's queue and a task that a continuation resumes.
-        let (steps, committed) = shared.withLock { shared in
-            (
-                shared.recent.steps(after: old.sequence, through: new.sequence),
-                old.pendingSaves == 0 ? old.committed : shared.numbers.generation(of: old.sequence)
-            )
+        let (steps, committed) = shared.withLock { shared -> ([ChangeFeed.Step]?, Generation?) in
+            let steps = shared.recent.steps(after: old.sequence, through: new.sequence)
+            if steps != nil { return (steps, nil) }
+            if old.pendingSaves == 0 { return (nil, old.committed) }
+            // The history has nothing of a save in the old state that was left out since, or withdrawn.
+            if shared.recent.mayHaveUnknown(after: old.sequence) { return (nil, nil) }
+            return (nil, shared.numbers.generation(of: old.sequence))
         }
         guard let steps else {
             guard let committed, new.pendingSaves == 0 else { return nil }

@@ -1,0 +1,138 @@
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Deferred saves that are kept until they can be written: the file has to be opened again, or the coordinator is released.
+@Suite struct KeptSavesTests {
+    private let clock = SteppedClock()
+
+    private static let mustReopen = StoreError(.mustReopen, "the file takes no writes. Close it, and open it again")
+    private static let diskFull = StoreError(.full, "the disk is full. Make room")
+
+    private static func saveLater(_ title: String, _ context: BackgroundContext) async throws {
+        try await context.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack(title) }
+    }
+
+    private static func count(_ store: FaultyStore) throws -> Int { try store.snapshot().count(Music.query("Track")) }
+
+    // MARK: A file that must be opened again
+
+    private func container(_ store: FaultyStore) async throws -> PersistentContainer {
+        try await PersistentContainer(model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
+    }
+
+    /// Makes commits fail until the last container on the store has closed its contexts, as LMDB can open a file again only then.
+    private static func refuseUntilClosed(_ store: FaultyStore, _ writer: StoreWriter) {
+        store.fail { [weak writer] call, _ in call == .commit && writer?.isRetired == false ? mustReopen : nil }
+    }
+
+    /// Catches: acknowledged saves that are left out, and further ones that are acknowledged, although the file takes no write.
+    @Test func `S066: deferred saves stay while the file has to be opened again, and closing writes them`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let container = try await container(store)
+        let (writer, context) = (container.coordinator.writer, container.newBatchOperationContext())
+        try await Self.saveLater("a", context)
+        Self.refuseUntilClosed(store, writer)
+        await #expect(throws: Self.mustReopen) { try await container.coordinator.flush() }
+        await #expect(throws: Self.mustReopen) { try await Self.saveLater("b", context) }
+        #expect(await context.perform { $0.hasChanges })
+        #expect(writer.state.pendingSaves == 1 && store.heldClaims == 1)
+        #expect(try await container.newBatchOperationContext().perform { try $0.trackTitles() } == ["a"])
+        try await container.close()
+        #expect(try Self.count(store) == 1)
+        #expect(store.heldClaims == 0)
+    }
+
+    /// Catches: a container that cannot be closed, and saves that are lost with the first of two containers.
+    @Test func `S066: the last of two containers writes the saves for which the file has to be opened again`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let (first, second) = (try await container(store), try await container(store))
+        let writer = first.coordinator.writer
+        #expect(second.coordinator.writer === writer)
+        try await Self.saveLater("a", first.newBatchOperationContext())
+        Self.refuseUntilClosed(store, writer)
+        await #expect(throws: Self.mustReopen) { try await first.close() }
+        #expect(writer.state.pendingSaves == 1)
+        #expect(try await second.newBatchOperationContext().perform { try $0.trackTitles() } == ["a"])
+        try await second.close()
+        #expect(try Self.count(store) == 1)
+        #expect(store.heldClaims == 0)
+    }
+
+    /// Catches: deferred saves that are refused for ever, because of an error that a durable save has overcome.
+    @Test(arguments: [StoreError.Code.schemaMismatch, .mustReopen])
+    func `S066: deferred saves are accepted again after a durable save has written those before it`(
+        _ code: StoreError.Code
+    ) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let context = coordinator.newBackgroundContext()
+        try await Self.saveLater("a", context)
+        store.fail { call, _ in call == .commit ? StoreError(code, "the file takes no saves. Open it again") : nil }
+        await #expect(throws: StoreError.self) { try await coordinator.flush() }
+        store.fail(nil)
+        try await context.perform(andSave: .durable) { _ = $0.makeTrack("b") }
+        try await Self.saveLater("c", context)
+        try await coordinator.flush()
+        #expect(try await coordinator.titles() == ["a", "b", "c"])
+        #expect(try Self.count(store) == 3)
+    }
+
+    // MARK: Released coordinators
+
+    private struct Released {
+        weak var writer: StoreWriter?
+        /// The number of claims before.
+        var claims: Int
+    }
+
+    /// Saves deferred, lets commits fail if there is an error, and releases the coordinator.
+    private func saveAndRelease(_ store: FaultyStore, error: StoreError?) async throws -> Released {
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        try await Self.saveLater("a", coordinator.newBackgroundContext())
+        return withExtendedLifetime(coordinator) {
+            store.fail { call, _ in call == .commit ? error : nil }
+            return Released(writer: coordinator.writer, claims: store.count(.claim))
+        }
+    }
+
+    /// Catches: acknowledged saves that are lost because the disk was full when the last coordinator was released.
+    @Test func `S066: deferred saves of a released coordinator are written when the disk has room again`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        _ = try await saveAndRelease(store, error: Self.diskFull)
+        for _ in 0..<2 {
+            // The writer tries once more in each second.
+            let tries = store.count(.write)
+            try await until("the disk refuses the save") {
+                clock.advance(by: .seconds(1))
+                return store.count(.write) > tries
+            }
+        }
+        store.fail(nil)
+        try await until("the save is written") {
+            clock.advance(by: .seconds(1))
+            return try Self.count(store) == 1 && store.heldClaims == 0
+        }
+        #expect(try store.verify() == [])
+    }
+
+    /// Catches: a writer that is kept, with its claim, for saves that the file will never take.
+    @Test func `S066: a released coordinator does not keep saves when the file has another model`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let released = try await saveAndRelease(store, error: StoreError(.schemaMismatch, "the file has another schema. Open it anew"))
+        try await until("the writer is released") { released.writer == nil }
+        #expect(try Self.count(store) == 0)
+    }
+
+    /// Catches: a save of which a power failure takes more than its bound allows, because the coordinator was released before.
+    @Test func `S066: deferred saves that are not synced yet are synced when the coordinator is released`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema, capabilities: [.externalSaves, .history])
+        let claims = try await saveAndRelease(store, error: nil).claims
+        // Returning unused keys to the store claims nothing.
+        try await until("the store syncs") { store.count(.claim) > claims }
+        #expect(try Self.count(store) == 1)
+    }
+}
