@@ -238,8 +238,8 @@ if withMacros {
         .target(
             name: "StrataSwiftData",
             dependencies: [
-                "ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StoreModel", "Platform", "StrataMacros",
-                .product(name: "Logging", package: "swift-log"),
+                "ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "StoreModel", "Platform",
+                "StrataMacros", .product(name: "Logging", package: "swift-log"),
             ]),
         .testTarget(
             name: "StrataMacrosTests",

@@ -45,7 +45,7 @@ enum LayerTable {
         Module(name: "Strata", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreFiles", "StoreInterface", "StoreModel"]),
         Module(
             name: "StrataSwiftData",
-            below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StoreModel", "Platform"],
+            below: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "StoreModel", "Platform"],
             outside: ["Logging"]),
     ]
 

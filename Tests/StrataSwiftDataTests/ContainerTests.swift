@@ -32,17 +32,19 @@ private enum Short {
         }
     }
 
-    @Test func `erasing deletes all objects of all models`() throws {
-        let container = try inMemory(ToDo.self)
-        let context = ModelContext(container)
-        let item = ToDo("a")
-        item.list = ToDoList(name: "work")
-        context.insert(item)
-        try context.save()
-        try container.erase()
-        let after = ModelContext(container)
-        #expect(try after.fetchCount(FetchDescriptor<ToDo>()) == 0)
-        #expect(try after.fetchCount(FetchDescriptor<ToDoList>()) == 0)
+    @Test(arguments: TestStore.allCases)
+    func `erasing deletes all objects of all models`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let item = ToDo("a")
+            item.list = ToDoList(name: "work")
+            context.insert(item)
+            try context.save()
+            try container.erase()
+            let after = ModelContext(container)
+            #expect(try after.fetchCount(FetchDescriptor<ToDo>()) == 0)
+            #expect(try after.fetchCount(FetchDescriptor<ToDoList>()) == 0)
+        }
     }
 
     /// Saves one note in a file, and closes the file.
@@ -54,8 +56,9 @@ private enum Short {
         try await container.close()
     }
 
-    @Test func `without a plan, a migration drops what the models no longer have`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `without a plan, a migration drops what the models no longer have`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             try await Self.fill(file)
             let container = try file.open(Short.Note.self)
             let context = ModelContext(container)
@@ -65,8 +68,9 @@ private enum Short {
         }
     }
 
-    @Test func `a file of other models is not opened and loses nothing`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `a file of other models is not opened and loses nothing`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             try await Self.fill(file)
             #expect(throws: (any Error).self) { try file.open(Stranger.self) }
             let container = try file.open(Full.Note.self)

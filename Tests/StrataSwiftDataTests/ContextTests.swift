@@ -4,133 +4,159 @@ import Testing
 
 /// How contexts behave at run time.
 @Suite struct ContextTests {
-    @Test func `a context shows saves of other contexts at its next fetch`() throws {
-        let container = try inMemory(ToDo.self)
-        let (a, b) = (ModelContext(container), ModelContext(container))
-        #expect(try b.fetchCount(FetchDescriptor<ToDo>()) == 0)
-        a.insert(ToDo("new"))
-        #expect(a.hasChanges && a.insertedModelsArray.count == 1)
-        try a.save()
-        #expect(!a.hasChanges)
-        #expect(try b.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["new"])
+    @Test(arguments: TestStore.allCases)
+    func `a context shows saves of other contexts at its next fetch`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let (a, b) = (ModelContext(container), ModelContext(container))
+            #expect(try b.fetchCount(FetchDescriptor<ToDo>()) == 0)
+            a.insert(ToDo("new"))
+            #expect(a.hasChanges && a.insertedModelsArray.count == 1)
+            try a.save()
+            #expect(!a.hasChanges)
+            #expect(try b.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["new"])
+        }
     }
 
-    @Test func `changed and deleted objects are listed, and a rollback discards the changes`() throws {
-        let context = ModelContext(try inMemory(ToDo.self))
-        let (a, b) = (ToDo("a"), ToDo("b"))
-        context.insert(a)
-        context.insert(b)
-        try context.save()
-        a.title = "changed"
-        context.delete(b)
-        #expect(context.changedModelsArray.map { $0 as? ToDo } == [a])
-        #expect(context.deletedModelsArray.map { $0 as? ToDo } == [b])
-        #expect(b.isDeleted)
-        context.rollback()
-        #expect(a.title == "a" && !b.isDeleted && !context.hasChanges)
+    @Test(arguments: TestStore.allCases)
+    func `changed and deleted objects are listed, and a rollback discards the changes`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let (a, b) = (ToDo("a"), ToDo("b"))
+            context.insert(a)
+            context.insert(b)
+            try context.save()
+            a.title = "changed"
+            context.delete(b)
+            #expect(context.changedModelsArray.map { $0 as? ToDo } == [a])
+            #expect(context.deletedModelsArray.map { $0 as? ToDo } == [b])
+            #expect(b.isDeleted)
+            context.rollback()
+            #expect(a.title == "a" && !b.isDeleted && !context.hasChanges)
+        }
     }
 
-    @Test func `a transaction saves, unless its closure throws`() throws {
-        struct Failure: Error {}
-        let context = ModelContext(try inMemory(ToDo.self))
-        try context.transaction { context.insert(ToDo("a")) }
-        #expect(!context.hasChanges)
-        #expect(throws: Failure.self) {
-            try context.transaction {
-                context.insert(ToDo("b"))
-                throw Failure()
+    @Test(arguments: TestStore.allCases)
+    func `a transaction saves, unless its closure throws`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            struct Failure: Error {}
+            let context = ModelContext(container)
+            try context.transaction { context.insert(ToDo("a")) }
+            #expect(!context.hasChanges)
+            #expect(throws: Failure.self) {
+                try context.transaction {
+                    context.insert(ToDo("b"))
+                    throw Failure()
+                }
             }
+            #expect(context.hasChanges)
         }
-        #expect(context.hasChanges)
     }
 
-    @Test func `a new object with a known unique value updates the known one`() throws {
-        let container = try inMemory(ToDo.self)
-        let context = ModelContext(container)
-        let first = ToDo("first")
-        context.insert(first)
-        try context.save()
-        let second = ToDo("second")
-        second.id = first.id
-        context.insert(second)
-        try context.save()
-        #expect(try titles(in: container) == ["second"])
-        #expect(first.title == "second")
+    @Test(arguments: TestStore.allCases)
+    func `a new object with a known unique value updates the known one`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let first = ToDo("first")
+            context.insert(first)
+            try context.save()
+            let second = ToDo("second")
+            second.id = first.id
+            context.insert(second)
+            try context.save()
+            #expect(try titles(in: container) == ["second"])
+            #expect(first.title == "second")
+        }
     }
 
-    @Test func `of two new objects with one unique value, the last values are saved`() throws {
-        let container = try inMemory(ToDo.self)
-        let context = ModelContext(container)
-        let (first, second) = (ToDo("first"), ToDo("second"))
-        second.id = first.id
-        context.insert(first)
-        context.insert(second)
-        try context.save()
-        #expect(try titles(in: container) == ["second"])
+    @Test(arguments: TestStore.allCases)
+    func `of two new objects with one unique value, the last values are saved`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let (first, second) = (ToDo("first"), ToDo("second"))
+            second.id = first.id
+            context.insert(first)
+            context.insert(second)
+            try context.save()
+            #expect(try titles(in: container) == ["second"])
+        }
     }
 
-    @Test func `relating a new object inserts it`() throws {
-        let context = ModelContext(try inMemory(ToDoList.self))
-        let list = ToDoList(name: "home")
-        context.insert(list)
-        list.items.append(ToDo("a"))
-        ToDo("b").list = list
-        #expect(list.items.map(\.title).sorted() == ["a", "b"])
-        #expect(try context.fetchCount(FetchDescriptor<ToDo>()) == 2)
+    @Test(arguments: TestStore.allCases)
+    func `relating a new object inserts it`(_ store: TestStore) async throws {
+        try await store.use(ToDoList.self) { container in
+            let context = ModelContext(container)
+            let list = ToDoList(name: "home")
+            context.insert(list)
+            list.items.append(ToDo("a"))
+            ToDo("b").list = list
+            #expect(list.items.map(\.title).sorted() == ["a", "b"])
+            let count = try context.fetchCount(FetchDescriptor<ToDo>())
+            #expect(count == 2)
+        }
     }
 
-    @Test func `a deleted object keeps its values until the save, and then has no context`() throws {
-        let context = ModelContext(try inMemory(ToDo.self))
-        let item = ToDo("a")
-        context.insert(item)
-        try context.save()
-        context.delete(item)
-        #expect(item.title == "a" && item.modelContext === context)
-        try context.save()
-        #expect(item.modelContext == nil && item.isDeleted)
+    @Test(arguments: TestStore.allCases)
+    func `a deleted object keeps its values until the save, and then has no context`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let item = ToDo("a")
+            context.insert(item)
+            try context.save()
+            context.delete(item)
+            #expect(item.title == "a" && item.modelContext === context)
+            try context.save()
+            #expect(item.modelContext == nil && item.isDeleted)
+        }
     }
 
-    @Test func `saves post notifications with identifiers`() throws {
-        let context = ModelContext(try inMemory(ToDo.self))
-        let item = ToDo("a")
-        context.insert(item)
-        let posted = Posted()
-        let observers = [ModelContext.willSave, ModelContext.didSave].map { name in
-            NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) { note in
-                posted.names.append(note.name)
-                posted.inserted =
-                    note.userInfo?[ModelContext.NotificationKey.insertedIdentifiers.rawValue] as? [PersistentIdentifier]
+    @Test(arguments: TestStore.allCases)
+    func `saves post notifications with identifiers`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let item = ToDo("a")
+            context.insert(item)
+            let posted = Posted()
+            let observers = [ModelContext.willSave, ModelContext.didSave].map { name in
+                NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) { note in
+                    posted.names.append(note.name)
+                    posted.inserted =
+                        note.userInfo?[ModelContext.NotificationKey.insertedIdentifiers.rawValue] as? [PersistentIdentifier]
+                }
             }
+            defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+            try context.save()
+            try context.save()
+            #expect(posted.names == [ModelContext.willSave, ModelContext.didSave])
+            #expect(posted.inserted == [item.persistentModelID])
         }
-        defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
-        try context.save()
-        try context.save()
-        #expect(posted.names == [ModelContext.willSave, ModelContext.didSave])
-        #expect(posted.inserted == [item.persistentModelID])
     }
 
-    @Test @MainActor func `the main context shows what another context has saved in the same job`() throws {
-        let container = try inMemory(ToDo.self)
-        let (main, other) = (container.mainContext, ModelContext(container))
-        main.autosaveEnabled = false
-        #expect(try main.fetchCount(FetchDescriptor<ToDo>()) == 0)
-        main.insert(ToDo("unsaved"))
-        for title in ["a", "b"] {
-            other.insert(ToDo(title))
-            try other.save()
+    @Test(arguments: TestStore.allCases) @MainActor
+    func `the main context shows what another context has saved in the same job`(_ store: TestStore) async throws {
+        try await store.useOnMain(ToDo.self) { container in
+            let (main, other) = (container.mainContext, ModelContext(container))
+            main.autosaveEnabled = false
+            #expect(try main.fetchCount(FetchDescriptor<ToDo>()) == 0)
+            main.insert(ToDo("unsaved"))
+            for title in ["a", "b"] {
+                other.insert(ToDo(title))
+                try other.save()
+            }
+            #expect(try main.fetch(FetchDescriptor<ToDo>()).count == 3)
+            try other.delete(model: ToDo.self)
+            #expect(try main.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["unsaved"])
         }
-        #expect(try main.fetch(FetchDescriptor<ToDo>()).count == 3)
-        try other.delete(model: ToDo.self)
-        #expect(try main.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["unsaved"])
     }
 
-    @Test(.timeLimit(.minutes(10))) @MainActor func `the main context saves by itself, and is one object`() async throws {
-        let container = try inMemory(ToDo.self)
-        let context = container.mainContext
-        #expect(context === container.mainContext && context.autosaveEnabled && context.container == container)
-        context.insert(ToDo("a"))
-        while context.hasChanges { try await Task.sleep(for: .milliseconds(5)) }
-        #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 1)
+    @Test(.timeLimit(.minutes(10)), arguments: TestStore.allCases) @MainActor
+    func `the main context saves by itself, and is one object`(_ store: TestStore) async throws {
+        try await store.useOnMain(ToDo.self) { container in
+            let context = container.mainContext
+            #expect(context === container.mainContext && context.autosaveEnabled && context.container == container)
+            context.insert(ToDo("a"))
+            while context.hasChanges { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 1)
+        }
     }
 
     /// A timer that a test fires.
@@ -150,9 +176,11 @@ import Testing
     }
 
     /// Catches: a watch for the first change that is set again only by a save, so that nothing is saved any more.
-    @Test @MainActor
-    func `the main context goes on saving after changes that took each other back, a pause and a suspension`() async throws {
-        let file = TestFile()
+    @Test(arguments: ModelConfiguration.Store.allCases) @MainActor
+    func `the main context goes on saving after changes that took each other back, a pause and a suspension`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        let file = TestFile(store: store)
         defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
         let container = try file.open(ToDo.self)
         let context = container.mainContext
@@ -184,12 +212,14 @@ import Testing
         try await container.close()
     }
 
-    @Test func `an actor inserts, saves and reads with its context`() async throws {
-        let container = try inMemory(ToDo.self)
-        let importer = ToDoImporter(modelContainer: container)
-        let ids = try await importer.add(["a", "b"])
-        #expect(try await importer.title(of: ids[1]) == "b")
-        #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 2)
+    @Test(arguments: TestStore.allCases)
+    func `an actor inserts, saves and reads with its context`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let importer = ToDoImporter(modelContainer: container)
+            let ids = try await importer.add(["a", "b"])
+            #expect(try await importer.title(of: ids[1]) == "b")
+            #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 2)
+        }
     }
 
     @Test func `a context keeps the store of a released container open`() throws {

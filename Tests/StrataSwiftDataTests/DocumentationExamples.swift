@@ -228,6 +228,13 @@ enum TripsPlan: SchemaMigrationPlan {
             // end
             print(container)
         }
+        do {
+            // Sources/StrataSwiftData/Containers/ModelConfiguration.swift
+            let configuration = ModelConfiguration(url: file, store: .sqlite)
+            let container = try ModelContainer(for: Trip.self, configurations: configuration)
+            // end
+            print(container)
+        }
         // Sources/StrataSwiftData/Schema/Schema.swift
         let schema = Schema([Trip.self])  // and Stop, to which trips have a relationship
         let container = try ModelContainer(for: schema, configurations: ModelConfiguration(isStoredInMemoryOnly: true))

@@ -27,8 +27,9 @@ private struct Corner: Codable, Equatable { var x: Int }
 }
 
 @Suite struct HistoryTests {
-    @Test func `tombstones have raw values and Codable values`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `tombstones have raw values and Codable values`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Tile.self)
             let context = ModelContext(container)
             let tile = Tile(.dark)
@@ -51,8 +52,9 @@ private struct Corner: Codable, Equatable { var x: Int }
         }
     }
 
-    @Test func `the history lists saves, changes and tombstones`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `the history lists saves, changes and tombstones`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Account.self)
             let context = ModelContext(container)
             context.author = "test"
@@ -88,8 +90,9 @@ private struct Corner: Codable, Equatable { var x: Int }
     }
 
     /// Catches: a reader that takes the rest of the history for all of it, because the saves after its token were deleted.
-    @Test func `S160: a predicate with a token after which saves were deleted throws`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S160: a predicate with a token after which saves were deleted throws`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Account.self)
             let context = ModelContext(container)
             context.author = "test"
@@ -122,8 +125,9 @@ private struct Corner: Codable, Equatable { var x: Int }
         }
     }
 
-    @Test func `S168: a predicate with a token of another copy or store throws`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S168: a predicate with a token of another copy or store throws`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Account.self)
             let context = ModelContext(container)
             context.insert(Account("1"))

@@ -3,8 +3,9 @@ import Testing
 
 /// Subclasses in SwiftData's spelling (S180 to S183).
 @Suite struct InheritanceTests {
-    @Test func `S180: a fetch of a class returns objects of its subclasses`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S180: a fetch of a class returns objects of its subclasses`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(PaidJourney.self, Leg.self)
             let context = ModelContext(container)
             context.insert(Journey(name: "walk"))
@@ -30,8 +31,9 @@ import Testing
         }
     }
 
-    @Test func `S180: a deletion without subclasses keeps their objects`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S180: a deletion without subclasses keeps their objects`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(PaidJourney.self, Leg.self)
             let context = ModelContext(container)
             func fill() throws {

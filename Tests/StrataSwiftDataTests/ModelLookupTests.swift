@@ -35,12 +35,11 @@ import Testing
     }
 
     /// Catches: a change that is dropped without an error, because the actor's context does not look for the save that made the object.
-    @Test(arguments: [false, true], [false, true])
+    @Test(arguments: TestStore.allCases, [false, true])
     func `S068: an actor changes an object whose identifier comes from a later save of another context`(
-        _ isFile: Bool, _ hasWorked: Bool
+        _ store: TestStore, _ hasWorked: Bool
     ) async throws {
-        try await TestFile.use { file in
-            let container = isFile ? try file.open(Errand.self) : try inMemory(Errand.self)
+        try await store.use(Errand.self) { container in
             let worker = Worker(modelContainer: container)
             if hasWorked { #expect(try await worker.add("first") == 1) }
             let context = ModelContext(container)
@@ -49,16 +48,15 @@ import Testing
             try context.save()
             try await worker.rename(errand.persistentModelID, to: "b")
             #expect(try titles(container) == (hasWorked ? ["b", "first"] : ["b"]))
-            try await container.close()
         }
     }
 
     /// Catches: a change that is dropped, because a context with unsaved changes does not look for the save that made the object.
-    @Test(arguments: [false, true], [false, true])
-    func `S068: an actor with unsaved changes changes an object of a later save`(_ isFile: Bool, _ bySubscript: Bool) async throws
-    {
-        try await TestFile.use { file in
-            let container = isFile ? try file.open(Errand.self) : try inMemory(Errand.self)
+    @Test(arguments: TestStore.allCases, [false, true])
+    func `S068: an actor with unsaved changes changes an object of a later save`(
+        _ store: TestStore, _ bySubscript: Bool
+    ) async throws {
+        try await store.use(Errand.self) { container in
             let worker = Worker(modelContainer: container)
             #expect(try await worker.add("first") == 1)
             let context = ModelContext(container)
@@ -67,22 +65,25 @@ import Testing
             try context.save()
             try await worker.renameBeside("second", errand.persistentModelID, to: "b", bySubscript: bySubscript)
             #expect(try titles(container) == ["b", "first", "second"])
-            try await container.close()
         }
     }
 
-    @Test @MainActor func `S068: the main context finds an object that another context has saved in the same job`() throws {
-        let container = try inMemory(Errand.self)
-        let main = container.mainContext
-        #expect(try main.fetchCount(FetchDescriptor<Errand>()) == 0)
-        let context = ModelContext(container)
-        let errand = Errand("a")
-        context.insert(errand)
-        try context.save()
-        let same = try #require(main.model(for: errand.persistentModelID) as? Errand)
-        #expect(same.title == "a")
-        same.title = "b"
-        try main.save()
-        #expect(try titles(container) == ["b"])
+    @Test(arguments: TestStore.allCases) @MainActor
+    func `S068: the main context finds an object that another context has saved in the same job`(
+        _ store: TestStore
+    ) async throws {
+        try await store.useOnMain(Errand.self) { container in
+            let main = container.mainContext
+            #expect(try main.fetchCount(FetchDescriptor<Errand>()) == 0)
+            let context = ModelContext(container)
+            let errand = Errand("a")
+            context.insert(errand)
+            try context.save()
+            let same = try #require(main.model(for: errand.persistentModelID) as? Errand)
+            #expect(same.title == "a")
+            same.title = "b"
+            try main.save()
+            #expect(try titles(container) == ["b"])
+        }
     }
 }

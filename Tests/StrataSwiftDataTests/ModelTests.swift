@@ -3,8 +3,9 @@ import Testing
 
 /// Models in the shapes in which people write them: their values survive in a file.
 @Suite struct ModelTests {
-    @Test func `comics keep their values and relationships in a file`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `comics keep their values and relationships in a file`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Comic.self)
             let id: UUID
             do {
@@ -50,8 +51,9 @@ import Testing
         }
     }
 
-    @Test func `trees keep optional collections and codable models`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `trees keep optional collections and codable models`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Folder.self)
             let id: UUID
             do {
@@ -95,10 +97,11 @@ import Testing
         #expect(try ModelContainer(for: Comic.self, configurations: .init(isStoredInMemoryOnly: true)).schema == schema)
     }
 
-    @Test func `a plan migrates a file through its versions`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `a plan migrates a file through its versions`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let old = try ModelContainer(
-                for: Schema(versionedSchema: RecipesV1.self), configurations: ModelConfiguration(url: file.url))
+                for: Schema(versionedSchema: RecipesV1.self), configurations: file.configuration)
             do {
                 let context = ModelContext(old)
                 context.insert(RecipesV1.Recipe(title: "soup", minutes: "20"))
@@ -108,7 +111,8 @@ import Testing
 
             let schema = Schema(versionedSchema: RecipesV3.self)
             let container = try ModelContainer(
-                for: schema, migrationPlan: RecipesPlan.self, configurations: [ModelConfiguration(schema: schema, url: file.url)])
+                for: schema, migrationPlan: RecipesPlan.self,
+                configurations: [ModelConfiguration(schema: schema, url: file.url, store: store)])
             let migrated = ModelContext(container)
             let recipes = try migrated.fetch(FetchDescriptor<Recipe>())
             #expect(recipes.map(\.name) == ["soup"] && recipes.map(\.duration) == [4])
@@ -116,22 +120,25 @@ import Testing
         }
     }
 
-    @Test func `inverses in classes of another file make relationships, also of codable models`() throws {
-        let talk = Talk()
-        #expect(talk.name == "untitled")
-        talk.lines = [Line("first")]
-        talk.guests = [Guest("Ada")]
-        talk.speakers = [Speaker("Grace"), Speaker("Alan")]
-        talk.opening = talk.lines.first
-        talk.others = [Line("other")]
-        #expect(talk.name == "untitled" && talk.lines.map(\.text) == ["first"] && talk.others.map(\.text) == ["other"])
+    @Test(arguments: TestStore.allCases)
+    func `inverses in classes of another file make relationships, also of codable models`(_ store: TestStore) async throws {
+        try await store.use(Talk.self) { container in
+            let talk = Talk()
+            #expect(talk.name == "untitled")
+            talk.lines = [Line("first")]
+            talk.guests = [Guest("Ada")]
+            talk.speakers = [Speaker("Grace"), Speaker("Alan")]
+            talk.opening = talk.lines.first
+            talk.others = [Line("other")]
+            #expect(talk.name == "untitled" && talk.lines.map(\.text) == ["first"] && talk.others.map(\.text) == ["other"])
 
-        let context = ModelContext(try inMemory(Talk.self))
-        context.insert(talk)
-        try context.save()
-        #expect(try context.fetch(FetchDescriptor<Line>()).map(\.text).sorted() == ["first", "other"])
-        #expect(try context.fetch(FetchDescriptor<Guest>()).first?.talk === talk)
-        #expect(try context.fetch(FetchDescriptor<Speaker>()).allSatisfy { $0.talk === talk && talk.speakers.contains($0) })
-        #expect(talk.speakers.count == 2 && talk.lines.first?.talk === talk && talk.opening === talk.lines.first)
+            let context = ModelContext(container)
+            context.insert(talk)
+            try context.save()
+            #expect(try context.fetch(FetchDescriptor<Line>()).map(\.text).sorted() == ["first", "other"])
+            #expect(try context.fetch(FetchDescriptor<Guest>()).first?.talk === talk)
+            #expect(try context.fetch(FetchDescriptor<Speaker>()).allSatisfy { $0.talk === talk && talk.speakers.contains($0) })
+            #expect(talk.speakers.count == 2 && talk.lines.first?.talk === talk && talk.opening === talk.lines.first)
+        }
     }
 }

@@ -106,25 +106,32 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         while !released() { try await Task.sleep(for: .milliseconds(5)) }
     }
 
-    @Test func `an observer outside of every actor shows the saves so far when it is read`() throws {
-        let container = try inMemory(Film.self)
-        let observer = try ResultsObserver<Film, Never>(
-            filterBy: #Predicate { $0.title != "x" }, modelContainer: container, isolation: nil)
-        for title in ["a", "x", "b"] { try save([title], container) }
-        #expect(observer.results.map(\.title) == ["a", "b"])
-        try ModelContext(container).delete(model: Film.self)
-        #expect(observer.results.isEmpty)
+    @Test(arguments: TestStore.allCases)
+    func `an observer outside of every actor shows the saves so far when it is read`(_ store: TestStore) async throws {
+        try await store.use(Film.self) { container in
+            let observer = try ResultsObserver<Film, Never>(
+                filterBy: #Predicate { $0.title != "x" }, modelContainer: container, isolation: nil)
+            for title in ["a", "x", "b"] { try save([title], container) }
+            #expect(observer.results.map(\.title) == ["a", "b"])
+            try ModelContext(container).delete(model: Film.self)
+            #expect(observer.results.isEmpty)
+        }
     }
 
-    @Test func `an observer groups its objects in sections`() throws {
-        let context = ModelContext(try inMemory(Film.self))
-        for (title, genre) in [("d", "war"), ("c", "art"), ("b", nil), ("a", "war")] { context.insert(Film(title, genre: genre)) }
-        let observer = try ResultsObserver<Film, String>(
-            sortBy: [SortDescriptor(\.title)], sectionBy: \.genre, modelContext: context, isolation: nil)
-        let sections = try #require(observer.sections)
-        #expect(sections.sectionTitles == ["", "art", "war"] && sections.count == 3)
-        #expect(sections[sectionTitle: "war"]?.map(\.title) == ["a", "d"] && sections[sectionTitle: "none"] == nil)
-        #expect(sections.map(\.id) == sections.sectionTitles)
+    @Test(arguments: TestStore.allCases)
+    func `an observer groups its objects in sections`(_ store: TestStore) async throws {
+        try await store.use(Film.self) { container in
+            let context = ModelContext(container)
+            for (title, genre) in [("d", "war"), ("c", "art"), ("b", nil), ("a", "war")] {
+                context.insert(Film(title, genre: genre))
+            }
+            let observer = try ResultsObserver<Film, String>(
+                sortBy: [SortDescriptor(\.title)], sectionBy: \.genre, modelContext: context, isolation: nil)
+            let sections = try #require(observer.sections)
+            #expect(sections.sectionTitles == ["", "art", "war"] && sections.count == 3)
+            #expect(sections[sectionTitle: "war"]?.map(\.title) == ["a", "d"] && sections[sectionTitle: "none"] == nil)
+            #expect(sections.map(\.id) == sections.sectionTitles)
+        }
     }
 
     @Test func `a predicate or a sort that the store cannot evaluate throws`() throws {
@@ -134,8 +141,9 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         }
     }
 
-    @Test func `a history observer counts saves of its models and authors only`() async throws {
-        try await TestFile.use { file in
+    @Test(.timeLimit(.minutes(10)), arguments: ModelConfiguration.Store.allCases)
+    func `a history observer counts saves of its models and authors only`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Film.self, Account.self)
             let all = try HistoryObserver(modelContainer: container, isolation: nil)
             let films = try HistoryObserver(
@@ -198,9 +206,11 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
     }
 
     /// Catches: saves that are not counted, because a restored store has fewer saves than the store that made the token.
-    @Test(.timeLimit(.minutes(10)))
-    func `S168: a history observer with a token of another copy counts once, and then the saves of this copy`() async throws {
-        try await TestFile.use { file in
+    @Test(.timeLimit(.minutes(10)), arguments: ModelConfiguration.Store.allCases)
+    func `S168: a history observer with a token of another copy counts once, and then the saves of this copy`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Film.self)
             try save(["a"], container)
             let first = try HistoryObserver(modelContainer: container, isolation: nil)

@@ -48,8 +48,9 @@ import Testing
 
 /// A program that keeps a list of things to do.
 @Suite struct ToDoTests {
-    @Test func `objects survive a save and the closing of the file`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `objects survive a save and the closing of the file`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(ToDoList.self)
             do {
                 let context = ModelContext(container)
@@ -75,117 +76,140 @@ import Testing
         }
     }
 
-    @Test func `limit, offset and sorts apply to a fetch`() throws {
-        let context = ModelContext(try inMemory(ToDo.self))
-        for number in 0..<20 { context.insert(ToDo("item \(number)", due: Date(timeIntervalSinceReferenceDate: Double(number)))) }
-        var descriptor = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.due, order: .reverse)])
-        descriptor.fetchLimit = 3
-        descriptor.fetchOffset = 2
-        #expect(try context.fetch(descriptor).map(\.title) == ["item 17", "item 16", "item 15"])
-        #expect(try context.fetchCount(descriptor) == 3)
-        #expect(try context.fetchIdentifiers(descriptor).count == 3)
-        #expect(try context.fetch(descriptor, batchSize: 2).map(\.title) == ["item 17", "item 16", "item 15"])
-        var seen = 0
-        try context.enumerate(FetchDescriptor<ToDo>(), batchSize: 7) { _ in seen += 1 }
-        #expect(seen == 20)
-    }
-
-    @Test func `a search finds titles without case and accents`() throws {
-        let context = ModelContext(try inMemory(ToDo.self))
-        for title in ["Crème brûlée", "cream", "tea"] { context.insert(ToDo(title)) }
-        let query = "CREM"
-        let found = try context.fetch(
-            FetchDescriptor<ToDo>(predicate: #Predicate { query.isEmpty || $0.title.localizedStandardContains(query) }))
-        #expect(found.map(\.title) == ["Crème brûlée"])
-    }
-
-    @Test func `a predicate or sort of the store's limits is evaluated in memory`() throws {
-        let context = ModelContext(try inMemory(ToDoList.self))
-        for name in ["b", "a", "c"] {
-            let item = ToDo("of \(name)")
-            item.list = ToDoList(name: name)
-            context.insert(item)
+    @Test(arguments: TestStore.allCases)
+    func `limit, offset and sorts apply to a fetch`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            for number in 0..<20 {
+                context.insert(ToDo("item \(number)", due: Date(timeIntervalSinceReferenceDate: Double(number))))
+            }
+            var descriptor = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.due, order: .reverse)])
+            descriptor.fetchLimit = 3
+            descriptor.fetchOffset = 2
+            #expect(try context.fetch(descriptor).map(\.title) == ["item 17", "item 16", "item 15"])
+            #expect(try context.fetchCount(descriptor) == 3)
+            #expect(try context.fetchIdentifiers(descriptor).count == 3)
+            #expect(try context.fetch(descriptor, batchSize: 2).map(\.title) == ["item 17", "item 16", "item 15"])
+            var seen = 0
+            try context.enumerate(FetchDescriptor<ToDo>(), batchSize: 7) { _ in seen += 1 }
+            #expect(seen == 20)
         }
-        let byList = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.list?.name)])
-        #expect(try context.fetch(byList).map(\.title) == ["of a", "of b", "of c"])
-        var limited = FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == "OF B" }, sortBy: [SortDescriptor(\.title)])
-        limited.fetchLimit = 1
-        #expect(try context.fetch(limited).map(\.title) == ["of b"])
-        #expect(try context.fetchCount(limited) == 1)
     }
 
-    @Test func `a sort in memory orders texts as the store does`() throws {
-        let context = ModelContext(try inMemory(ToDoList.self))
-        for name in ["item 10", "Zebra", "item 9", "apple"] {
-            let item = ToDo(name)
-            item.list = ToDoList(name: name)
-            context.insert(item)
+    @Test(arguments: TestStore.allCases)
+    func `a search finds titles without case and accents`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            for title in ["Crème brûlée", "cream", "tea"] { context.insert(ToDo(title)) }
+            let query = "CREM"
+            let found = try context.fetch(
+                FetchDescriptor<ToDo>(predicate: #Predicate { query.isEmpty || $0.title.localizedStandardContains(query) }))
+            #expect(found.map(\.title) == ["Crème brûlée"])
         }
-        context.insert(ToDo("none"))
-        let stored = try context.fetch(FetchDescriptor<ToDoList>(sortBy: [SortDescriptor(\.name)])).map(\.name)
-        #expect(stored == ["apple", "item 9", "item 10", "Zebra"])
-        var request = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.list?.name)])
-        #expect(try context.fetch(request).map(\.title) == ["none"] + stored)
-        request.sortBy = [SortDescriptor(\.list?.name, order: .reverse)]
-        #expect(try context.fetch(request).map(\.title) == stored.reversed() + ["none"])
     }
 
-    @Test func `a fetch without pending changes evaluates saved values in memory, too`() throws {
-        let context = ModelContext(try inMemory(ToDoList.self))
-        let item = ToDo("a")
-        context.insert(item)
-        context.insert(ToDo("b"))
-        try context.save()
-        item.title = "changed"
-        for (shout, count) in [("A", 1), ("CHANGED", 0)] {
-            var request = FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == shout })
-            request.includePendingChanges = false
-            #expect(try context.fetch(request) == (count == 1 ? [item] : []), "\(shout)")
-            #expect(try context.fetchCount(request) == count, "\(shout)")
+    @Test(arguments: TestStore.allCases)
+    func `a predicate or sort of the store's limits is evaluated in memory`(_ store: TestStore) async throws {
+        try await store.use(ToDoList.self) { container in
+            let context = ModelContext(container)
+            for name in ["b", "a", "c"] {
+                let item = ToDo("of \(name)")
+                item.list = ToDoList(name: name)
+                context.insert(item)
+            }
+            let byList = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.list?.name)])
+            let found = try context.fetch(byList)
+            #expect(found.map(\.title) == ["of a", "of b", "of c"])
+            var limited = FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == "OF B" }, sortBy: [SortDescriptor(\.title)])
+            limited.fetchLimit = 1
+            #expect(try context.fetch(limited).map(\.title) == ["of b"])
+            #expect(try context.fetchCount(limited) == 1)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `a sort in memory orders texts as the store does`(_ store: TestStore) async throws {
+        try await store.use(ToDoList.self) { container in
+            let context = ModelContext(container)
+            for name in ["item 10", "Zebra", "item 9", "apple"] {
+                let item = ToDo(name)
+                item.list = ToDoList(name: name)
+                context.insert(item)
+            }
+            context.insert(ToDo("none"))
+            let stored = try context.fetch(FetchDescriptor<ToDoList>(sortBy: [SortDescriptor(\.name)])).map(\.name)
+            #expect(stored == ["apple", "item 9", "item 10", "Zebra"])
+            var request = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.list?.name)])
+            #expect(try context.fetch(request).map(\.title) == ["none"] + stored)
+            request.sortBy = [SortDescriptor(\.list?.name, order: .reverse)]
+            #expect(try context.fetch(request).map(\.title) == stored.reversed() + ["none"])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `a fetch without pending changes evaluates saved values in memory, too`(_ store: TestStore) async throws {
+        try await store.use(ToDoList.self) { container in
+            let context = ModelContext(container)
+            let item = ToDo("a")
+            context.insert(item)
+            context.insert(ToDo("b"))
+            try context.save()
+            item.title = "changed"
+            for (shout, count) in [("A", 1), ("CHANGED", 0)] {
+                var request = FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == shout })
+                request.includePendingChanges = false
+                #expect(try context.fetch(request) == (count == 1 ? [item] : []), "\(shout)")
+                #expect(try context.fetchCount(request) == count, "\(shout)")
+            }
         }
     }
 
     /// Catches: comparisons by raw value and by the text of JSON.
-    @Test func `enums and Codable values are compared and sorted as in Swift`() throws {
-        let context = ModelContext(try inMemory(Exam.self))
-        for (grade, time) in [(Exam.Grade.medium, 9), (.low, 100), (.high, 10)] as [(Exam.Grade, Int)] {
-            context.insert(Exam(grade, .seconds(time)))
+    @Test(arguments: TestStore.allCases)
+    func `enums and Codable values are compared and sorted as in Swift`(_ store: TestStore) async throws {
+        try await store.use(Exam.self) { container in
+            let context = ModelContext(container)
+            for (grade, time) in [(Exam.Grade.medium, 9), (.low, 100), (.high, 10)] as [(Exam.Grade, Int)] {
+                context.insert(Exam(grade, .seconds(time)))
+            }
+            try context.save()
+            let medium = Exam.Grade.medium
+            let good = FetchDescriptor<Exam>(predicate: #Predicate { $0.grade >= medium }, sortBy: [SortDescriptor(\.grade)])
+            #expect(try context.fetch(good).map(\.grade) == [.medium, .high])
+            let limit = Duration.seconds(10)
+            let long = FetchDescriptor<Exam>(predicate: #Predicate { $0.time >= limit }, sortBy: [SortDescriptor(\.time)])
+            #expect(try context.fetch(long).map(\.time) == [.seconds(10), .seconds(100)])
         }
-        try context.save()
-        let medium = Exam.Grade.medium
-        let good = FetchDescriptor<Exam>(predicate: #Predicate { $0.grade >= medium }, sortBy: [SortDescriptor(\.grade)])
-        #expect(try context.fetch(good).map(\.grade) == [.medium, .high])
-        let limit = Duration.seconds(10)
-        let long = FetchDescriptor<Exam>(predicate: #Predicate { $0.time >= limit }, sortBy: [SortDescriptor(\.time)])
-        #expect(try context.fetch(long).map(\.time) == [.seconds(10), .seconds(100)])
     }
 
-    @Test func `objects are found by identifiers, which are stable, ordered and codable`() throws {
-        let container = try inMemory(ToDoList.self)
-        let context = ModelContext(container)
-        let list = ToDoList(name: "work")
-        #expect(list.modelContext == nil)
-        #expect(list.persistentModelID.storeIdentifier == nil)
-        context.insert(list)
-        let other = ToDoList(name: "home")
-        context.insert(other)
-        let id = list.persistentModelID
-        #expect(list.modelContext === context && list.hasChanges && id.entityName == "ToDoList")
-        try context.save()
-        #expect(list.persistentModelID == id && id < other.persistentModelID && !list.hasChanges)
-        let copy = try JSONDecoder().decode(PersistentIdentifier.self, from: JSONEncoder().encode(id))
-        #expect(copy == id && copy.entityName == "ToDoList")
+    @Test(arguments: TestStore.allCases)
+    func `objects are found by identifiers, which are stable, ordered and codable`(_ store: TestStore) async throws {
+        try await store.use(ToDoList.self) { container in
+            let context = ModelContext(container)
+            let list = ToDoList(name: "work")
+            #expect(list.modelContext == nil)
+            #expect(list.persistentModelID.storeIdentifier == nil)
+            context.insert(list)
+            let other = ToDoList(name: "home")
+            context.insert(other)
+            let id = list.persistentModelID
+            #expect(list.modelContext === context && list.hasChanges && id.entityName == "ToDoList")
+            try context.save()
+            #expect(list.persistentModelID == id && id < other.persistentModelID && !list.hasChanges)
+            let copy = try JSONDecoder().decode(PersistentIdentifier.self, from: JSONEncoder().encode(id))
+            #expect(copy == id && copy.entityName == "ToDoList")
 
-        let second = ModelContext(container)
-        #expect((second.registeredModel(for: id) as ToDoList?) == nil)
-        let same = try #require(second.model(for: copy) as? ToDoList)
-        #expect(same.name == "work" && same.id == id)
-        #expect((second.registeredModel(for: id) as ToDoList?) === same)
-        let found = try second.fetch(FetchDescriptor<ToDoList>(predicate: #Predicate { $0.persistentModelID == id }))
-        #expect(found == [same])
-        let ids = [id]
-        #expect(
-            try second.fetchCount(FetchDescriptor<ToDoList>(predicate: #Predicate { ids.contains($0.persistentModelID) })) == 1)
+            let second = ModelContext(container)
+            #expect((second.registeredModel(for: id) as ToDoList?) == nil)
+            let same = try #require(second.model(for: copy) as? ToDoList)
+            #expect(same.name == "work" && same.id == id)
+            #expect((second.registeredModel(for: id) as ToDoList?) === same)
+            let found = try second.fetch(FetchDescriptor<ToDoList>(predicate: #Predicate { $0.persistentModelID == id }))
+            #expect(found == [same])
+            let ids = [id]
+            let listed = FetchDescriptor<ToDoList>(predicate: #Predicate { ids.contains($0.persistentModelID) })
+            #expect(try second.fetchCount(listed) == 1)
+        }
     }
 }
 

@@ -24,7 +24,7 @@ struct SwiftCompiler {
         plugin = folder.appending(path: "StrataMacros-tool")
         let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        headers = ["CLMDB", "CPlatform", "CZstd"].map { package.appending(path: "Sources/\($0)") }
+        headers = ["CLMDB", "CPlatform", "CSQLite", "CZstd"].map { package.appending(path: "Sources/\($0)") }
         guard files.fileExists(atPath: plugin.path()), (try? Self.run(["--version"])) != nil else { return nil }
     }
 

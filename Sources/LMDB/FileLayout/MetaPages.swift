@@ -172,7 +172,9 @@ package struct MetaPages: Sendable, Hashable {
                 bytes.loadUnaligned(fromByteOffset: offset, as: T.self)
             }
             guard number(magicOffset, UInt32.self) == magic, number(flagsOffset, UInt16.self) & metaFlag != 0 else {
-                return .failure(Problem(finding: .notLMDB("its first bytes are not those of LMDB")))
+                let isSQLite = bytes.starts(with: "SQLite format 3\u{0}".utf8)
+                let reason = isSQLite ? "it is a file of SQLite, for the store .sqlite" : "its first bytes are not those of LMDB"
+                return .failure(Problem(finding: .notLMDB(reason)))
             }
             let version = number(versionOffset, UInt32.self)
             guard version == formatVersion else { return .failure(Problem(finding: .otherVersion(version))) }

@@ -23,7 +23,7 @@ enum FileCheck {
     static func checkMetaPages(_ path: String) throws -> Bool {
         switch try MetaPages.read(path: path) {
         case .empty: return false
-        case .notLMDB(let reason): throw StoreError(.notAStore, "\(path) is not a store: \(reason). Check the path")
+        case .notLMDB(let reason): throw StoreError(.notAStore, "\(path) is not a store of LMDB: \(reason). Check the path")
         case .damaged(let reason): throw StoreError(.damaged, "\(path) is damaged: \(reason). Restore a copy")
         case .otherVersion(let version):
             throw StoreError(

@@ -58,6 +58,19 @@ extension ModelAnchor {
     static func model<M: PersistentModel>(_ type: M.Type, withAnchorAt address: UnsafeRawPointer, offset: Int) -> M {
         Unmanaged<M>.fromOpaque(address - offset).takeUnretainedValue()
     }
+
+    /// Returns whether a model whose anchor is being released was never completed, because its initializer has thrown an error or returned
+    /// nil.
+    ///
+    /// Swift then releases the properties that were set, without deallocating the model like one that was completed. A weak reference
+    /// tells them apart, because one to a model that is being deallocated is nil.
+    ///
+    /// - Precondition: As for ``model(_:withAnchorAt:offset:)``.
+    static func isIncomplete<M: PersistentModel>(_ type: M.Type, withAnchorAt address: UnsafeRawPointer, offset: Int) -> Bool {
+        weak var instance: M?
+        instance = model(type, withAnchorAt: address, offset: offset)
+        return instance != nil
+    }
 }
 
 extension ManagedObject {
@@ -77,7 +90,20 @@ extension ManagedObject {
     /// A model that the context retains is not the released one. Otherwise it may be, so the reference is cleared.
     @inline(__always)
     func modelWasReleased() {
+        if retainsModel, unattachedAnchors == 0 { return initializerHasFailed() }
         if unattachedAnchors == 0 || model != nil && !retainsModel { model = nil } else { unattachedAnchors -= 1 }
-        if state == .detached { detachedState?.modelWasReleased() }
+        if state == .detached, let detachedState {
+            // The noted address is that of the released anchor only if the object has no other model.
+            if !hasModel { detachedState.arrival?.withdrawIncomplete(self, detachedState) }
+            detachedState.modelWasReleased()
+        }
+    }
+
+    /// Removes the object from its context. The context retains the model, so it can only be one whose initializer has failed after the
+    /// object was inserted.
+    @inline(never)
+    private func initializerHasFailed() {
+        guard state == .registered else { return model = nil }
+        requiredContext.withdrawInserted(self)
     }
 }

@@ -19,7 +19,7 @@ final class DetachedState {
     /// The address of the model's anchor, if the model's initializer has set a relationship.
     var anchorAddress: UnsafeRawPointer?
     /// Unmanaged is safe, because a context clears this reference before it is released.
-    private var ownArrival: Unmanaged<ManagedObjectContext>?
+    fileprivate var ownArrival: Unmanaged<ManagedObjectContext>?
 
     /// A related object, and its model, which is retained as long as the relationship refers to it.
     struct Partner {
@@ -54,6 +54,18 @@ final class DetachedState {
         ownArrival = nil
         graph?.arrival = nil
         graph?.dissolveIfUnused()
+    }
+
+    /// Forgets the context and all relations, because the initializer of the object's model has failed.
+    ///
+    /// The graph keeps the object, to which other members may have references. They do not lead to relations any more.
+    func withdraw() {
+        // Released in the end, because the release of a model may use the graph.
+        let former = (toOne, toMany)
+        (toOne, toMany) = ([:], [:])
+        ownArrival = nil
+        graph?.findArrival()
+        withExtendedLifetime(former) {}
     }
 
     /// Returns the key of the object's provisional id, which no other object of the process has.
@@ -104,6 +116,8 @@ final class DetachedState {
 
     /// Called when the object's model is released. The object no longer retains the models that it refers to.
     func modelWasReleased() {
+        // It may have been the address of the released model's anchor.
+        anchorAddress = nil
         guard let graph else { return }
         for number in toOne.keys { toOne[number]?.model = nil }
         for (number, partners) in toMany {
@@ -160,6 +174,11 @@ final class DetachedGraph {
     fileprivate func modelWasReleased() {
         modelCount -= 1
         dissolveIfUnused()
+    }
+
+    /// Finds the context again, after a member has forgotten it.
+    fileprivate func findArrival() {
+        arrival = members.lazy.compactMap { $0.detachedState?.ownArrival }.first
     }
 
     /// Releases the members if the program has no reference to any of them. A context that awaits them still needs them.

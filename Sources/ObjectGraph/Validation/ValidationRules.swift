@@ -44,6 +44,14 @@ final class ValidationRules: Sendable {
 
     // MARK: Values
 
+    /// Returns whether objects of an entity must have a value in a column.
+    func requires(_ column: ColumnIndex, of entity: EntityIndex) -> Bool {
+        entities[entity]?.columns.contains { rule in
+            guard rule.column == column, case .required = rule.check else { return false }
+            return true
+        } ?? false
+    }
+
     /// Calls `body` with the values of an object that have rules.
     ///
     /// - Parameters:

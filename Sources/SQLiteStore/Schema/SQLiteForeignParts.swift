@@ -68,7 +68,8 @@ struct SQLiteForeignParts {
         let indexNames = new.indexes.compactMap { $0.split(separator: "\"").dropFirst().first?.lowercased() }
         let names = Set(indexNames + (new.tables + new.links).map { SQLiteLayout.unquoted($0).lowercased() })
         let statement = try connection.statement(
-            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('index', 'table', 'view') AND sql IS NOT NULL ORDER BY name")
+            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('index', 'table', 'view') AND sql IS NOT NULL ORDER BY name"
+        )
         defer { statement.reset() }
         var found: [String] = []
         while try statement.step() {

@@ -25,7 +25,8 @@ extension SQLiteTransaction {
         let (table, ends) = (layout.links[link], layout.schema.links[link])
         let isThere =
             try connection.integer(
-                "SELECT 1 FROM \(table) WHERE source = ? AND destination = ?", [.int(source.stored), .int(destination.stored)]) != nil
+                "SELECT 1 FROM \(table) WHERE source = ? AND destination = ?", [.int(source.stored), .int(destination.stored)])
+            != nil
         guard isThere != linked, try !linked || (exists(ends.source, source) && exists(ends.destination, destination)) else {
             return
         }
@@ -34,11 +35,13 @@ extension SQLiteTransaction {
 
     private func ignored(_ subject: String, in table: String) -> StoreError {
         let triggers = try? connection.texts(
-            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?) ORDER BY name", [.string(table)])
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?) ORDER BY name", [.string(table)]
+        )
         let names = (triggers ?? []).map { "the trigger \($0)" }.joined(separator: ", ")
         return StoreError(
             .unsupported,
             "\(path): cannot save \(subject): the table \(table) ignored it, probably because of "
-                + "\(names.isEmpty ? "an index or a trigger" : names), added by another program. Drop it with sqlite3, then save again")
+                + "\(names.isEmpty ? "an index or a trigger" : names), added by another program. Drop it with sqlite3, then save again"
+        )
     }
 }

@@ -1,6 +1,7 @@
 import LMDBStore
 import Logging
 import MemoryStore
+import SQLiteStore
 import StoreInterface
 import StoreModel
 
@@ -24,6 +25,8 @@ public struct ModelConfiguration: Sendable, Hashable {
     public let isStoredInMemoryOnly: Bool
     /// A Boolean value that indicates whether the store may be written. If false, an existing file is opened and never changed, and saves throw.
     public let allowsSave: Bool
+    /// The kind of the file. Ignored in memory.
+    public let store: Store
     /// Ignored.
     public let groupContainer: GroupContainer
     /// Ignored.
@@ -35,23 +38,27 @@ public struct ModelConfiguration: Sendable, Hashable {
     public var cloudKitContainerIdentifier: String? { nil }
 
     /// Creates a configuration with the default file, or a file of this name in the default folder.
+    ///
+    /// - Parameter store: The kind of the file. An existing file of the other kind is not opened.
     public init(
         _ name: String? = nil, schema: Schema? = nil, isStoredInMemoryOnly: Bool = false, allowsSave: Bool = true,
-        groupContainer: GroupContainer = .automatic, cloudKitDatabase: CloudKitDatabase = .automatic
+        groupContainer: GroupContainer = .automatic, cloudKitDatabase: CloudKitDatabase = .automatic, store: Store = .lmdb
     ) {
         self.init(
             name: name, schema: schema, file: nil, isStoredInMemoryOnly: isStoredInMemoryOnly, allowsSave: allowsSave,
-            groupContainer: groupContainer, cloudKitDatabase: cloudKitDatabase)
+            groupContainer: groupContainer, cloudKitDatabase: cloudKitDatabase, store: store)
     }
 
     /// Creates a configuration with a file.
+    ///
+    /// - Parameter store: The kind of the file. An existing file of the other kind is not opened.
     public init(
         _ name: String? = nil, schema: Schema? = nil, url: URL, allowsSave: Bool = true,
-        cloudKitDatabase: CloudKitDatabase = .automatic
+        cloudKitDatabase: CloudKitDatabase = .automatic, store: Store = .lmdb
     ) {
         self.init(
             name: name, schema: schema, file: url, isStoredInMemoryOnly: false, allowsSave: allowsSave,
-            groupContainer: .automatic, cloudKitDatabase: cloudKitDatabase)
+            groupContainer: .automatic, cloudKitDatabase: cloudKitDatabase, store: store)
     }
 
     /// Creates a configuration of these models.
@@ -59,12 +66,12 @@ public struct ModelConfiguration: Sendable, Hashable {
     public init(for types: any PersistentModel.Type..., isStoredInMemoryOnly: Bool = false) {
         self.init(
             name: nil, schema: types.isEmpty ? nil : Schema(types), file: nil, isStoredInMemoryOnly: isStoredInMemoryOnly,
-            allowsSave: true, groupContainer: .automatic, cloudKitDatabase: .automatic)
+            allowsSave: true, groupContainer: .automatic, cloudKitDatabase: .automatic, store: .lmdb)
     }
 
     private init(
         name: String?, schema: Schema?, file: URL?, isStoredInMemoryOnly: Bool, allowsSave: Bool,
-        groupContainer: GroupContainer, cloudKitDatabase: CloudKitDatabase
+        groupContainer: GroupContainer, cloudKitDatabase: CloudKitDatabase, store: Store
     ) {
         let stem = name ?? "default"
         self.name = stem
@@ -74,6 +81,7 @@ public struct ModelConfiguration: Sendable, Hashable {
         self.allowsSave = allowsSave
         self.groupContainer = groupContainer
         self.cloudKitDatabase = cloudKitDatabase
+        self.store = store
     }
 
     private static var folder: URL {
@@ -89,6 +97,19 @@ public struct ModelConfiguration: Sendable, Hashable {
 }
 
 extension ModelConfiguration {
+    /// The kind of a file in which models are stored.
+    ///
+    /// ```swift
+    /// let configuration = ModelConfiguration(url: file, store: .sqlite)
+    /// let container = try ModelContainer(for: Trip.self, configurations: configuration)
+    /// ```
+    public enum Store: Sendable, Hashable, CaseIterable {
+        /// A memory-mapped file of LMDB.
+        case lmdb
+        /// A file of SQLite, with a table per model. SwiftData's own files have other tables and cannot be opened.
+        case sqlite
+    }
+
     /// An app group, which exists on Apple's systems only.
     public struct GroupContainer: Sendable, Hashable {
         fileprivate let name: String
@@ -124,13 +145,17 @@ extension ModelConfiguration: Identifiable, CustomDebugStringConvertible {
 }
 
 extension ModelConfiguration {
-    /// Returns the store that the configuration describes, after creating its folder if it may be written.
-    func store() throws -> StoreDescription {
+    /// Returns the description of the store, after creating its folder if it may be written.
+    func storeDescription() throws -> StoreDescription {
         logWhatIsIgnored()
         if isStoredInMemoryOnly { return .memory }
-        guard allowsSave else { return .lmdb(url, readOnly: true) }
-        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-        return .lmdb(url)
+        if allowsSave {
+            try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        }
+        switch store {
+        case .lmdb: return .lmdb(url, readOnly: !allowsSave)
+        case .sqlite: return .sqlite(url, readOnly: !allowsSave)
+        }
     }
 
     private func logWhatIsIgnored() {

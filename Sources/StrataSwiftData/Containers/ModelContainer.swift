@@ -119,7 +119,7 @@ final class ContainerStorage: Sendable {
     init(_ schema: Schema, plan: (any SchemaMigrationPlan.Type)?, configuration: ModelConfiguration) throws {
         self.configuration = configuration
         migrationPlan = plan
-        let store = try configuration.store()
+        let store = try configuration.storeDescription()
         let stored = try store.storedSchema?()
         self.schema = schema.matched(to: stored, plan)
         let model = try self.schema.ordered(as: stored).model.get()

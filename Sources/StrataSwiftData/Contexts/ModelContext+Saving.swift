@@ -6,7 +6,9 @@ extension ModelContext {
     /// ``ModelContainer/flush()`` returns.
     ///
     /// If another context saved other values meanwhile, those of this context win, property by property. If another object has a unique
-    /// value of a new object, that object gets the new values, and the new object is deleted.
+    /// value of a new object, that object gets the new values, and the new object is deleted. A relationship to an object that another
+    /// context has deleted loses that object. If its type is not optional, the save throws `SaveError.danglingReference`, which names the
+    /// object and the property, until the program sets another object or deletes this one.
     ///
     /// - Throws: Strata's `SaveError`, or the store's error. Then nothing is saved, and the changes stay.
     public func save() throws {

@@ -61,6 +61,7 @@ public final class ModelContext {
         self.isMain = isMain
         autosaveEnabled = isMain
         context.mergePolicy = .objectTrump
+        context.clearsMissingReferences = true
         ContextTable.add(self)
     }
 

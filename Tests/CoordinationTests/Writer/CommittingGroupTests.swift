@@ -196,7 +196,9 @@ import Testing
 
     /// Catches: a context that conflicts with its own save, which has failed, or shows it after a rollback.
     @Test(arguments: [true, false])
-    func `S062: a context that is refreshed during its own save is as before when that save fails`(_ savesAgain: Bool) async throws {
+    func `S062: a context that is refreshed during its own save is as before when that save fails`(_ savesAgain: Bool)
+        async throws
+    {
         let bed = try await Bed()
         let (durable, id) = try await bed.beginUpdate(failsOnce: false)
         try await bed.save("second")

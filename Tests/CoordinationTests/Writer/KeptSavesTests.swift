@@ -122,7 +122,8 @@ import Testing
     /// Catches: a writer that is kept, with its claim, for saves that the file will never take.
     @Test func `S066: a released coordinator does not keep saves when the file has another model`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)
-        let released = try await saveAndRelease(store, error: StoreError(.schemaMismatch, "the file has another schema. Open it anew"))
+        let released = try await saveAndRelease(
+            store, error: StoreError(.schemaMismatch, "the file has another schema. Open it anew"))
         try await until("the writer is released") { released.writer == nil }
         #expect(try Self.count(store) == 0)
     }

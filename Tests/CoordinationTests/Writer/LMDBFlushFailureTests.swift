@@ -127,7 +127,9 @@ import Testing
         return withExtendedLifetime(coordinator) { Refusal(bed) }
     }
 
-    @Test func `S066: the deferred saves of a released coordinator are written after LMDB has opened the file again`() async throws {
+    @Test func `S066: the deferred saves of a released coordinator are written after LMDB has opened the file again`()
+        async throws
+    {
         let bed = try TestBed(.lmdb)
         let clock = SteppedClock()
         let refusal = try await Self.saveAndRelease(bed, clock)

@@ -68,7 +68,9 @@ import Testing
     }
 
     /// Catches: a deferred save that nobody syncs, because its writer was released before the save was due.
-    @Test func `S066, S160: an unsynced save of a released coordinator is synced, and tokens come before it until then`() async throws {
+    @Test func `S066, S160: an unsynced save of a released coordinator is synced, and tokens come before it until then`()
+        async throws
+    {
         var first: PersistentStoreCoordinator? = try PersistentStoreCoordinator.music(store, clock)
         let second = try PersistentStoreCoordinator.music(other, clock)
         try await save("a", try #require(first), .deferred(within: .seconds(600)))

@@ -100,6 +100,45 @@ import Testing
         }
     }
 
+    /// Catches: a context of SwiftData's spelling that cannot be saved any more.
+    @Test(arguments: StoreKind.allCases)
+    func `S050: a context that clears references to missing objects saves everything else`(_ kind: StoreKind) async throws {
+        for policy in [MergePolicy.error, .objectTrump, .overwrite] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+            let (mentor, pupil) = await ours.perform { ($0.makeArtist("mentor").objectID, $0.makeArtist("pupil").objectID) }
+            let list = await ours.perform { $0.insert("Playlist").objectID }
+            let track = await ours.perform { $0.makeTrack("t").objectID }
+            try await ours.save()
+            try await theirs.perform { context throws in
+                context.refreshAllObjects()
+                context.delete(try context.existingObject(with: mentor))
+                context.delete(try context.existingObject(with: list))
+            }
+            try await ours.perform { context throws in
+                context.mergePolicy = policy
+                context.clearsMissingReferences = true
+                let object = try context.existingObject(with: pupil)
+                object["born"] = .int(1900)
+                object.setRelatedObject("mentor", to: try context.existingObject(with: mentor))
+                context.makeArtist("new").setRelatedObject("mentor", to: try context.existingObject(with: mentor))
+                try context.existingObject(with: list).add(try context.existingObject(with: track), to: "tracks")
+            }
+            try await theirs.save()
+            let preview = await ours.previewSave()
+            #expect(preview.failure == nil, "\(policy): \(String(describing: preview.failure))")
+            try await ours.save()
+            try await ours.perform { context throws in
+                #expect(try context.existingObject(with: pupil)["born"] == .int(1900) && !context.hasChanges, "\(policy)")
+                let artists = try context.objects("Artist")
+                #expect(artists.count == 2 && artists.allSatisfy { $0.relatedObject("mentor") == nil }, "\(policy)")
+                #expect(try context.existingObject(with: track).relatedObjects("playlists").isEmpty, "\(policy)")
+            }
+            try await Self.check(container, "\(policy)")
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S050: an imported reference to nothing is refused`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
@@ -356,7 +395,8 @@ import Testing
 
     /// Catches: changes of a to-many relationship that stay at its other end.
     @Test(arguments: Combination.all)
-    func `S055: refreshing without merging returns the members of to-many relationships`(_ combination: Combination) async throws {
+    func `S055: refreshing without merging returns the members of to-many relationships`(_ combination: Combination) async throws
+    {
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)
         let worker = await container.newBackgroundContext()

@@ -139,7 +139,9 @@ import Testing
 
     /// Catches: the removal of a pair that was never saved, which counts as a change of the object at its other end.
     @Test(arguments: Combination.all.filter { $0.stack != .split })
-    func `S074, S063: an object that is inserted, related and deleted again leaves nothing`(_ combination: Combination) async throws {
+    func `S074, S063: an object that is inserted, related and deleted again leaves nothing`(_ combination: Combination)
+        async throws
+    {
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)
         let parent = await container.newBackgroundContext()

@@ -85,6 +85,18 @@ final class Guest: PersistentModel {
         self.note = note
     }
 
+    struct Refused: Error {}
+
+    /// Fails before the instance is complete, and perhaps after a use of the context that inserts its object.
+    init(refusedBy party: Party, friends: [Guest] = [], isShown: Bool) throws {
+        self.party = party
+        self.friends = friends
+        if isShown { _ = party.guests }
+        guard party.title.isEmpty else { throw Refused() }
+        self.name = ""
+        self.note = ""
+    }
+
     /// Uses the context of the party before the instance is complete.
     init(sittingIn party: Party) {
         self.party = party

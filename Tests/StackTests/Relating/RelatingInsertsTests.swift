@@ -75,6 +75,24 @@ import Testing
         #expect(saved == ["p 1@p", "p 2@p"])
     }
 
+    /// Catches: half an object that the next save stores, and a model that the context retains after it is gone.
+    @Test(arguments: Combination.all, [false, true])
+    func `S175: a model whose initializer throws leaves no object`(_ combination: Combination, _ isShown: Bool) async throws {
+        let saved = try await Self.inParty(combination) { context, party in
+            #expect(throws: Guest.Refused.self) { try Guest(refusedBy: party, isShown: isShown) }
+            #expect(!context.hasChanges && party.guests.isEmpty)
+            let friend = Guest(party: nil, name: "friend")
+            #expect(throws: Guest.Refused.self) { try Guest(refusedBy: party, friends: [friend], isShown: isShown) }
+            // A use of the context in the initializer has inserted the friend, who is complete.
+            #expect(friend.admirers.isEmpty && (friend.managedObjectContext != nil) == isShown)
+            let guests = try context.fetch(FetchRequest<Guest>())
+            #expect(guests.count == (isShown ? 1 : 0) && party.guests.isEmpty)
+            _ = Guest(party: party, friends: [friend], name: "guest")
+            #expect(friend.admirers == party.guests && party.guests.count == 1)
+        }
+        #expect(saved == ["friend@-", "guest@p"])
+    }
+
     @Test(arguments: Combination.rooted)
     func `S175: relationships of every kind insert, from both ends`(_ combination: Combination) async throws {
         let saved = try await Self.inParty(combination) { context, party in

@@ -70,7 +70,9 @@ import Testing
 
     /// Catches: a log or journal of the replaced file that a power cut keeps beside the new file. SQLite would apply it to that file.
     @Test(arguments: Replacement.allCases)
-    func `S066: the removal of an SQLite file's log is on disk before another file gets its name`(_ replacement: Replacement) throws {
+    func `S066: the removal of an SQLite file's log is on disk before another file gets its name`(_ replacement: Replacement)
+        throws
+    {
         let folder = try TemporaryFolder()
         let path = try Self.make(.sqlite, in: folder)
         let copy = folder.url.appendingPathComponent("copy")

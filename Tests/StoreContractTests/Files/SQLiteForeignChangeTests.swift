@@ -361,7 +361,8 @@ import Testing
 
     @Test func `triggers of another program that let rows be written, and writes that change nothing, are no errors`() throws {
         try fill()
-        try change("CREATE TABLE seen (id); CREATE TRIGGER mine AFTER INSERT ON Owner BEGIN INSERT INTO seen VALUES (new.id); END")
+        try change(
+            "CREATE TABLE seen (id); CREATE TRIGGER mine AFTER INSERT ON Owner BEGIN INSERT INTO seen VALUES (new.id); END")
         let store = try open()
         try ContractStore.save(store) { layer in
             layer.insertOwner(65, "new")

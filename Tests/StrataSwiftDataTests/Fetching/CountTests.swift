@@ -22,29 +22,32 @@ import Testing
 
 /// Limits of the number of related objects.
 @Suite struct CountTests {
-    @Test func `S061: a save checks minimumModelCount and maximumModelCount`() throws {
-        let context = ModelContext(try inMemory(Team.self, Player.self, Fan.self))
-        func message() -> String? {
-            do { try context.save() } catch { return "\(error)" }
-            return nil
+    @Test(arguments: TestStore.allCases)
+    func `S061: a save checks minimumModelCount and maximumModelCount`(_ store: TestStore) async throws {
+        try await store.use(Team.self, Player.self, Fan.self) { container in
+            let context = ModelContext(container)
+            func message() -> String? {
+                do { try context.save() } catch { return "\(error)" }
+                return nil
+            }
+            let team = Team()
+            context.insert(team)
+            #expect(message()?.contains("players must have 1 to 2 objects, has 0") == true)
+            team.players = [Player()]
+            #expect(message() == nil, "an optional relationship may be empty")
+            team.fans = [Fan()]
+            #expect(message()?.contains("fans must have no objects or at least 2 objects, has 1") == true)
+            team.fans?.append(Fan())
+            #expect(message() == nil)
+            team.players += [Player(), Player()]
+            #expect(message()?.contains("players must have 1 to 2 objects, has 3") == true)
+            #expect(context.hasChanges)
+            context.rollback()
+            context.delete(team.players[0])
+            #expect(message()?.contains("players must have 1 to 2 objects, has 0") == true)
+            context.delete(team)
+            #expect(message() == nil)
         }
-        let team = Team()
-        context.insert(team)
-        #expect(message()?.contains("players must have 1 to 2 objects, has 0") == true)
-        team.players = [Player()]
-        #expect(message() == nil, "an optional relationship may be empty")
-        team.fans = [Fan()]
-        #expect(message()?.contains("fans must have no objects or at least 2 objects, has 1") == true)
-        team.fans?.append(Fan())
-        #expect(message() == nil)
-        team.players += [Player(), Player()]
-        #expect(message()?.contains("players must have 1 to 2 objects, has 3") == true)
-        #expect(context.hasChanges)
-        context.rollback()
-        context.delete(team.players[0])
-        #expect(message()?.contains("players must have 1 to 2 objects, has 0") == true)
-        context.delete(team)
-        #expect(message() == nil)
     }
 
     @Test func `the schema has the limits`() throws {

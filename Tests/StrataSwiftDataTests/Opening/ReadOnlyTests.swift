@@ -22,15 +22,16 @@ import Testing
         try await container.close()
     }
 
-    private func use(_ body: (TestFile) async throws -> Void) async throws {
-        try await TestFile.use { file in
+    private func use(_ store: ModelConfiguration.Store, _ body: (TestFile) async throws -> Void) async throws {
+        try await TestFile.use(store) { file in
             try await Self.fill(file)
             try await body(file)
         }
     }
 
     static func open(_ file: TestFile) throws -> ModelContainer {
-        try ModelContainer(for: ToDo.self, configurations: ModelConfiguration(url: file.url, allowsSave: false))
+        let configuration = ModelConfiguration(url: file.url, allowsSave: false, store: file.store)
+        return try ModelContainer(for: ToDo.self, configurations: configuration)
     }
 
     private func attributes(_ path: String) throws -> [String] {
@@ -53,8 +54,9 @@ import Testing
         #expect(try context.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["kept"])
     }
 
-    @Test func `a file opens read-only, saves throw, and the file does not change`() async throws {
-        try await use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `a file opens read-only, saves throw, and the file does not change`(_ store: ModelConfiguration.Store) async throws {
+        try await use(store) { file in
             let before = try attributes(file.url.path)
             let bytes = try Data(contentsOf: file.url)
             let container = try Self.open(file)
@@ -65,16 +67,18 @@ import Testing
         }
     }
 
-    @Test func `a file that this process has open for writing is not opened read-only`() async throws {
-        try await use { file in
+    /// SQLite opens a file in both ways at once.
+    @Test func `a file of LMDB that this process has open for writing is not opened read-only`() async throws {
+        try await use(.lmdb) { file in
             let container = try file.open(ToDo.self)
             #expect(performing: { try Self.open(file) }, throws: { "\($0)".contains("this process has it open for writing") })
             try await container.close()
         }
     }
 
-    @Test func `a missing file throws, and neither it nor its folder is created`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `a missing file throws, and neither it nor its folder is created`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
             #expect(throws: (any Error).self) { try Self.open(file) }
             #expect(!FileManager.default.fileExists(atPath: file.url.deletingLastPathComponent().path))
         }

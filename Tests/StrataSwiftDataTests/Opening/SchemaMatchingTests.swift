@@ -14,7 +14,7 @@ import Testing
 /// Opening files with lists of models, which have no version.
 @Suite struct SchemaMatchingTests {
     private func planned(_ file: TestFile, _ types: any PersistentModel.Type...) throws -> ModelContainer {
-        try ModelContainer(for: types, migrationPlan: RecipesPlan.self, configurations: ModelConfiguration(url: file.url))
+        try ModelContainer(for: types, migrationPlan: RecipesPlan.self, configurations: file.configuration)
     }
 
     private func names(_ container: ModelContainer) throws -> [String] {
@@ -29,11 +29,13 @@ import Testing
     }
 
     /// Catches: a plan that migrates only containers of a versioned schema, so that the usual way to open a container fails.
-    @Test(arguments: [false, true])
-    func `S164: a plan migrates a file for a container of a list of models`(_ isVersioned: Bool) async throws {
-        try await TestFile.use { file in
+    @Test(arguments: [false, true], ModelConfiguration.Store.allCases)
+    func `S164: a plan migrates a file for a container of a list of models`(
+        _ isVersioned: Bool, _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
             let first = isVersioned ? Schema(versionedSchema: RecipesV1.self) : Schema([RecipesV1.Recipe.self])
-            let old = try ModelContainer(for: first, configurations: ModelConfiguration(url: file.url))
+            let old = try ModelContainer(for: first, configurations: file.configuration)
             do {
                 let context = ModelContext(old)
                 context.insert(RecipesV1.Recipe(title: "soup", minutes: "20"))
@@ -52,10 +54,13 @@ import Testing
         }
     }
 
-    @Test func `S164: a plan opens a file that a list of models made, and one of its last version`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S164: a plan opens a file that a list of models made, and one of its last version`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
             for schema in [Schema([RecipesV3.Step.self, Recipe.self]), Schema(versionedSchema: RecipesV3.self)] {
-                let container = try ModelContainer(for: schema, configurations: ModelConfiguration(url: file.url))
+                let container = try ModelContainer(for: schema, configurations: file.configuration)
                 try add("soup", container)
                 try await container.close()
                 let planned = try planned(file, Recipe.self)
@@ -70,10 +75,13 @@ import Testing
     }
 
     /// Catches: a list of models that takes the version of a file with other contents, and drops what a newer program stored.
-    @Test func `S165: a list of models does not open a file of a version that stores more`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S165: a list of models does not open a file of a version that stores more`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
             let container = try ModelContainer(
-                for: Schema(versionedSchema: RecipesV3.self), configurations: ModelConfiguration(url: file.url))
+                for: Schema(versionedSchema: RecipesV3.self), configurations: file.configuration)
             try add("soup", container)
             try await container.close()
             #expect(throws: (any Error).self) { try file.open(RecipesV1.Recipe.self) }
@@ -84,8 +92,11 @@ import Testing
     }
 
     /// Catches: identifiers that lead to objects of another model, because they count the models of a list.
-    @Test func `an identifier leads to the same object if models are added or listed in another order`() async throws {
-        try await TestFile.use { file in
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `an identifier leads to the same object if models are added or listed in another order`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
             let container = try file.open(Planet.self)
             let coded = try {
                 let context = ModelContext(container)

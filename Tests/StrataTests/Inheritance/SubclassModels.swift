@@ -94,6 +94,14 @@ enum SubclassShapes {
             super.init(label: label, code: label)
             corners = 4
         }
+
+        /// Fails after it has related the new object, and before the superclass is initialized.
+        init(refusedAt point: Point, side: Double) throws {
+            self.side = side
+            self.metadata = point
+            if side == 0 { throw Polygon.Refused() }
+            super.init(label: "", code: "")
+        }
     }
 
     @Model final class Circle: Shape {

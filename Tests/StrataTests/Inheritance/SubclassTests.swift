@@ -104,6 +104,8 @@ import Testing
             let main = container.mainContext
             let point = Point()
             main.insert(point)
+            #expect(throws: Polygon.Refused.self) { try Square(refusedAt: point, side: 0) }
+            #expect(point.squares.isEmpty && main.insertedObjects.count == 1)
             // The square arrives in the context of the point, to which its initializer relates it.
             let square = Square(label: "s", side: 2, metadata: point)
             #expect(point.squares == [square])

@@ -11,6 +11,8 @@ struct ChangeTracker {
     var checks = ConflictChecks()
     /// The checks of the running save, which are those of the next one if it fails.
     private(set) var takenChecks = ConflictChecks()
+    /// See ``ManagedObjectContext/clearsMissingReferences``.
+    var clearsMissingReferences = false
     /// The addresses of unsaved objects that had a provisional id before their insertion, by its key.
     var provisional: [ObjectKey: ObjectAddress] = [:]
     /// The recorded changes; nil while undo is off.

@@ -42,6 +42,31 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Forgets an object that waits and whose initializer has failed. Called when the object's model is released, complete or not.
+    func withdrawIncomplete(_ object: ManagedObject, _ state: DetachedState) {
+        guard let anchor = state.anchorAddress, let entity = storedModel.entity(named: state.entity.name),
+            let type = storedModel.type(of: entity), let offset = capabilities.anchorOffsets[entity.number],
+            ModelAnchor.isIncomplete(type, withAnchorAt: anchor, offset: offset)
+        else { return }
+        phase.arrivals.removeAll { $0 === object }
+        state.withdraw()
+    }
+
+    /// Deletes an object that was inserted while its initializer ran, which has failed since. Objects to which it is related stay, without
+    /// it.
+    func withdrawInserted(_ object: ManagedObject) {
+        // The initializer has the last reference to the model, which it releases without deallocating the model.
+        registry.release(object)
+        object.model = nil
+        for relationship in definition(of: object).relationships {
+            switch relationship.kind {
+            case .toOne: setToOne(object, relationship, to: nil)
+            case .toMany: setToMany(object, relationship, to: [])
+            }
+        }
+        delete(object)
+    }
+
     /// Forgets the objects that wait, because the context is being released.
     func cancelArrivals() {
         for object in phase.arrivals { object.detachedState?.cancelArrival() }

@@ -59,6 +59,11 @@ extension ManagedObjectContext {
     /// Inserting an object that already is in the context does nothing. An object that was related to an object of the context needs
     /// no explicit insertion (S175).
     ///
+    /// Inserting an object whose deletion is unsaved takes the deletion back (S048). The object has its id and its values again, and refers
+    /// to the objects that it referred to, if they exist. Changes that the deletion made to other objects stay: cleared references to the
+    /// object, also in one-to-one relationships, removed pairs of many-to-many relationships, and objects that were deleted with it. A
+    /// deletion that is saved, or that another context has made, stays, and a warning is logged.
+    ///
     /// ```swift
     /// let album = Album(title: "Live")
     /// context.insert(album)
@@ -74,34 +79,13 @@ extension ManagedObjectContext {
         checkIsolation()
         guard object.state == .detached else {
             precondition(object.context === self, "an object belongs to one context; it cannot be inserted into another")
-            if isNewAndDeleted(object) { insertAgain(object) }
-            return
+            return insertAgain(object)
         }
         // A reference to the superclass may refer to an object of a subclass.
         guard let entity = self.storedModel.entity(for: Swift.type(of: model)) else {
             preconditionFailure("\(Swift.type(of: model)) is not in the model of the context \(name)")
         }
         insertGraph(of: object, entity)
-    }
-
-    /// Returns whether a new object was deleted again, so that it is in no layer and not in the store. It keeps its row.
-    private func isNewAndDeleted(_ object: ManagedObject) -> Bool {
-        guard isHere(object), object.isDeletedHere, let row = object.row, row.kind != .update else { return false }
-        return newestOwnRow(object.entity, object.key) == nil
-            && trapOnStoreError { try !layerStack.view.exists(object.entity, object.key) }
-    }
-
-    /// Inserts an object that was new and deleted again, with another key.
-    private func insertAgain(_ object: ManagedObject) {
-        changingObserved {
-            observed.willChangeAll(of: object)
-            guard isNewAndDeleted(object), let row = object.row else { return }
-            registry.forget(object)
-            observed.remove(object)
-            detach(object, row)
-            registry.release(object)
-            insertGraph(of: object)
-        }
     }
 
     func attach(_ object: ManagedObject, _ row: Row) {
@@ -305,8 +289,15 @@ extension ManagedObjectContext {
     }
 
     private func hasChangedPairs(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-        // Deletions may cancel changes of pairs in older layers.
-        for layer in hasDeletes ? [layerStack.folded()] : layerStack.sealed + [layerStack.top] {
+        let layers = layerStack.sealed + [layerStack.top]
+        guard hasChangedPairs(entity, key, in: layers) else { return false }
+        // Deletions may cancel changes of pairs in older layers. Folding costs more than looking, so it comes second.
+        guard hasDeletes, layers.count > 1 else { return true }
+        return hasChangedPairs(entity, key, in: [layerStack.folded()])
+    }
+
+    private func hasChangedPairs(_ entity: EntityIndex, _ key: ObjectKey, in layers: [Layer]) -> Bool {
+        for layer in layers {
             for order in capabilities.rules.orders.joined() where order.ownerEntity == entity {
                 var isMoved = false
                 forEachListChanged(in: layer, order) { if $0 == key { isMoved = true } }

@@ -3,10 +3,10 @@ import StoreModel
 
 /// Finds changes of the view that no context made: those that a save does not contain, and those that the writer added.
 extension ManagedObjectContext {
-    /// Whether the running save may lack changes that it has taken: a merge policy drops them, or a deletion by a child or a delete rule
-    /// cancels them.
+    /// Whether the running save may lack changes that it has taken: a merge policy drops them, a missing object is cleared from them, or a
+    /// deletion by a child or a delete rule cancels them.
     func mayLackChanges(_ joined: JoinedPushes?) -> Bool {
-        mergePolicy.mayDrop || layerStack.taken.contains(where: \.mayDelete)
+        mergePolicy.mayDrop || clearsMissingReferences || layerStack.taken.contains(where: \.mayDelete)
             || joined?.layers.contains(where: \.mayDelete) == true
     }
 

@@ -256,10 +256,14 @@ extension ManagedObjectContext {
             if !layerStack.hasTakenLayers { tracker.forgetSaved() }
             for layer in affected {
                 forEachRegistered(in: layer) { object, row in
-                    guard row.kind == .insert else { return revert(object, inserted: nil) }
+                    let folded = dropped.row(object.entity, object.key)
+                    // An object whose deletion was taken back has a row that inserts it again, and is in the store.
+                    guard row.kind == .insert, folded.map({ $0.kind == .insert }) ?? true else {
+                        return revert(object, inserted: nil)
+                    }
                     // Folding leaves an object out that was deleted again. Its tombstone has all values.
                     let deleted = object.row?.kind == .delete ? object.row : nil
-                    revert(object, inserted: dropped.row(object.entity, object.key) ?? deleted ?? row)
+                    revert(object, inserted: folded ?? deleted ?? row)
                 }
             }
             // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.

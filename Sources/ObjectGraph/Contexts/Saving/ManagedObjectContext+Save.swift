@@ -172,7 +172,17 @@ extension ManagedObjectContext {
             durability: durability,
             metadata: metadata, preserved: capabilities.preserved, rules: capabilities.rules, validation: capabilities.validation,
             mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
+            clearsMissingReferences: clearsMissingReferences,
             readsNextState: place.readsNextState.load(ordering: .relaxed), mergesByItself: automaticallyMergesChanges)
+    }
+
+    /// Whether saves of a root context clear references to objects that other contexts have deleted, and remove such pairs. Otherwise
+    /// these saves throw ``SaveError/danglingReference(object:property:target:)`` (S050).
+    ///
+    /// A save still throws for a property that must have an object, and for an object that this context has deleted itself.
+    package var clearsMissingReferences: Bool {
+        get { tracker.clearsMissingReferences }
+        set { tracker.clearsMissingReferences = newValue }
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.

@@ -27,6 +27,9 @@ extension ManagedObjectContext {
         history.stacks.record(step)
     }
 
+    /// Adds a change that was made without recording to the open group. The changes before it are recorded already.
+    func recordForUndo(_ step: UndoStep) { recordingHistory?.stacks.record(step) }
+
     /// Leaves the changes since the last segment out of the history.
     func skipUndoSegment() {
         guard recordingHistory != nil else { return }

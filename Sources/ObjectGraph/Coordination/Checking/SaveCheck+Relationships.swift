@@ -4,8 +4,8 @@ import StoreModel
 /// Checks referential integrity (S050, S051) against the state that the save follows, even if the context has not read that state.
 ///
 /// Deletions are extended by their delete rules. Then each reference and each pair that the save writes must lead to an existing
-/// object. A reference to a missing object is an error. Policies that prefer the store drop it instead. Cost without deletions: one
-/// look-up per page of objects that the save refers to.
+/// object. A reference to a missing object is an error. Policies that prefer the store drop it instead, and contexts that ask for it
+/// clear it. Cost without deletions: one look-up per page of objects that the save refers to.
 extension SaveCheck {
     /// The state after the save, as far as it has been checked.
     var after: LayeredView { LayeredView(base: state.base, layers: [layer] + state.deferred) }
@@ -179,6 +179,11 @@ extension SaveCheck {
         }
     }
 
+    /// Whether references to a missing object become nil: the context asks for it, and has not deleted the object itself.
+    private func isClearable(_ target: ObjectAddress) -> Bool {
+        request.clearsMissingReferences && folded.row(target.entity, target.key)?.kind != .delete
+    }
+
     private mutating func settleReferences(_ rules: RelationshipRules) throws -> Bool {
         let missing = try missingTargets(rules)
         guard !missing.isEmpty else { return false }
@@ -188,16 +193,17 @@ extension SaveCheck {
             let columns = row.set.intersection(rules.references[address.entity])
             try columns.forEach { column in
                 let definition = schema.entities[address.entity].columns[column]
-                guard let target = row[column].referenceKey, let destination = definition.destination,
-                    missing.contains(.init(entity: destination, key: target))
-                else { return }
-                if restored[address]?.contains(column) == true {
+                guard let key = row[column].referenceKey, let destination = definition.destination else { return }
+                let target = ObjectAddress(entity: destination, key: key)
+                guard missing.contains(target) else { return }
+                let isRequired = request.validation?.requires(column, of: address.entity) ?? false
+                if restored[address]?.contains(column) == true || isClearable(target) && !isRequired {
                     put(.null, entity: address.entity, key: address.key, column: column)
-                } else if isDroppable(.init(entity: destination, key: target)) {
+                } else if isDroppable(target) {
                     drop(column, entity: address.entity, key: address.key)
                 } else {
                     let name = "\(schema.entities[address.entity].name).\(definition.name)"
-                    throw dangling(address, property: name, target: .init(entity: destination, key: target))
+                    throw dangling(address, property: name, target: target)
                 }
             }
         }
@@ -218,7 +224,7 @@ extension SaveCheck {
                     ObjectAddress(entity: schema.destination, key: destination),
                 ]
                 guard let lost = ends.firstIndex(where: missing.contains) else { continue }
-                if !isDroppable(ends[lost]), !rules.links[number].mayDangle {
+                if !isDroppable(ends[lost]), !isClearable(ends[lost]), !rules.links[number].mayDangle {
                     let names = rules.links[number]
                     let name = lost == 0 ? names.destination ?? names.source : names.source ?? names.destination
                     throw dangling(ends[1 - lost], property: name ?? schema.name, target: ends[lost])

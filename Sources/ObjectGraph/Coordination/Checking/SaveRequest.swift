@@ -22,6 +22,11 @@ struct SaveRequest: Sendable {
     var mayUpdateDeleted = false
     /// The inserted objects that another context may have inserted too, because both have undone a deletion.
     var restored: Set<ObjectAddress> = []
+    /// Whether references to objects that others have deleted become nil. Otherwise they fail the save (S050).
+    ///
+    /// Not part of ``SaveTerms``: when a deferred save is checked again, a missing object is one whose insertion was lost, which must
+    /// be reported.
+    var clearsMissingReferences = false
     /// Whether the save is only previewed. Then its check records every conflict.
     var isPreview = false
     /// Whether a context on the main actor reads the state after the save at once: see ``ContextAddress/readsNextState``.

@@ -18,7 +18,7 @@ import Testing
 
 /// Deletions by a predicate, which the store executes at once.
 @Suite struct BatchDeletionTests {
-    /// Runs a test in memory and with a file, each with one shelf of three books.
+    /// Runs a test with each store, which has one shelf of three books.
     private func each(_ body: (ModelContainer, ModelContext) throws -> Void) async throws {
         func run(_ container: ModelContainer) throws {
             let context = ModelContext(container)
@@ -27,12 +27,7 @@ import Testing
             try context.save()
             try body(container, context)
         }
-        try run(try inMemory(Shelf.self))
-        try await TestFile.use { file in
-            let container = try file.open(Shelf.self)
-            try run(container)
-            try await container.close()
-        }
+        for store in TestStore.allCases { try await store.use(Shelf.self) { container in try run(container) } }
     }
 
     private func titles(_ context: ModelContext) throws -> [String] {

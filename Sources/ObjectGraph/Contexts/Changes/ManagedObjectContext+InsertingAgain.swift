@@ -1,0 +1,72 @@
+import Logging
+import StoreInterface
+import StoreModel
+
+/// Inserting objects that were deleted in this context (S048).
+extension ManagedObjectContext {
+    private static let log = Logger(label: "strata.contexts")
+
+    /// Makes an object of this context exist again if it is deleted and its deletion is unsaved.
+    func insertAgain(_ object: ManagedObject) {
+        guard isHere(object), object.isDeletedHere else { return }
+        if isNewAndDeleted(object) {
+            insertAnew(object)
+        } else if newestOwnRow(object.entity, object.key)?.kind == .delete {
+            takeBackDeletion(of: object)
+        } else {
+            let entity = storedModel.entities[object.entity].name
+            Self.log.warning(
+                "cannot insert \(entity)(id: \(object.key)) into \(name) again: its deletion is saved. Create another object")
+        }
+    }
+
+    // MARK: New objects
+
+    /// Returns whether a new object was deleted again, so that it is in no layer and not in the store. It keeps its row.
+    private func isNewAndDeleted(_ object: ManagedObject) -> Bool {
+        guard isHere(object), object.isDeletedHere, let row = object.row, row.kind != .update else { return false }
+        return newestOwnRow(object.entity, object.key) == nil
+            && trapOnStoreError { try !layerStack.view.exists(object.entity, object.key) }
+    }
+
+    /// Inserts an object that was new and deleted again, with another key.
+    private func insertAnew(_ object: ManagedObject) {
+        changingObserved {
+            observed.willChangeAll(of: object)
+            guard isNewAndDeleted(object), let row = object.row else { return }
+            registry.forget(object)
+            observed.remove(object)
+            detach(object, row)
+            registry.release(object)
+            insertGraph(of: object)
+        }
+    }
+
+    // MARK: Saved objects
+
+    /// Takes back the unsaved deletion of an object, as the redo of an insertion with the object's last values. O(columns), with one read
+    /// of the state each.
+    ///
+    /// The changes that the deletion made to other objects are not recorded, so they stay.
+    private func takeBackDeletion(of object: ManagedObject) {
+        // Nothing is in conflict: references to missing objects are left out.
+        let (_, made) = trapOnStoreError { try revert(insertion(of: object), isRedo: true, .skip) }
+        recordForUndo(made)
+    }
+
+    /// Returns the step that inserts a deleted object with its last values.
+    private func insertion(of object: ManagedObject) -> UndoStep {
+        let (entity, key) = (object.entity, object.key)
+        let row = Row.make(kind: .insert, layer: 0, columnCount: storedModel.entities[entity].columns.count)
+        for column in row.columnIndices { row[column] = lastValue(entity, key: key, column: column) ?? .null }
+        // The deletion has cleared the other end of a pair. Both ends must agree (S052).
+        for pair in capabilities.rules.pairs[entity] {
+            guard let partner = row[pair.column].referenceKey else { continue }
+            let back = readBelow(pair.destination, key: partner, column: pair.back)?.referenceKey
+            if back != key { row[pair.column] = .null }
+        }
+        var step = UndoStep()
+        step.set(.init(before: nil, after: row), at: ObjectAddress(entity: entity, key: key))
+        return step
+    }
+}

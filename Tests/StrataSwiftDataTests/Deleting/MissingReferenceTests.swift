@@ -1,0 +1,117 @@
+import StrataSwiftData
+import Testing
+
+/// Saves that relate to objects which another context has deleted (S050).
+@Suite struct MissingReferenceTests {
+    /// Deletes an object of another context, and saves.
+    private func deleteElsewhere<T: PersistentModel>(_ object: T, _ container: ModelContainer) throws {
+        let other = ModelContext(container)
+        let same = try #require(other.model(for: object.persistentModelID) as? T)
+        other.delete(same)
+        try other.save()
+    }
+
+    /// Catches: a context that can never be saved again, because it refers to an object that is gone.
+    @Test(arguments: TestStore.allCases)
+    func `S050: a reference to an object that another context has deleted becomes nil`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let (list, item) = (ToDoList(name: "list"), ToDo("a"))
+            context.insert(list)
+            context.insert(item)
+            try context.save()
+            item.list = list
+            item.title = "changed"
+            ToDo("new").list = list
+            try deleteElsewhere(list, container)
+            try context.save()
+            #expect(item.list == nil && item.title == "changed" && !context.hasChanges)
+            let fresh = ModelContext(container)
+            let saved = try fresh.fetch(FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.title)]))
+            #expect(saved.map(\.title) == ["changed", "new"] && saved.allSatisfy { $0.list == nil })
+            #expect(try fresh.fetchCount(FetchDescriptor<ToDoList>()) == 0)
+            item.title = "later"
+            try context.save()
+            #expect(try titles(in: container).sorted() == ["later", "new"])
+        }
+    }
+
+    /// Catches: a merge before the save, after which the context does not know any more that the object was there.
+    @Test(arguments: TestStore.allCases) @MainActor
+    func `S050: the main context saves, too, after it has shown the deletion`(_ store: TestStore) async throws {
+        try await store.useOnMain(ToDo.self) { container in
+            let main = container.mainContext
+            main.autosaveEnabled = false
+            let (list, item) = (ToDoList(name: "list"), ToDo("a"))
+            main.insert(list)
+            main.insert(item)
+            try main.save()
+            item.list = list
+            try deleteElsewhere(list, container)
+            #expect(try main.fetchCount(FetchDescriptor<ToDoList>()) == 0)
+            try main.save()
+            #expect(item.list == nil && !main.hasChanges)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S050: an object that another context has deleted is left out of a relationship to many`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use(Comic.self) { container in
+            let context = ModelContext(container)
+            let (comic, label) = (Comic(title: "a"), Label("gone"))
+            context.insert(comic)
+            context.insert(label)
+            try context.save()
+            comic.labels = [label, Label("new")]
+            try deleteElsewhere(label, container)
+            try context.save()
+            #expect(comic.labels.map(\.text) == ["new"] && !context.hasChanges)
+            let fresh = ModelContext(container)
+            #expect(try fresh.fetch(FetchDescriptor<Label>()).map(\.text) == ["new"])
+            #expect(try fresh.fetch(FetchDescriptor<Comic>()).first?.labels.map(\.text) == ["new"])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S050: a save names a reference that must have an object, and can be repaired`(_ store: TestStore) async throws {
+        try await store.use(Comic.self) { container in
+            let context = ModelContext(container)
+            let comic = Comic(title: "a")
+            context.insert(comic)
+            try context.save()
+            let remark = Remark("nice", on: comic)
+            context.insert(remark)
+            try deleteElsewhere(comic, container)
+            let named = "Remark.comic of \(remark.managedObject.objectID) leads to"
+            for _ in 0..<2 {
+                #expect(performing: { try context.save() }, throws: { "\($0)".contains(named) })
+                #expect(context.insertedModelsArray.count == 1)
+            }
+            context.delete(remark)
+            try context.save()
+            #expect(try ModelContext(container).fetchCount(FetchDescriptor<Remark>()) == 0)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S050: a reference to an object that the context has deleted itself fails the save until it is changed`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let (list, item) = (ToDoList(name: "list"), ToDo("a"))
+            context.insert(list)
+            context.insert(item)
+            try context.save()
+            context.delete(list)
+            item.list = list
+            #expect(performing: { try context.save() }, throws: { "\($0)".contains("ToDo.list of") })
+            #expect(context.hasChanges)
+            item.list = nil
+            try context.save()
+            #expect(try titles(in: container) == ["a"])
+        }
+    }
+}
