@@ -8,6 +8,7 @@ extension [StoredSchema] {
         guard let current = last, let then = self.last(where: { $0.generation < save }) ?? first,
             then.entities.map(\.number) != current.entities.map(\.number) || !then.hasColumns(of: current)
                 || then.links.map(\.number) != current.links.map(\.number)
+                || then.links.map(\.isReversed) != current.links.map(\.isReversed)
         else { return changes }
         return changes.translated { entity in
             guard let position = current.position(ofEntity: entity, in: then) else { return nil }

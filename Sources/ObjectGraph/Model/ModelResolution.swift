@@ -255,7 +255,7 @@ struct ModelResolution {
         guard relationship.isOrdered, case .toMany(.link(let link, let direction, let destination)) = kind else { return nil }
         let names = Self.names(entity, relationship)
         let schema = EntitySchema.order(
-            of: names[0], renamedFrom: names.last { $0 != names[0] }, owner: number, member: destination)
+            of: names[0], formerNames: names.filter { $0 != names[0] }, owner: number, member: destination)
         guard numbers[schema.name] == nil else {
             throw ModelError(
                 .reservedName, entity: schema.name, remedy: "the order of \(names[0]) uses this name; choose another")

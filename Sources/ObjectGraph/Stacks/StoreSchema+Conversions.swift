@@ -19,6 +19,7 @@ extension StoreSchema {
         plain.links = links.filter { link in
             !changed.contains { relationships[$0].fullName(in: self) == link.name }
         }
+        let orders = Set(changed.map { EntitySchema.orderName(of: relationships[$0].fullName(in: self)) })
         for (number, entity) in entities.enumerated(as: EntityIndex.self) {
             guard let before = old.predecessor(of: entity, exchanges) else { continue }
             let dropped = Set(changed.filter { relationships[$0].entity == number }.compactMap { relationships[$0].column })
@@ -38,6 +39,8 @@ extension StoreSchema {
                 return columns.count == index.columns.count ? IndexSchema(columns: columns, kind: index.kind) : nil
             }
         }
+        // The positions go with the pairs. No number leads to these entities, which follow those of the model.
+        plain.entities.removeAll { $0.isOrder && orders.contains($0.name) }
         return plain
     }
 

@@ -144,15 +144,21 @@ extension StoreSchema {
         return isAnyPending ? marked : nil
     }
 
-    /// Whether a file has the values of a derived column, because it has the same derivation.
+    /// Whether a file has the values of a derived column, because it has the same derivation, from values that stay.
     private func isDerivationKept(
         _ entity: EntityIndex, column: ColumnIndex, in file: StoreSchema, positions numbers: SchemaPositions
     ) -> Bool {
         guard let source = numbers.entities[entity], let place = numbers.columns[entity][column],
-            let stored = file.entities[source].columns[place].derivation,
-            let wanted = entities[entity].columns[column].derivation?.placed(in: numbers, entity, self)
+            let derivation = entities[entity].columns[column].derivation
         else { return false }
-        return stored == wanted
+        let stored = file.entities[source].columns[place]
+        guard let known = stored.derivation, let wanted = derivation.placed(in: numbers, entity, self), known == wanted else {
+            return false
+        }
+        // A column that was required has its default, instead of null, where there was nothing to derive a value from.
+        if !stored.isOptional, entities[entity].columns[column].isOptional { return false }
+        guard let number = derivation.column, let far = derivation.entityOfValue(from: entity, in: self) else { return true }
+        return !numbers.filledColumns[far].contains(number)
     }
 }
 

@@ -26,19 +26,21 @@ extension EntitySchema {
     ///
     /// - Parameters:
     ///   - relationship: The name of the ordered relationship: "Playlist.tracks".
-    ///   - former: The name in older models.
+    ///   - formerNames: The names that the relationship may have in older models, from the newest to the oldest.
     ///   - owner: The entity that has the relationship.
     ///   - member: The entity that it leads to.
-    package static func order(of relationship: String, renamedFrom former: String?, owner: EntityIndex, member: EntityIndex)
+    package static func order(of relationship: String, formerNames: [String], owner: EntityIndex, member: EntityIndex)
         -> EntitySchema
     {
         func reference(_ name: String, _ destination: EntityIndex) -> ColumnSchema {
             ColumnSchema(name: name, type: .reference, isOptional: true, index: .indexed, destination: destination)
         }
-        return EntitySchema(
+        var order = EntitySchema(
             name: orderName(of: relationship),
             columns: [reference("owner", owner), reference("member", member), .position(in: "owner", renamedFrom: nil)],
-            renamedFrom: former.map(orderName))
+            renamedFrom: formerNames.last.map(orderName))
+        order.otherFormerNames = formerNames.dropLast().map(orderName)
+        return order
     }
 
     /// A Boolean value that indicates whether this is a hidden entity with the order of a many-to-many relationship.

@@ -44,7 +44,8 @@ public struct SchemaEvolution: Sendable, Hashable {
     ///   another way of reading.
     public init(from old: StoreSchema, to new: StoreSchema, exchanging: ExchangedNames = ExchangedNames()) throws {
         let sources: [EntityIndex?] = try match(
-            new.entities.map { ($0.name, $0.renamedFrom) }, with: old.entities.map(\.name), exchanging, scope: "")
+            new.entities.map { ($0.name, [$0.renamedFrom].compactMap(\.self) + $0.otherFormerNames) },
+            with: old.entities.map(\.name), exchanging, scope: "")
         for (entity, source) in zip(new.entities, sources) {
             guard let source else {
                 entities.append(Entity(source: nil, columns: entity.columns.map { _ in Column() }))
@@ -52,8 +53,8 @@ public struct SchemaEvolution: Sendable, Hashable {
             }
             let before = old.entities[source]
             let columns: [ColumnIndex?] = try match(
-                entity.columns.map { ($0.name, $0.renamedFrom) }, with: before.columns.map(\.name), exchanging,
-                scope: entity.name + ".")
+                entity.columns.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, with: before.columns.map(\.name),
+                exchanging, scope: entity.name + ".")
             entities.append(
                 Entity(
                     source: source,
@@ -69,13 +70,12 @@ public struct SchemaEvolution: Sendable, Hashable {
 
     /// Returns, per new name, the position of the same thing among the old names.
     private mutating func match<Index: SchemaIndex>(
-        _ names: [(name: String, former: String?)], with old: [String], _ exchanging: ExchangedNames, scope: String
+        _ names: [(name: String, former: [String])], with old: [String], _ exchanging: ExchangedNames, scope: String
     ) throws -> [Index?] {
         func index(of name: String) -> Index? { old.firstIndex(of: name).map { Index(rawValue: $0) } }
-        var found: [Index?] = names.map { name, former in
-            if let former, exchanging.contains(name, former, in: scope), old.contains(name),
-                let source = index(of: former)
-            {
+        var found: [Index?] = names.map { name, formerNames in
+            for former in formerNames where exchanging.contains(name, former, in: scope) && old.contains(name) {
+                guard let source = index(of: former) else { continue }
                 exchanges.append("\(scope)\(name) was \(former)")
                 return source
             }
@@ -90,7 +90,8 @@ public struct SchemaEvolution: Sendable, Hashable {
         }
         for (position, name) in names.enumerated() { if let source = found[position] { try take(source, name.name) } }
         for (position, name) in names.enumerated() where found[position] == nil {
-            guard let source = name.former.flatMap({ index(of: $0) }) else { continue }
+            let candidates = name.former.compactMap { index(of: $0) }
+            guard let source = candidates.first(where: { !taken.contains($0) }) ?? candidates.first else { continue }
             try take(source, name.name)
             found[position] = source
         }

@@ -128,12 +128,15 @@ struct SchemaPositions {
     private(set) var links: [LinkIndex?]
     /// The links whose source was their destination in the older schema.
     private(set) var reversedLinks: Set<LinkIndex> = []
+    /// The columns, per entity, in which the migration replaces the nulls of the older schema.
+    private(set) var filledColumns: [ColumnSet]
 
     /// Creates the numbers of a schema in itself.
     init(_ schema: StoreSchema) {
         entities = Array(schema.entityIndices)
         columns = schema.entities.map { Array($0.columnIndices) }
         links = Array(schema.linkIndices)
+        filledColumns = schema.entities.map { _ in ColumnSet() }
     }
 
     /// Moves on to the next schema.
@@ -145,6 +148,14 @@ struct SchemaPositions {
                 guard let entity = change.source, let source = column.source else { return nil }
                 return before.columns[entity][source]
             }
+        }
+        filledColumns = evolution.entities.map { change in
+            var filled = ColumnSet()
+            for (column, part) in change.columns.enumerated(as: ColumnIndex.self) {
+                guard let entity = change.source, let source = part.source else { continue }
+                if part.fill != nil || before.filledColumns[entity].contains(source) { filled.insert(column) }
+            }
+            return filled
         }
         links = evolution.links.map { change in change.flatMap { before.links[$0.source] } }
         reversedLinks = Set(

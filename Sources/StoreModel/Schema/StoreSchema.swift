@@ -98,6 +98,9 @@ public struct EntitySchema: Sendable, Hashable, Codable {
     public var indexes: [IndexSchema]
     /// The name that the entity had in older models.
     public var renamedFrom: String?
+    /// Further names that the entity may have in older models. The name of a hidden entity has several parts, each of which may have been
+    /// renamed before the others.
+    package var otherFormerNames: [String] = []
     /// The entities that inherit from this one, directly or indirectly. Their objects are objects of this entity, which therefore has
     /// their columns too. Stores only keep this list.
     public var subentities: [SubentitySchema] = []
@@ -199,6 +202,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
         plain.migration = SchemaMigration()
         for entity in plain.entities.indices {
             plain.entities[entity].renamedFrom = nil
+            plain.entities[entity].otherFormerNames = []
             for subentity in plain.entities[entity].subentities.indices {
                 plain.entities[entity].subentities[subentity].renamedFrom = nil
             }

@@ -65,6 +65,74 @@ import Testing
         try await second.close()
     }
 
+    /// Albums with a label and tracks with a length, which are required from version 2 on. Then the first title may be nil.
+    private static func labels(_ version: Int) throws -> Model {
+        let isFirst = version == 1
+        return try Model(
+            [
+                EntityDescription(
+                    name: "Album",
+                    properties: [
+                        .attribute(.init(name: "title", type: .string)),
+                        .attribute(
+                            .init(name: "label", type: .string, isOptional: isFirst, defaultValue: isFirst ? .null : "None")),
+                        .attribute(.init(name: "labelKey", type: .string, isOptional: true, derivation: .lowercased("label"))),
+                        .attribute(.init(name: "total", type: .int64, derivation: .sum(of: "tracks.length"))),
+                        .attribute(
+                            .init(name: "mean", type: .double, isOptional: true, derivation: .average(of: "tracks.length"))),
+                        .attribute(
+                            .init(
+                                name: "firstTitle", type: .string, isOptional: !isFirst, derivation: .minimum(of: "tracks.title"))
+                        ),
+                        .relationship(.init(name: "tracks", destination: "Track", inverse: "album", cardinality: .toMany)),
+                    ]),
+                EntityDescription(
+                    name: "Track",
+                    properties: [
+                        .attribute(.init(name: "title", type: .string)),
+                        .attribute(.init(name: "length", type: .int32, isOptional: isFirst, defaultValue: isFirst ? .null : 7)),
+                        .attribute(
+                            .init(name: "albumLabel", type: .string, isOptional: true, derivation: .value(at: "album.label"))),
+                        .relationship(.init(name: "album", destination: "Album", inverse: "tracks", cardinality: .toOne)),
+                    ]),
+            ], version: .init(version))
+    }
+
+    /// Catches: values that stay because their derivation does, although the migration changes what they are derived from, or what they
+    /// are if there is nothing to derive them from.
+    @Test(arguments: stores)
+    func `S201: a source that becomes required, and a value that may be nil, compute the values anew`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let first = try await bed.container(model: try Self.labels(1))
+        let worker = first.coordinator.newBackgroundContext()
+        let (full, empty, track) = await worker.perform { context in
+            let (full, empty) = (context.makeRecord("Full"), context.makeRecord("Empty"))
+            let track = context.insert("Track")
+            track["title"] = "one"
+            track.setRelatedObject("album", to: full)
+            return (full.objectID, empty.objectID, track.objectID)
+        }
+        try await worker.save()
+        #expect(try await first.coordinator.verify() == [])
+        try await first.close()
+        try await bed.closed()
+        let second = try await bed.container(model: try Self.labels(2))
+        let values = try await second.coordinator.newBackgroundContext().perform { context in
+            let album = try context.existingObject(with: full)
+            let other = try context.existingObject(with: empty)
+            let song = try context.existingObject(with: track)
+            return [
+                album["labelKey"], album["total"], album["mean"], album["firstTitle"], other["firstTitle"], song["albumLabel"],
+            ]
+        }
+        let wanted: [Value] = ["none", 7, 7.0, "one", .null, "None"]
+        #expect(values == wanted)
+        #expect(try await second.coordinator.verify() == [])
+        try await second.close()
+    }
+
     /// Catches: a crash between the change of the schema and the last value, after which the rest would stay wrong.
     @Test(arguments: stores)
     func `S201: an interrupted computation continues at the next opening`(_ kind: StoreKind) async throws {

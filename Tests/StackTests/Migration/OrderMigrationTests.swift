@@ -57,4 +57,93 @@ import Testing
         #expect(try plain.coordinator.store.verify() == [])
         try await plain.close()
     }
+
+    /// Mixes of songs, or tapes of tunes, or one of the names with the other. Both names keep their hints in later versions.
+    private static func lists(_ entity: String, _ relationship: String, version: Int) throws -> Model {
+        try Model(
+            [
+                EntityDescription(
+                    name: entity,
+                    properties: [
+                        .attribute(.init(name: "title", type: .string)),
+                        .relationship(
+                            .init(
+                                name: relationship, destination: "Song", inverse: "mixes", cardinality: .toMany,
+                                renamedFrom: relationship == "songs" ? nil : "songs", isOrdered: true)),
+                    ], renamedFrom: entity == "Mix" ? nil : "Mix"),
+                EntityDescription(
+                    name: "Song",
+                    properties: [
+                        .attribute(.init(name: "title", type: .string)),
+                        .relationship(.init(name: "mixes", destination: entity, inverse: relationship, cardinality: .toMany)),
+                    ]),
+            ], version: .init(version))
+    }
+
+    /// Catches: positions that are found only under the first names of both the entity and the relationship, and are dropped otherwise.
+    @Test(arguments: stores, [true, false])
+    func `S163: a many-to-many order stays when entity and relationship are renamed one after the other`(
+        _ kind: StoreKind, _ isEntityFirst: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let first = try await bed.container(model: try Self.lists("Mix", "songs", version: 1))
+        let worker = first.coordinator.newBackgroundContext()
+        let id = try await Mixes.make("abc", in: worker)
+        try await Mixes.arrange(id, "cab", in: worker)
+        try await worker.save()
+        try await first.close()
+        let (entity, relationship) = isEntityFirst ? ("Tape", "songs") : ("Mix", "tunes")
+        let (second, _) = try await Self.open(bed, try Self.lists(entity, relationship, version: 2))
+        try await second.close()
+        let (last, reader) = try await Self.open(bed, try Self.lists("Tape", "tunes", version: 3))
+        let titles = try await reader.perform { try $0.existingObject(with: id).relatedObjects("tunes").map(\.title) }
+        #expect(titles == ["c", "a", "b"])
+        #expect(try await last.coordinator.verify() == [])
+        try await last.close()
+    }
+
+    /// Catches: positions that keep leading to the former members, which refuses the stage or leaves positions without pairs.
+    @Test(arguments: stores)
+    func `S164: a custom stage changes the destination of an ordered many-to-many relationship`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let first = try await bed.container(model: try Mixes.model())
+        let id = try await Mixes.make("abc", in: first.coordinator.newBackgroundContext())
+        try await first.close()
+        try await bed.closed()
+        let clips = try Model(
+            [
+                EntityDescription(
+                    name: "Mix",
+                    properties: [
+                        .attribute(.init(name: "title", type: .string)),
+                        .relationship(
+                            .init(name: "songs", destination: "Clip", inverse: "mixes", cardinality: .toMany, isOrdered: true)),
+                    ]),
+                EntityDescription(
+                    name: "Clip",
+                    properties: [
+                        .attribute(.init(name: "title", type: .string)),
+                        .relationship(.init(name: "mixes", destination: "Mix", inverse: "songs", cardinality: .toMany)),
+                    ]),
+            ], version: .init(2))
+        let plan = MigrationPlan([
+            .custom(
+                from: try Mixes.model(), to: clips,
+                didMigrate: { context in
+                    for mix in try context.fetch(EntityFetchRequest("Mix")) {
+                        let made = ["x", "y", "z"].map { title -> ManagedObject in
+                            let clip = context.insert("Clip")
+                            clip["title"] = .string(title)
+                            return clip
+                        }
+                        mix.setRelatedObjects("songs", to: [made[2], made[0], made[1]])
+                    }
+                })
+        ])
+        let migrated = try await PersistentContainer(model: clips, store: bed.description, migrationPlan: plan)
+        #expect(try await Mixes.stored(id, in: migrated) == "zxy")
+        #expect(try Mixes.positionCount(in: migrated) == 3)
+        #expect(try await migrated.coordinator.verify() == [])
+        try await migrated.close()
+    }
 }

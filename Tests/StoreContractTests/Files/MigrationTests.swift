@@ -119,6 +119,30 @@ import Testing
         #expect(try opened.verify() == [])
     }
 
+    @Test(arguments: kinds) func `S160: the history names the ends of a link that a migration reverses alone`(_ kind: StoreKind)
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let old = StoreSchema(
+            entities: [EntitySchema(name: "Person", columns: [ColumnSchema(name: "name", type: .string)])],
+            links: [LinkSchema(name: "Person.likes", source: 0, destination: 0)])
+        var store: (any ObjectStore)? = try kind.description(in: folder).open(old)
+        try ContractStore.save(#require(store)) { layer in
+            for key in 64..<66 as Range<ObjectKey> { layer.insert(0, key: key, values: [.string("x")]) }
+            layer.setLink(0, from: 64, to: 65, linked: true)
+        }
+        store = nil
+        var new = old
+        new.links[0].name = "Person.likedBy"
+        new.links[0].reversedNames = ["Person.likes"]
+        let opened = try kind.description(in: folder).open(new)
+        let history = try #require(try opened.history(after: nil, limit: 10))
+        #expect(names(history, new) == [["+Person 64", "+Person 65", "Person.likedBy [65] [64]"]])
+        let relation = Relation.link(0, .forward, destination: 0)
+        #expect(try opened.snapshot().related(relation, to: 65) == [64])
+        #expect(try opened.verify() == [])
+    }
+
     // MARK: What is not lightweight
 
     private static let old = StoreSchema(
