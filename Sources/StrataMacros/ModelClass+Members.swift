@@ -85,8 +85,9 @@ extension ModelClass {
     /// A statement that stops the program if a property whose column is counted from the source has none, because its type is an alias
     /// of an array of models.
     private var columnCheck: [String] {
-        let counted = persisted.filter { $0.marker == .none && $0.kind.access == .byType && $0.kind.relationships == .byType }
-            .filter { $0.kind.columns == .one }
+        let counted = persisted.filter {
+            $0.kind.columns == .one && $0.kind.relationships != .zero && $0.isDescribedByType(spelling)
+        }
         guard !counted.isEmpty else { return [] }
         let names = counted.map { "\"\($0.name)\"" }.joined(separator: ", ")
         return ["description.requireColumns(of: [\(names)])"]

@@ -95,12 +95,15 @@ struct ModelClass {
         }
     }
 
-    /// Checks that no stored property is inside `#if`. The macro does not know which of its clauses the compiler uses.
+    /// Checks that no stored property or index is inside `#if`. The macro does not know which of its clauses the compiler uses.
     private mutating func checkConditions(_ member: MemberBlockItemSyntax) {
         guard let conditions = member.decl.as(IfConfigDeclSyntax.self) else { return }
         for case .decls(let members)? in conditions.clauses.map(\.elements) {
             for member in members {
                 checkConditions(member)
+                if let macro = member.decl.as(MacroExpansionDeclSyntax.self), ["Index", "Unique"].contains(macro.macroName.text) {
+                    misuses.append(ModelDiagnostic.conditionalMarker.at(macro))
+                }
                 guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStoredInInstances,
                     variable.attribute(named: "Transient") == nil
                 else { continue }

@@ -25,6 +25,8 @@ extension ModelClass {
         }
         for argument in macro.arguments {
             let elements = argument.keyPaths?.elements.map(\.expression)
+            // SwiftData accepts an empty list, which requires nothing.
+            if spelling == .swiftData, elements?.isEmpty == true { continue }
             let names = elements?.compactMap { indexedName($0) }
             if let names, !names.isEmpty, names.count == elements?.count {
                 indexes.append(ModelIndex(kind: kind, properties: names))

@@ -247,6 +247,15 @@ import Testing
         #expect(text.contains("get(PropertyNumbers.column3)"))
     }
 
+    /// Catches: an alias of an array of models under `@Relationship`, after which each property would use the column of the next one.
+    @Test func `S173: the column of a relationship whose type may be an alias is checked`() {
+        let model =
+            "@Model final class A {\n@Relationship var others: Others\n@Relationship var one: B?\nvar last: Int\ninit() {}\n}"
+        #expect(MacroExpansion(of: model).text.contains("description.requireColumns(of: [\"others\"])"))
+        let text = MacroExpansion(of: model, model: SwiftDataModelMacro.self).text
+        #expect(text.contains("description.requireColumns(of: [\"others\", \"one\"])"))
+    }
+
     @Test func `S173: a class that is not final has a required initializer`() {
         #expect(MacroExpansion(of: "@Model class A {}").text.contains("required convenience init(managedObject:"))
         #expect(!MacroExpansion(of: "@Model final class A {}").text.contains("required"))

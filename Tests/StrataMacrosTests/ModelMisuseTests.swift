@@ -17,6 +17,11 @@ import Testing
         ("var a = [1].count", .untyped),
         ("#if DEBUG\nvar a = 1\n#endif", .conditional),
         ("#if DEBUG\n#else\n#if X\nvar a = 1\n#endif\n#endif", .conditional),
+        ("#if DEBUG\n@Attribute(.unique)\n#endif\nvar a: Int", .conditionalMarker),
+        (
+            "#if DEBUG\n@available(*, deprecated)\n#else\n@Relationship(deleteRule: .cascade)\n#endif\nvar a: [Other]",
+            .conditionalMarker
+        ),
         ("var managedObject: Int", .reservedName),
         ("@Attribute(option) var a: Int", .unknownOption),
         ("@Attribute(.length) var a: String", .unknownOption),
@@ -76,6 +81,22 @@ import Testing
         let above = isBelow ? body.split(separator: "\n").lastIndex { $0.contains("var ") } ?? 0 : 0
         let expansion = MacroExpansion(of: "import Strata\n\n@Model final class A {\n    var first = 1\n\n\(body)\n}")
         #expect(expansion.lines == [6 + above], "\(body)")
+    }
+
+    /// Catches: a condition that hides an index, so that the store accepts equal values without a word.
+    @Test(arguments: ["Index", "Unique"])
+    func `S173: an index inside a condition is reported on its line`(_ name: String) {
+        let expansion = MacroExpansion(of: "@Model final class A {\nvar a: Int\n#if DEBUG\n#\(name)<A>([\\.a])\n#endif\n}")
+        #expect(expansion.messages == [ModelDiagnostic.conditionalMarker.message])
+        #expect(expansion.lines == [4])
+    }
+
+    @Test func `an empty list in #Unique requires nothing in a model of StrataSwiftData`() {
+        let model = "@Model final class A {\n#Unique<A>([\\.a], [])\nvar a: Int\ninit() { a = 1 }\n}"
+        let expansion = MacroExpansion(of: model, model: SwiftDataModelMacro.self)
+        #expect(expansion.messages == [])
+        #expect(expansion.text.components(of: "IndexDescription(properties:") == 1)
+        #expect(MacroExpansion(of: model).messages == [ModelDiagnostic.wrongIndex.message])
     }
 
     @Test func onlyClassesThatAreNotGenericAreModels() {

@@ -102,6 +102,9 @@ struct PropertyReader {
         }
         if let block = binding.accessorBlock { _ = misuse(.observers, at: block) }
         for element in variable.attributes {
+            if let conditions = element.as(IfConfigDeclSyntax.self), conditions.hasMarker {
+                _ = misuse(.conditionalMarker, at: conditions)
+            }
             guard let attribute = element.as(AttributeSyntax.self) else { continue }
             if !Self.knownAttributes.contains(attribute.attributeName.lastName) {
                 _ = misuse(.wrapped, at: attribute, fixIts: remedy)
@@ -214,5 +217,19 @@ extension AttributeSyntax {
     func hasOption(_ name: String) -> Bool {
         guard case .argumentList(let arguments) = arguments else { return false }
         return arguments.contains { $0.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == name }
+    }
+}
+
+extension IfConfigDeclSyntax {
+    /// Whether a clause contains an attribute that `@Model` reads.
+    fileprivate var hasMarker: Bool {
+        clauses.contains { clause in
+            guard case .attributes(let attributes)? = clause.elements else { return false }
+            return attributes.contains { element in
+                if let inner = element.as(IfConfigDeclSyntax.self) { return inner.hasMarker }
+                let name = element.as(AttributeSyntax.self)?.attributeName.lastName ?? ""
+                return ["Attribute", "Relationship", "Transient", "Derived"].contains(name)
+            }
+        }
     }
 }

@@ -111,8 +111,7 @@ extension ModelContainer: Equatable, CustomDebugStringConvertible {
 final class ContainerStorage: Sendable {
     let schema: Schema
     let configuration: ModelConfiguration
-    // `nonisolated(unsafe)` is right because a type is immutable. The program's plan need not say that its type is `Sendable`.
-    nonisolated(unsafe) let migrationPlan: (any SchemaMigrationPlan.Type)?
+    let migrationPlan: (any SchemaMigrationPlan.Type)?
     let container: PersistentContainer
     private let main = WeakMainContext()
 
@@ -125,17 +124,24 @@ final class ContainerStorage: Sendable {
         let model = try self.schema.ordered(as: stored).model.get()
         container = try PersistentContainer(
             openingSynchronously: model, store: store, migrationPlan: try plan?.migrationPlan(from: stored),
-            allowsDataLoss: try Self.names(in: store, keptBy: model))
+            allowsDataLoss: try Self.names(in: store, plan, keptBy: model))
     }
 
-    /// Returns the names of all that a file stores: as in SwiftData, a migration drops what the schema does not have. Returns none for
-    /// a file of other models, which thus is not opened.
-    private static func names(in store: StoreDescription, keptBy model: Model) throws -> Set<String> {
-        guard let schema = try store.migration?.storedSchema() else { return [] }
-        let known = Set(schema.entities.map(\.name))
-        guard model.storeSchema.entities.contains(where: { known.contains($0.name) }) else { return [] }
-        var names = known.union(schema.links.map(\.name))
-        for entity in schema.entities { names.formUnion(entity.columns.map { "\(entity.name).\($0.name)" }) }
+    /// Returns the names of all that a file or a version of the plan stores: as in SwiftData, a migration drops what the schema does not
+    /// have, and a stage may drop what an earlier one has renamed or added. Returns none for a file of other models, which thus is not
+    /// opened.
+    private static func names(
+        in store: StoreDescription, _ plan: (any SchemaMigrationPlan.Type)?, keptBy model: Model
+    ) throws -> Set<String> {
+        guard let stored = try store.migration?.storedSchema() else { return [] }
+        let versions = try (plan?.schemas ?? []).map { try Schema(versionedSchema: $0).model.get().storeSchema }
+        let kept = Set((versions + [model.storeSchema]).flatMap { $0.entities.map(\.name) })
+        guard stored.entities.contains(where: { kept.contains($0.name) }) else { return [] }
+        var names: Set<String> = []
+        for schema in versions + [stored] {
+            names.formUnion(schema.entities.map(\.name) + schema.links.map(\.name))
+            for entity in schema.entities { names.formUnion(entity.columns.map { "\(entity.name).\($0.name)" }) }
+        }
         return names
     }
 

@@ -41,15 +41,8 @@ extension SchemaMigrationPlan {
         return .custom(from: from, to: to, willMigrate: work(willMigrate), didMigrate: work(didMigrate))
     }
 
-    private static func work(_ body: ((ModelContext) throws -> Void)?) -> ObjectGraph.MigrationStage.Work? {
+    private static func work(_ body: (@Sendable (ModelContext) throws -> Void)?) -> ObjectGraph.MigrationStage.Work? {
         guard let body else { return nil }
-        let work = StageWork(body: body)
-        return { context in try work.body(ModelContext(migrating: context)) }
+        return { context in try body(ModelContext(migrating: context)) }
     }
-}
-
-/// A closure of a stage.
-private struct StageWork: @unchecked Sendable {
-    // `@unchecked Sendable` is safe because the migration calls the closure once, while the thread that passed it waits.
-    let body: (ModelContext) throws -> Void
 }

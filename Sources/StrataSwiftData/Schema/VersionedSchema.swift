@@ -13,7 +13,7 @@ import ObjectGraph
 ///     }
 /// }
 /// ```
-public protocol VersionedSchema {
+public protocol VersionedSchema: SendableMetatype {
     /// The model classes.
     static var models: [any PersistentModel.Type] { get }
     /// The version, which is larger than that of earlier schemas.
@@ -28,7 +28,7 @@ public protocol VersionedSchema {
 ///     static var stages: [MigrationStage] { [.lightweight(fromVersion: TripsV1.self, toVersion: TripsV2.self)] }
 /// }
 /// ```
-public protocol SchemaMigrationPlan {
+public protocol SchemaMigrationPlan: SendableMetatype {
     /// The versions, oldest first.
     static var schemas: [any VersionedSchema.Type] { get }
     /// The stages, each from one version to the next. A version without a stage is migrated by lightweight changes.
@@ -38,7 +38,7 @@ public protocol SchemaMigrationPlan {
 /// One step of a migration.
 ///
 /// The closures of a custom stage get a context of the old or the new models. Their changes are saved when they return, whether
-/// they call `save()` or not. If one throws, the store is as before the migration.
+/// they call `save()` or not. If one throws, the store is as before the migration. A stage can be a constant of its plan.
 ///
 /// ```swift
 /// let names = MigrationStage.custom(
@@ -47,13 +47,13 @@ public protocol SchemaMigrationPlan {
 ///         for trip in try context.fetch(FetchDescriptor<TripsV2.Trip>()) { trip.name = trip.name.uppercased() }
 ///     })
 /// ```
-public enum MigrationStage {
+public enum MigrationStage: Sendable {
     /// Adds, renames and removes entities and properties.
     case lightweight(fromVersion: any VersionedSchema.Type, toVersion: any VersionedSchema.Type)
     /// Runs code before and after a lightweight migration.
-    case custom(
+    @preconcurrency case custom(
         fromVersion: any VersionedSchema.Type, toVersion: any VersionedSchema.Type,
-        willMigrate: ((ModelContext) throws -> Void)?, didMigrate: ((ModelContext) throws -> Void)?)
+        willMigrate: (@Sendable (ModelContext) throws -> Void)?, didMigrate: (@Sendable (ModelContext) throws -> Void)?)
 }
 
 extension MigrationStage {

@@ -102,6 +102,34 @@ import Testing
         #expect(saved == ["friend@- - 0", "guest@p badge 1"])
     }
 
+    /// Catches: an object that comes back with null in every property, because its record is gone.
+    @Test(arguments: StoreKind.allCases)
+    func `S048: a model that another context has deleted, too, stays deleted`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: Model(Guest.self, Party.self, Badge.self))
+        let (first, second) = await (container.newBackgroundContext(), container.newBackgroundContext())
+        try await second.perform(andSave: .durable) { $0.insert(Guest(party: nil, name: "guest")) }
+        try await first.perform { context throws in
+            context.refreshAllObjects()
+            context.delete(try #require(try context.fetch(FetchRequest<Guest>()).first))
+        }
+        try await second.perform(andSave: .durable) { context throws in
+            context.delete(try #require(try context.fetch(FetchRequest<Guest>()).first))
+        }
+        try await first.perform { context throws in
+            let deleted = try #require(context.deletedObjects.first)
+            context.refreshAllObjects()
+            let guest = try #require(context.model(for: deleted.objectID) as? Guest)
+            context.insert(guest)
+            #expect(guest.isDeleted && context.insertedObjects.isEmpty)
+        }
+        try await first.save()
+        #expect(try container.coordinator.store.verify() == [])
+        let reader = await container.newBackgroundContext()
+        let count = try await reader.perform { try $0.count(FetchRequest<Guest>()) }
+        #expect(count == 0)
+    }
+
     /// Catches: an insertion that is not recorded, so that an undo of the deletion conflicts with it or loses a group.
     @Test(arguments: Combination.all)
     func `S162: an insertion that takes a deletion back is undone and redone`(_ combination: Combination) async throws {

@@ -57,17 +57,16 @@ enum RecipesV3: VersionedSchema {
 
 typealias Recipe = RecipesV3.Recipe
 
+/// The schemas and stages are constants, as in many programs. Swift 6 accepts them because they can be sent between threads.
 enum RecipesPlan: SchemaMigrationPlan {
-    static var schemas: [any VersionedSchema.Type] { [RecipesV1.self, RecipesV2.self, RecipesV3.self] }
-    static var stages: [MigrationStage] {
-        [
-            .lightweight(fromVersion: RecipesV1.self, toVersion: RecipesV2.self),
-            .custom(
-                fromVersion: RecipesV2.self, toVersion: RecipesV3.self, willMigrate: nil,
-                didMigrate: { context in
-                    for recipe in try context.fetch(FetchDescriptor<RecipesV3.Recipe>()) { recipe.duration = recipe.name.count }
-                    try context.save()
-                }),
-        ]
-    }
+    static let schemas: [any VersionedSchema.Type] = [RecipesV1.self, RecipesV2.self, RecipesV3.self]
+    static var stages: [MigrationStage] { [renamed, measured] }
+
+    private static let renamed = MigrationStage.lightweight(fromVersion: RecipesV1.self, toVersion: RecipesV2.self)
+    private static let measured = MigrationStage.custom(
+        fromVersion: RecipesV2.self, toVersion: RecipesV3.self, willMigrate: nil,
+        didMigrate: { context in
+            for recipe in try context.fetch(FetchDescriptor<RecipesV3.Recipe>()) { recipe.duration = recipe.name.count }
+            try context.save()
+        })
 }

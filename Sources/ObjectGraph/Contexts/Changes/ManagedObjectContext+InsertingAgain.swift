@@ -11,12 +11,13 @@ extension ManagedObjectContext {
         guard isHere(object), object.isDeletedHere else { return }
         if isNewAndDeleted(object) {
             insertAnew(object)
-        } else if newestOwnRow(object.entity, object.key)?.kind == .delete {
-            takeBackDeletion(of: object)
+        } else if let step = insertion(of: object) {
+            takeBackDeletion(step)
         } else {
             let entity = storedModel.entities[object.entity].name
             Self.log.warning(
-                "cannot insert \(entity)(id: \(object.key)) into \(name) again: its deletion is saved. Create another object")
+                "cannot insert \(entity)(id: \(object.key)) into \(name) again: its deletion is saved here or elsewhere. Create another object"
+            )
         }
     }
 
@@ -48,17 +49,21 @@ extension ManagedObjectContext {
     /// of the state each.
     ///
     /// The changes that the deletion made to other objects are not recorded, so they stay.
-    private func takeBackDeletion(of object: ManagedObject) {
+    private func takeBackDeletion(_ step: UndoStep) {
         // Nothing is in conflict: references to missing objects are left out.
-        let (_, made) = trapOnStoreError { try revert(insertion(of: object), isRedo: true, .skip) }
+        let (_, made) = trapOnStoreError { try revert(step, isRedo: true, .skip) }
         recordForUndo(made)
     }
 
-    /// Returns the step that inserts a deleted object with its last values.
-    private func insertion(of object: ManagedObject) -> UndoStep {
+    /// Returns the step that inserts an object with an unsaved deletion, with its last values; nil for any other object, and for one whose
+    /// values another context has deleted, too.
+    private func insertion(of object: ManagedObject) -> UndoStep? {
         let (entity, key) = (object.entity, object.key)
         let row = Row.make(kind: .insert, layer: 0, columnCount: storedModel.entities[entity].columns.count)
-        for column in row.columnIndices { row[column] = lastValue(entity, key: key, column: column) ?? .null }
+        for column in row.columnIndices {
+            guard let value = lastValue(entity, key: key, column: column) else { return nil }
+            row[column] = value
+        }
         // The deletion has cleared the other end of a pair. Both ends must agree (S052).
         for pair in capabilities.rules.pairs[entity] {
             guard let partner = row[pair.column].referenceKey else { continue }
