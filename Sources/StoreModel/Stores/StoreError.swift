@@ -19,7 +19,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The code of a store's error.
     ///
     /// - `cannotOpen`: The file or its folder cannot be opened, created or found.
-    /// - `notAStore`: The file belongs to another program.
+    /// - `notAStore`: The file belongs to another program, or is a store of another kind.
     /// - `damaged`: The bytes of the file are not what the store wrote.
     /// - `formatTooNew`: A newer version of the library wrote the file.
     /// - `schemaMismatch`: The file cannot be brought to the model.

@@ -4,7 +4,8 @@ extension ModelContext {
     /// Inserts a new object, with the new objects that it is related to.
     ///
     /// Takes back the unsaved deletion of an object. The object has its values again, and refers to the objects to which it referred, if
-    /// they exist. Changes that the deletion made to other objects stay: cleared references to it, and objects that were deleted with it.
+    /// they exist. Changes that the deletion made to other objects stay: cleared references to it, also in one-to-one relationships,
+    /// removed pairs of many-to-many relationships, and objects that were deleted with it.
     public func insert<T: PersistentModel>(_ model: T) { context.insert(model) }
 
     /// Deletes an object by its delete rules, at the next save. A new object is no longer saved.
