@@ -437,6 +437,46 @@ import Testing
         try await Self.check(container)
     }
 
+    /// Catches: an update of an object that others have deleted, which the save drops without an error.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S055, S106: refreshing one end of a pair keeps other changes of a deleted object at the other end`(
+        _ kind: StoreKind, _ isOverwriting: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let (artist, profile) = await ours.perform { ($0.makeArtist("a").objectID, $0.insert("Profile").objectID) }
+        try await ours.save()
+        try await theirs.perform { context throws in
+            context.refreshAllObjects()
+            context.delete(try context.existingObject(with: profile))
+        }
+        try await ours.perform { context throws in
+            context.mergePolicy = isOverwriting ? .objectTrump : .error
+            let object = try context.existingObject(with: profile)
+            object["text"] = "ours"
+            try context.existingObject(with: artist).setRelatedObject("profile", to: object)
+        }
+        try await theirs.save()
+        try await ours.perform { context throws in
+            context.refreshAllObjects()
+            let object = try context.existingObject(with: artist)
+            context.refresh(object, mergeChanges: false)
+            #expect(object.relatedObject("profile") == nil && !object.hasChanges && context.hasChanges)
+        }
+        if isOverwriting {
+            try await ours.save()
+            try await container.read { context throws in
+                let object = try context.existingObject(with: profile)
+                #expect(object["text"] == "ours" && object.relatedObject("artist") == nil)
+            }
+        } else {
+            let error = await #expect(throws: SaveError.self) { try await ours.save() }
+            #expect(error?.code == .conflicts)
+        }
+        try await Self.check(container)
+    }
+
     @Test(arguments: Combination.all)
     func `S056: deleting in a child what is gone above leaves nothing`(_ combination: Combination) async throws {
         for (through, refreshes) in [(false, false), (false, true), (true, false), (true, true)] {

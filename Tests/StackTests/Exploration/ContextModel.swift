@@ -113,6 +113,23 @@ struct ContextModel {
             }
         }
 
+        /// Drops the changes by which things have joined or left a list, or have moved in it (S055).
+        mutating func dropMembers(of list: Int) {
+            let (place, position) = (ContextModel.list, ContextModel.position)
+            // An update of an object that is gone below stays whole.
+            for (object, change) in pending where updatesOfDeleted[object] == nil {
+                switch change {
+                case .insert(var values) where values[place] == list:
+                    (values[place], values[position]) = (-1, 0)
+                    pending[object] = .insert(values)
+                case .update(var new) where new[place] == list || base[object]?.values[place] == list:
+                    (new[place], new[position]) = (nil, nil)
+                    pending[object] = new.contains { $0 != nil } ? .update(new) : nil
+                default: continue
+                }
+            }
+        }
+
         /// Drops the unsaved changes, and with them what can be undone (S048).
         mutating func rollback() {
             pending = [:]
@@ -155,10 +172,11 @@ struct ContextModel {
         contexts[context].move(to: contexts[parent].shown.mapValues { Stored(values: $0, version: 0) })
     }
 
-    mutating func drop(_ context: Int, _ object: Int) {
+    mutating func drop(_ context: Int, _ object: Int, isList: Bool) {
         if case .insert = contexts[context].pending[object] { return }
         contexts[context].pending[object] = nil
         contexts[context].updatesOfDeleted[object] = nil
+        if isList { contexts[context].dropMembers(of: object) }
     }
 
     mutating func newContext(parent: Int?, policy: PolicyKind, hasUndo: Bool) {

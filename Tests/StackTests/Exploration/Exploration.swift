@@ -157,16 +157,16 @@ struct Exploration {
     }
 
     private mutating func refreshObject(_ step: ContextStep, _ number: Int) async throws {
-        guard let object = thing(step, number) else { return }
+        guard let object = step.dropsList ? step.object % Self.listCount : thing(step, number) else { return }
         let id = ids[object]
         try await coordinators[number].refresh()
         await contexts[number].perform { context in
-            let thing = context.object(with: id)
+            let object = context.object(with: id)
             // Fills the object, because a fault has no changes to drop.
-            _ = thing["first"]
-            context.refresh(thing, mergeChanges: step.kind == .refreshObject)
+            _ = object[step.dropsList ? "title" : "first"]
+            context.refresh(object, mergeChanges: step.kind == .refreshObject)
         }
-        if step.kind == .dropChanges { model.drop(number, object) }
+        if step.kind == .dropChanges { model.drop(number, object, isList: step.dropsList) }
         if model.contexts[number].parent == nil { model.refresh(number) }
         noteUndecided()
     }

@@ -167,4 +167,108 @@ import Testing
         #expect(try container.coordinator.store.verify() == [], "STRATA_SEED=\(seed)")
         try await container.close()
     }
+
+    // MARK: Unique values
+
+    /// Makes a random change of numbered trips and their relationships. There are few numbers, so that contexts set the same ones.
+    private static func changeNumbered(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+        let trips = try context.fetch(EntityFetchRequest("Trip"))
+        let people = try context.fetch(EntityFetchRequest("Person"))
+        guard let trip = trips.randomElement(using: &random), let person = people.randomElement(using: &random), random.chance(60)
+        else {
+            let kind = Trips.kinds[random.below(Trips.kinds.count)]
+            let new = context.insert(kind)
+            new["number"] = .string("\(random.below(3))")
+            if kind == "Holiday", random.chance(50) { context.insert("Person").setRelatedObject("favorite", to: new) }
+            return
+        }
+        switch random.below(8) {
+        case 0, 1, 2: context.delete(trip)
+        case 3: trip["number"] = random.chance(30) ? .null : .string("\(random.below(3))")
+        case 4: trip.setRelatedObject("traveler", to: person)
+        case 5 where trip.entityName == "Holiday": person.setRelatedObject("favorite", to: trip)
+        case 5 where trip.entityName == "Conference": trip.add(person, to: "speakers")
+        default:
+            let stop = trips[random.below(trips.count)]
+            if stop !== trip { trip.add(stop, to: "stops") }
+        }
+    }
+
+    /// Returns a fault of the committed state, in words, or nil. Every object has the class that it had before, and relationships lead to
+    /// objects of their class (S181), which refer back. Numbers are unique (S108).
+    private static func classFault(in context: ManagedObjectContext, _ kinds: inout [ObjectID: String]) throws -> String? {
+        var numbers: Set<Value> = []
+        for trip in try context.fetch(EntityFetchRequest("Trip")) {
+            let (id, kind) = (trip.objectID, trip.entityName)
+            let former = kinds.updateValue(kind, forKey: id)
+            if let former, former != kind { return "\(id) was a \(former) and is a \(kind)" }
+            let number = trip["number"]
+            if !number.isNull, !numbers.insert(number).inserted { return "two trips have the number \(number)" }
+            if let traveler = trip.relatedObject("traveler"), !traveler.relatedObjects("trips").contains(trip) {
+                return "\(id) is not among the trips of its traveler"
+            }
+            for stop in trip.relatedObjects("stops") where !stop.relatedObjects("parts").contains(trip) {
+                return "\(id) is not among the parts of its stop \(stop.objectID)"
+            }
+        }
+        for person in try context.fetch(EntityFetchRequest("Person")) {
+            let favorite = person.relatedObject("favorite")
+            if (favorite == nil) != person["favorite"].isNull { return "a favorite leads to nothing" }
+            if let favorite, favorite.entityName != "Holiday" { return "a favorite is a \(favorite.entityName)" }
+            for talk in person.relatedObjects("talks") {
+                if talk.entityName != "Conference" { return "a talk is a \(talk.entityName)" }
+                if !talk.relatedObjects("speakers").contains(person) { return "a person is not among the speakers of a talk" }
+            }
+        }
+        return nil
+    }
+
+    /// Catches: an object that takes the place of one of another class, because a merge policy settles equal unique values.
+    @Test(arguments: StoreKind.allCases)
+    func `S108, S181: random saves of equal unique values keep the classes of objects and of destinations`(
+        _ kind: StoreKind
+    ) async throws {
+        var random = SeededGenerator()
+        let seed = random.seed
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Trips.numberedModel())
+        let coordinator = container.coordinator
+        var kinds: [ObjectID: String] = [:]
+        for round in 0..<Rounds.of(30, long: 1500) {
+            var roots: [BackgroundContext] = []
+            var editors: [BackgroundContext] = []
+            for _ in 0..<2 {
+                let policy = IntegrityTests.policies[random.below(IntegrityTests.policies.count)]
+                let root = coordinator.newBackgroundContext()
+                await root.perform { $0.mergePolicy = policy }
+                let inChild = random.chance(30)
+                let editor = inChild ? await root.newBackgroundChild() : root
+                let generator = random
+                random = try await editor.perform { context throws in
+                    var random = generator
+                    for _ in 0..<1 + random.below(6) { try Self.changeNumbered(context, &random) }
+                    return random
+                }
+                roots.append(root)
+                editors.append(editor)
+            }
+            for editor in editors {
+                let durability: Durability = random.chance(30) ? .deferred(within: .seconds(30)) : .durable
+                do { try await editor.save(through: .store, durability) } catch is SaveError {}
+            }
+            let known = kinds
+            let (fault, found) = try await coordinator.newBackgroundContext().perform { context throws in
+                var found = known
+                let fault = try Self.classFault(in: context, &found)
+                return (fault, found)
+            }
+            kinds = found
+            if let fault { return _ = Issue.record("\(fault), round \(round), STRATA_SEED=\(seed)") }
+            // The contexts live until here, because children save to their roots.
+            withExtendedLifetime(roots) {}
+        }
+        try await container.flush()
+        #expect(try coordinator.store.verify() == [], "STRATA_SEED=\(seed)")
+        try await container.close()
+    }
 }

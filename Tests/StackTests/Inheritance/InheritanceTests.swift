@@ -274,11 +274,7 @@ import Testing
     @Test(arguments: StoreKind.allCases)
     func `S108, S181: no merge policy puts an object of one class in the place of another`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
-        let model = try Trips.model { entities in
-            guard let trip = entities.firstIndex(where: { $0.name == "Trip" }) else { return }
-            entities[trip].properties.append(.attribute(.init(name: "number", type: .string, isOptional: true, index: .unique)))
-        }
-        let container = try await bed.container(model: model)
+        let container = try await bed.container(model: try Trips.numberedModel())
         let coordinator = container.coordinator
         try await coordinator.insert(into: "BusinessTrip", ["name", "number"], rows: [["a", "1"]])
         for policy in [MergePolicy.objectTrump, .overwrite, .storeTrump, .rollback] {

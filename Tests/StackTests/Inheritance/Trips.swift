@@ -15,6 +15,14 @@ enum Trips {
         return try Model(entities, version: .init(version))
     }
 
+    /// The model with unique numbers of trips.
+    static func numberedModel() throws -> Model {
+        try model { entities in
+            guard let trip = entities.firstIndex(where: { $0.name == "Trip" }) else { return }
+            entities[trip].properties.append(.attribute(.init(name: "number", type: .string, isOptional: true, index: .unique)))
+        }
+    }
+
     static let trip = EntityDescription(
         name: "Trip",
         properties: [

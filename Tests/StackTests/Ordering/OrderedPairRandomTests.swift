@@ -60,9 +60,29 @@ import Testing
         return members
     }
 
-    private static func change(_ lists: inout Lists, in context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+    /// Drops the changes of a mix, which may be deleted: it has the songs that it has below the context's changes, in their order. The
+    /// place of the mix in the lists of songs is left open, because moves in these lists stay.
+    private static func drop(_ mix: ObjectID, _ lists: inout Lists, base: Lists, in context: ManagedObjectContext) throws {
+        context.refresh(context.object(with: mix), mergeChanges: false)
+        let songs = (base.songs[mix] ?? []).filter { lists.mixes[$0] != nil }
+        lists.songs[mix] = songs
+        for song in lists.mixes.keys {
+            lists.mixes[song]?.removeAll { $0 == mix }
+            if songs.contains(song) { lists.mixes[song]?.append(mix) }
+        }
+        let shown = try Lists(context)
+        #expect(shown.songs == lists.songs, "after a refresh of \(mix) without merging")
+        #expect(
+            shown.mixes.mapValues { Set($0) } == lists.mixes.mapValues { Set($0) }, "after a refresh of \(mix) without merging")
+        lists = shown
+    }
+
+    /// Makes a random change. Returns whether it has dropped changes, which are not recorded for undo.
+    private static func change(
+        _ lists: inout Lists, base: Lists, in context: ManagedObjectContext, _ random: inout SeededGenerator
+    ) throws -> Bool {
         let (mixes, songs) = (Lists.sorted(lists.songs.keys), Lists.sorted(lists.mixes.keys))
-        switch random.below(10) {
+        switch random.below(11) {
         case 0: lists.mixes[context.makeSong("s").objectID] = []
         case 1: lists.songs[context.insert("Mix").objectID] = []
         case 2 where mixes.count + songs.count > 6:
@@ -70,32 +90,43 @@ import Testing
             context.delete(try context.existingObject(with: id))
             lists.delete(id)
         case 3, 4:
-            guard let song = songs.randomElement(using: &random) else { return }
+            guard let song = songs.randomElement(using: &random) else { return false }
             let members = shuffled(lists.mixes[song] ?? [], mixes, &random)
             let object = try context.existingObject(with: song)
             object.setRelatedObjects("mixes", to: members.map { context.object(with: $0) })
             lists.set(mixesOf: song, members)
+        case 5:
+            guard let mix = Lists.sorted(base.songs.keys).randomElement(using: &random) else { return false }
+            try drop(mix, &lists, base: base, in: context)
+            return true
         default:
-            guard let mix = mixes.randomElement(using: &random) else { return }
+            guard let mix = mixes.randomElement(using: &random) else { return false }
             let members = shuffled(lists.songs[mix] ?? [], songs, &random)
             try context.existingObject(with: mix).songs = members.map { context.object(with: $0) }
             lists.set(mix, members)
         }
+        return false
     }
 
     /// Makes random changes in one block, and undoes and redoes them sometimes. Returns the expected lists.
+    ///
+    /// - Parameter base: The lists below the unsaved changes of the context.
     private static func work(
-        in context: BackgroundContext, from start: Lists, _ random: inout SeededGenerator, _ note: String
+        in context: BackgroundContext, from start: Lists, base: Lists, _ random: inout SeededGenerator, _ note: String
     ) async throws -> Lists {
         let generator = random
         let lists: Lists
-        (lists, random) = try await context.perform { context throws in
+        let hasDropped: Bool
+        (lists, hasDropped, random) = try await context.perform { context throws in
             var (lists, random) = (start, generator)
-            for _ in 0..<1 + random.below(8) { try change(&lists, in: context, &random) }
+            var hasDropped = false
+            for _ in 0..<1 + random.below(8) {
+                if try change(&lists, base: base, in: context, &random) { hasDropped = true }
+            }
             #expect(try Lists(context) == lists, "\(note)")
-            return (lists, random)
+            return (lists, hasDropped, random)
         }
-        guard random.chance(40), lists != start else { return lists }
+        guard random.chance(40), lists != start, !hasDropped else { return lists }
         try await context.perform { context throws in
             try context.undoHistory?.undo()
             #expect(try Lists(context) == start, "undo, \(note)")
@@ -116,12 +147,12 @@ import Testing
             let note = "STRATA_SEED=\(random.seed), round \(round)"
             let worker = await container.newBackgroundContext(name: "round \(round)")
             await worker.perform { $0.undoHistory = UndoHistory() }
-            var pending = try await Self.work(in: worker, from: committed, &random, note)
+            var pending = try await Self.work(in: worker, from: committed, base: committed, &random, note)
             if random.chance(50) {
                 let child = await worker.newBackgroundChild()
                 await child.perform { $0.undoHistory = UndoHistory() }
                 let before = pending
-                let after = try await Self.work(in: child, from: before, &random, note)
+                let after = try await Self.work(in: child, from: before, base: before, &random, note)
                 pending = after
                 try await child.save()
                 try await worker.perform { context throws in

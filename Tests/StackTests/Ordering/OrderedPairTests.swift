@@ -103,6 +103,29 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: positions that still count as deleted, so that later moves in the list are lost.
+    @Test(arguments: Combination.all)
+    func `S046, S055: a mix whose deletion is dropped has its songs again, and they can be moved`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Mixes.model())
+        let worker = await container.newBackgroundContext()
+        let id = try await Mixes.make("abc", in: worker)
+        try await worker.perform { context throws in
+            let mix = try context.existingObject(with: id)
+            context.delete(mix)
+            context.refresh(mix, mergeChanges: false)
+            #expect(!mix.isDeleted && mix.songTitles == "abc" && !context.hasChanges)
+            mix.songs = mix.songs.reversed()
+            #expect(mix.songTitles == "cba")
+        }
+        try await worker.save(through: .store)
+        #expect(try await Mixes.stored(id, in: container) == "cba")
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     @Test(arguments: Combination.all)
     func `S162: undo and redo restore the order of pairs`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

@@ -4,8 +4,9 @@ import StoreModel
 import TestSupport
 import Testing
 
-/// Random short sequences of changes by roots, children and batches, also in two processes. After each step the committed state is checked
-/// (S050 … S053, S108). A failure prints the shortest failing sequence that was found, and its seed.
+/// Random short sequences of changes, undos and refreshes by roots, children and batches, also in two processes. After each step the
+/// committed state is checked (S050 … S053, S108), and the state of the context that took the step. A failure prints the shortest failing
+/// sequence that was found, and its seed.
 @Suite struct IntegrityExplorer {
     /// The values of the unique attribute.
     static let codes = ["A", "B", "C", "D"]
@@ -18,6 +19,18 @@ import Testing
     /// Returns a fault of the state that a new context shows, in words, or nil. References lead to objects, one-to-one ends agree,
     /// properties and predicates agree, and no two objects have the same unique value.
     @Sendable static func fault(in context: ManagedObjectContext) throws -> String? {
+        try relationshipFault(in: context) ?? uniqueFault(in: context)
+    }
+
+    /// Returns a fault of what a context with unsaved changes shows, in words, or nil. Both ends of its relationships agree, and it lists
+    /// no changed object if it has no changes (S007).
+    static func contextFault(in context: ManagedObjectContext) throws -> String? {
+        if let fault = try relationshipFault(in: context) { return "the context itself: \(fault)" }
+        let changed = context.unsavedIDs
+        return context.hasChanges || changed.isEmpty ? nil : "hasChanges is false with \(changed.map(\.key))"
+    }
+
+    private static func relationshipFault(in context: ManagedObjectContext) throws -> String? {
         for entity in Music.model.entities {
             let objects = try context.objects(entity.name)
             for relationship in entity.relationships {
@@ -29,7 +42,7 @@ import Testing
                 }
             }
         }
-        return try uniqueFault(in: context)
+        return nil
     }
 
     private static func fault(
@@ -39,7 +52,8 @@ import Testing
         let other = object.relatedObject(relationship.name)
         guard (key == nil) == (other == nil) else { return "leads to nothing: \(String(describing: key))" }
         guard (other == nil) == isNil else { return "is \(isNil ? "null" : "not null") for a predicate only" }
-        guard let other, let inverse = relationship.inverse else { return nil }
+        // A context may show a destination that is deleted, and the save then throws (S053).
+        guard let other, !other.isDeleted, let inverse = relationship.inverse else { return nil }
         let back = context.model.entities[relationship.destination].relationships[inverse]
         let isReturned =
             switch back.kind {
@@ -62,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `S050, S108: random roots, children and batches leave no wrong relationship and no equal unique values`(
+    func `S007, S050, S055, S063, S108, S162: random roots, children and batches leave nothing wrong in store and contexts`(
         _ kind: StoreKind
     ) async throws {
         let hasTracks = Flag()

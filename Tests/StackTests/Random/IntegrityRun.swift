@@ -11,23 +11,41 @@ struct IntegrityRun {
 
     private static let isPrinting = ProcessInfo.processInfo.environment["STRATA_SEED"] != nil
 
-    private let container: PersistentContainer
+    let container: PersistentContainer
     private let check: Check
-    private let roots: [BackgroundContext]
+    /// Whether no other process saves.
+    let isAlone: Bool
+    let roots: [BackgroundContext]
     private var children: [BackgroundContext] = []
+    /// The state from which on the saves of an author are undone.
+    private var kept: Snapshot?
 
-    init(_ container: PersistentContainer, check: @escaping Check = IntegrityExplorer.fault) async {
+    init(_ container: PersistentContainer, isAlone: Bool = false, check: @escaping Check = IntegrityExplorer.fault) async {
         self.container = container
+        self.isAlone = isAlone
         self.check = check
         roots = [container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext()]
-        for root in roots { children.append(await root.perform { $0.newBackgroundChild() }) }
+        for (number, root) in roots.enumerated() {
+            await root.perform { context in
+                context.transactionAuthor = "root \(number)"
+                if number == 0 { context.undoHistory = UndoHistory() }
+            }
+            children.append(await Self.child(of: root, number))
+        }
+    }
+
+    /// Creates a child of a root. The first root and its child can undo their changes, which seals a layer per step.
+    private static func child(of root: BackgroundContext, _ number: Int) async -> BackgroundContext {
+        let child = await root.newBackgroundChild()
+        if number == 0 { await child.perform { $0.undoHistory = UndoHistory() } }
+        return child
     }
 
     /// Takes the steps on a new store. Returns the first fault, or nil.
     static func fault(of steps: [IntegrityStep], _ kind: StoreKind, check: @escaping Check) async throws -> String? {
         let bed = try TestBed(kind)
         let container = try await bed.container()
-        var run = await IntegrityRun(container, check: check)
+        var run = await IntegrityRun(container, isAlone: true, check: check)
         for step in steps {
             if let fault = try await run.take(step) { return fault }
         }
@@ -35,18 +53,21 @@ struct IntegrityRun {
         return try await run.finalFault()
     }
 
-    /// Takes a step. Returns a fault of the committed state after it, or nil.
+    /// Takes a step. Returns a fault of the step, of its context or of the committed state after it, or nil.
     mutating func take(_ step: IntegrityStep) async throws -> String? {
         let context = step.context < 2 ? roots[step.context] : children[step.context - 2]
+        var fault: String?
         do {
-            try await act(step, context)
+            fault = try await act(step, context)
             if Self.isPrinting { print(step) }
         } catch let error as SaveError {
             if Self.isPrinting { print("\(step): \(error)") }
             await context.perform { $0.rollback() }
             await roots[step.context % 2].perform { $0.rollback() }
         }
-        return try await committedFault().map { "after step \(step.number): \($0)" }
+        if fault == nil { fault = try await context.perform { try IntegrityExplorer.contextFault(in: $0) } }
+        if fault == nil { fault = try await committedFault() }
+        return fault.map { "after step \(step.number): \($0)" }
     }
 
     /// Checks the newest committed state, including that of other processes.
@@ -63,7 +84,7 @@ struct IntegrityRun {
         return findings.isEmpty ? nil : "verify: \(findings)"
     }
 
-    private mutating func act(_ step: IntegrityStep, _ context: BackgroundContext) async throws {
+    private mutating func act(_ step: IntegrityStep, _ context: BackgroundContext) async throws -> String? {
         let seed = step.seed
         switch step.action {
         case .change(let change):
@@ -71,14 +92,11 @@ struct IntegrityRun {
                 var generator = SeededGenerator(seed: seed)
                 try Self.make(change, context, &generator)
             }
-        case .save(let policy, let isDeferred, let isThrough):
-            await roots[step.context % 2].perform { $0.mergePolicy = IntegrityTests.policies[policy] }
-            let durability: Durability = isDeferred ? .deferred : .durable
-            if isThrough {
-                try await context.save(through: .store, durability)
-            } else {
-                try await context.save(durability)
-            }
+        case .save: return try await save(step, context)
+        case .undo(let policy, let isRedo):
+            let onConflict = IntegrityStep.undoPolicies[policy]
+            return try await context.perform { context throws in try Self.revert(context, isRedo: isRedo, onConflict) }
+        case .undoAuthor(let policy): try await undoAuthor(step.context % 2, IntegrityStep.undoPolicies[policy])
         case .refresh where step.context < 2: await context.perform { $0.refreshAllObjects() }
         case .refresh: try await context.refreshFromParent()
         case .rollback: await context.perform { $0.rollback() }
@@ -86,19 +104,28 @@ struct IntegrityRun {
             var generator = SeededGenerator(seed: seed)
             let entity = ["Artist", "Album", "Profile", "Playlist"].randomElement(using: &generator) ?? "Artist"
             try await container.coordinator.batchDelete(EntityFetchRequest(entity, limit: 1))
-        case .dropChanges:
-            try await context.perform { context in
-                var generator = SeededGenerator(seed: seed)
-                guard let object = try Self.any("Artist", context, &generator) else { return }
-                context.refresh(object, mergeChanges: false)
-            }
+        case .dropChanges: return try await dropChanges(step, context)
+        case .insertAndDelete: return try await Self.insertAndDelete(context, seed)
         case .newChild:
             let number = step.context % 2
-            if step.context >= 2 { children[number] = await roots[number].perform { $0.newBackgroundChild() } }
+            if step.context >= 2 { children[number] = await Self.child(of: roots[number], number) }
         }
+        return nil
     }
 
-    private static func any(
+    /// Undoes the saves of a root since the state that the last call has kept. Without such a state, keeps one.
+    private mutating func undoAuthor(_ root: Int, _ policy: UndoPolicy) async throws {
+        guard let before = kept else {
+            kept = try container.coordinator.snapshot(owner: "before the changes")
+            return
+        }
+        kept = nil
+        do {
+            try await container.undoChanges(by: "root \(root)", since: before, onConflict: policy)
+        } catch is UndoError {}
+    }
+
+    static func any(
         _ entity: String, _ context: ManagedObjectContext, _ generator: inout SeededGenerator
     ) throws -> ManagedObject? {
         try context.objects(entity).randomElement(using: &generator)

@@ -13,22 +13,31 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
 
     enum Action: Sendable, CustomStringConvertible {
         case change(Change)
-        case save(policy: Int, isDeferred: Bool, isThrough: Bool)
-        case refresh, rollback, batchDelete, dropChanges, newChild
+        /// Saves. With `clears`, the root clears references to objects that other contexts have deleted.
+        case save(policy: Int, isDeferred: Bool, isThrough: Bool, clears: Bool)
+        case undo(policy: Int, isRedo: Bool)
+        case undoAuthor(policy: Int)
+        case refresh, rollback, batchDelete, dropChanges, insertAndDelete, newChild
 
         var description: String {
             switch self {
             case .change(let change): change.rawValue
-            case .save(let policy, let isDeferred, let isThrough):
-                "save\(isThrough ? "Through" : "")(\(IntegrityTests.policies[policy])\(isDeferred ? ", deferred" : ""))"
+            case .save(let policy, let isDeferred, let isThrough, let clears):
+                "save\(isThrough ? "Through" : "")(\(IntegrityTests.policies[policy])\(isDeferred ? ", deferred" : "")"
+                    + "\(clears ? ", clears references" : ""))"
+            case .undo(let policy, let isRedo): "\(isRedo ? "redo" : "undo")(onConflict \(IntegrityStep.undoPolicies[policy]))"
+            case .undoAuthor(let policy): "undoAuthor(onConflict \(IntegrityStep.undoPolicies[policy]))"
             case .refresh: "refresh"
             case .rollback: "rollback"
             case .batchDelete: "batchDelete"
             case .dropChanges: "dropChanges"
+            case .insertAndDelete: "insertAndDelete"
             case .newChild: "newChild"
             }
         }
     }
+
+    static let undoPolicies: [UndoPolicy] = [.error, .skip, .force]
 
     /// The position in the whole sequence, which a part keeps.
     var number: Int
@@ -53,7 +62,7 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
     }
 
     private static func action(_ random: inout SeededGenerator) -> Action {
-        switch random.below(20) {
+        switch random.below(26) {
         case 0..<11:
             let weights: [Change: Int] = [
                 .insertArtist: 2, .insertProfile: 2, .insertAlbum: 2, .insertTrack: 5, .insertPlaylist: 2, .delete: 3,
@@ -64,11 +73,15 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
             return .change(changes.randomElement(using: &random) ?? .insertArtist)
         case 11..<15:
             let policy = random.below(IntegrityTests.policies.count)
-            return .save(policy: policy, isDeferred: random.chance(50), isThrough: random.chance(50))
+            return .save(
+                policy: policy, isDeferred: random.chance(50), isThrough: random.chance(50), clears: random.chance(30))
         case 15: return .refresh
         case 16: return .rollback
         case 17: return .batchDelete
-        case 18: return .dropChanges
+        case 18, 19: return .dropChanges
+        case 20: return .insertAndDelete
+        case 21, 22, 23: return .undo(policy: random.below(undoPolicies.count), isRedo: random.chance(30))
+        case 24: return .undoAuthor(policy: random.below(undoPolicies.count))
         default: return .newChild
         }
     }

@@ -2,7 +2,7 @@ import ObjectGraph
 import TestSupport
 import Testing
 
-/// Random operations on detached and inserted guests and parties, beside a plain model of what must be inserted.
+/// Random operations on detached, inserted and deleted guests and parties, beside a plain model of what must be inserted.
 ///
 /// `@unchecked Sendable` is right because only the executor of one context uses it.
 final class PartyPlay: @unchecked Sendable {
@@ -11,6 +11,10 @@ final class PartyPlay: @unchecked Sendable {
         /// The index of the guest's party.
         var party: Int?
         var friends: Set<Int> = []
+        /// Whether the object was deleted since the last save. It may have been new.
+        var isDeleted = false
+        /// The party of a deleted guest.
+        var formerParty: Int?
     }
 
     private enum Thing {
@@ -22,7 +26,7 @@ final class PartyPlay: @unchecked Sendable {
     private var expected: [Expected] = []
     /// The state of the last save.
     private var saved: [Expected] = []
-    /// The objects that a rollback has removed.
+    /// The objects whose deletion is saved.
     private var gone: Set<Int> = []
 
     func step(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
@@ -38,20 +42,33 @@ final class PartyPlay: @unchecked Sendable {
             case .party(let party): context.insert(party)
             }
             insert(index)
+        case 78..<84: delete(context, &random)
+        case 84..<90: insertAgain(context, &random)
+        // A child seals the layer with the changes so far.
+        case 90..<92: _ = context.newBackgroundChild()
         default:
-            if random.chance(25) { try check(context) }
+            if random.chance(50) { try check(context) }
         }
     }
 
-    func didSave() { saved = expected }
+    func didSave() {
+        for index in expected.indices where expected[index].isDeleted {
+            expected[index] = Expected()
+            gone.insert(index)
+        }
+        saved = expected
+    }
 
+    /// Deleted objects are back. New objects are detached, without relationships, and may be inserted again. Those that were deleted again
+    /// take part only after that.
     func didRollBack() {
-        for index in expected.indices where expected[index].isInserted {
-            if index < saved.count, saved[index].isInserted {
+        for index in expected.indices {
+            if isSaved(index) {
                 expected[index] = saved[index]
-            } else {
+            } else if expected[index].isInserted {
                 expected[index] = Expected()
-                gone.insert(index)
+            } else if expected[index].isDeleted {
+                expected[index] = Expected(isDeleted: true)
             }
         }
     }
@@ -62,9 +79,14 @@ final class PartyPlay: @unchecked Sendable {
     func check(_ context: ManagedObjectContext) throws {
         let inserted = expected.indices.filter { expected[$0].isInserted }
         for index in things.indices where !gone.contains(index) {
+            if expected[index].isDeleted {
+                if isSaved(index) { #expect(object(index).isDeleted, "object \(index)") }
+                continue
+            }
             let isInserted = object(index).managedObjectContext != nil
             #expect(isInserted == expected[index].isInserted, "object \(index)")
             guard isInserted else { continue }
+            #expect(!object(index).isDeleted, "object \(index)")
             switch things[index] {
             case .guest(let guest):
                 #expect(guest.name == "\(index)" && guest.note == "note \(index)")
@@ -77,9 +99,12 @@ final class PartyPlay: @unchecked Sendable {
             }
         }
         let names = Set(inserted.filter { isGuest($0) }.map { "\($0)" })
-        let found = Set(try context.fetch(FetchRequest<Guest>()).map { $0.name })
-        #expect(found.isSuperset(of: names))
-        #expect(context.insertedObjects.count == inserted.filter { $0 >= saved.count || !saved[$0].isInserted }.count)
+        let found = try context.fetch(FetchRequest<Guest>())
+        #expect(Set(found.map { $0.name }).isSuperset(of: names))
+        let deleted = expected.indices.filter { expected[$0].isDeleted }
+        #expect(Set(found.map { ObjectIdentifier($0) }).isDisjoint(with: deleted.map { identity($0) }))
+        #expect(context.insertedObjects.count == inserted.filter { !isSaved($0) }.count)
+        #expect(context.deletedObjects.count == deleted.filter { isSaved($0) }.count)
     }
 
     // MARK: Operations
@@ -129,7 +154,37 @@ final class PartyPlay: @unchecked Sendable {
         expected[guest].party = nil
     }
 
+    private func delete(_ context: ManagedObjectContext, _ random: inout SeededGenerator) {
+        guard let index = things.indices.filter({ expected[$0].isInserted }).randomElement(using: &random) else { return }
+        switch things[index] {
+        case .guest(let guest): context.delete(guest)
+        case .party(let party): context.delete(party)
+        }
+        expected[index] = Expected(isDeleted: true, formerParty: expected[index].party)
+        for other in expected.indices {
+            expected[other].friends.remove(index)
+            if expected[other].party == index { expected[other].party = nil }
+        }
+    }
+
+    /// Inserts a deleted object again (S048). A saved guest is in its party again, if that exists. A guest or a party that was never saved
+    /// may have another id, with which the guest is in no party.
+    private func insertAgain(_ context: ManagedObjectContext, _ random: inout SeededGenerator) {
+        guard let index = things.indices.filter({ expected[$0].isDeleted }).randomElement(using: &random) else { return }
+        let former = expected[index].formerParty
+        expected[index] = Expected(isInserted: true)
+        switch things[index] {
+        case .guest(let guest):
+            context.insert(guest)
+            guard let former, expected[former].isInserted else { return }
+            if isSaved(index) && isSaved(former) || guest.party != nil { expected[index].party = former }
+        case .party(let party): context.insert(party)
+        }
+    }
+
     // MARK: The plain model
+
+    private func isSaved(_ index: Int) -> Bool { index < saved.count && saved[index].isInserted }
 
     private func setParty(_ guest: Int, _ party: Int) {
         expected[guest].party = party
@@ -159,15 +214,17 @@ final class PartyPlay: @unchecked Sendable {
     // MARK: Access
 
     private func any(_ random: inout SeededGenerator) -> Int? {
-        things.indices.filter { !gone.contains($0) }.randomElement(using: &random)
+        things.indices.filter { isUsable($0) }.randomElement(using: &random)
     }
 
+    private func isUsable(_ index: Int) -> Bool { !gone.contains(index) && !expected[index].isDeleted }
+
     private func guest(_ random: inout SeededGenerator, where fits: (Expected) -> Bool = { _ in true }) -> Int? {
-        things.indices.filter { !gone.contains($0) && isGuest($0) && fits(expected[$0]) }.randomElement(using: &random)
+        things.indices.filter { isUsable($0) && isGuest($0) && fits(expected[$0]) }.randomElement(using: &random)
     }
 
     private func party(_ random: inout SeededGenerator) -> Int? {
-        things.indices.filter { !gone.contains($0) && !isGuest($0) }.randomElement(using: &random)
+        things.indices.filter { isUsable($0) && !isGuest($0) }.randomElement(using: &random)
     }
 
     private func isGuest(_ index: Int) -> Bool {

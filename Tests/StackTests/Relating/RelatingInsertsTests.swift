@@ -240,7 +240,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `S175: random graphs arrive as a plain model says`(_ store: StoreKind) async throws {
+    func `S048, S175: random graphs arrive, go and come back as a plain model says`(_ store: StoreKind) async throws {
         let bed = try TestBed(store)
         let container = try await Self.container(bed)
         let seed = SeededGenerator().seed

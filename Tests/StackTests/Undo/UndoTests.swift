@@ -240,6 +240,30 @@ import Testing
         }
     }
 
+    /// Catches: two changes of a pair that cancel each other in the group, although a refresh has taken the first one back.
+    @Test(arguments: Combination.all)
+    func `S162: a pair that is linked again after a refresh in one group is undone and redone`(
+        _ combination: Combination
+    ) async throws {
+        try await Self.withHistory(combination) { worker in
+            let ids = await worker.perform { [$0.insert("Playlist").objectID, $0.makeTrack("t").objectID] }
+            try await worker.save(through: .store)
+            try await worker.perform { context throws in
+                let list = try context.existingObject(with: ids[0])
+                let track = try context.existingObject(with: ids[1])
+                let history = try #require(context.undoHistory)
+                list.add(track, to: "tracks")
+                context.refresh(list, mergeChanges: false)
+                #expect(list.relatedObjects("tracks").isEmpty)
+                list.add(track, to: "tracks")
+                try history.undo()
+                #expect(list.relatedObjects("tracks").isEmpty && track.relatedObjects("playlists").isEmpty && !context.hasChanges)
+                try history.redo()
+                #expect(list.relatedObjects("tracks") == [track] && track.relatedObjects("playlists") == [list])
+            }
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: rollback and reset forget all groups, a save does not`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

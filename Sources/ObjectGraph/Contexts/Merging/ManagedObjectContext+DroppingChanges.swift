@@ -75,10 +75,13 @@ extension ManagedObjectContext {
         drop([capabilities.rules.pairs[end.entity][end.pair].column], of: end.entity, end.key)
     }
 
-    /// Drops the changes of columns of an object. In a new object, the columns become null.
+    /// Drops the changes of columns of an object. In a new object, the columns become null. They do, too, in an updated object that is gone
+    /// below and has other changes, because a merge policy needs its whole row.
     private func drop(_ columns: [ColumnIndex], of entity: EntityIndex, _ key: ObjectKey) {
         guard let known = layerStack.top.row(entity, key), known.kind != .delete else { return }
-        if known.kind == .insert {
+        var others = tracker.updatesOfDeleted.changed[ObjectAddress(entity: entity, key: key)] ?? ColumnSet()
+        for column in columns { others.remove(column) }
+        if known.kind == .insert || !others.isEmpty {
             for column in columns { write(entity, key: key, column: column, value: .null) }
             return
         }
@@ -161,7 +164,10 @@ extension ManagedObjectContext {
                 let isOwner = order.ownerEntity == entity && value(OrderEntity.owner, order: order, key: place, row: row) == key
                 let isMember =
                     order.memberEntity == entity && value(OrderEntity.member, order: order, key: place, row: row) == key
-                if isOwner || isMember && row.kind != .update { layerStack.top.remove(entity: order.number, key: place) }
+                guard isOwner || isMember && row.kind != .update else { continue }
+                layerStack.top.remove(entity: order.number, key: place)
+                // A deletion of the list has registered its positions, which would still count as deleted.
+                show(order.number, place)
             }
         }
     }

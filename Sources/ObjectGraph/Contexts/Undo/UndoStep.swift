@@ -44,8 +44,13 @@ struct UndoStep {
             set(objects[address].map { $0.followed(by: change) } ?? change, at: address)
         }
         for (pair, linked) in newer.links {
-            // Each recorded change of a pair inverts it, so two of them cancel each other.
-            if links.removeValue(forKey: pair) == nil { set(pair, linked: linked) } else { byteCount -= Self.bytesPerPair }
+            // Two changes of a pair cancel each other, unless a change that is not recorded has taken the first one back.
+            if links[pair] == !linked {
+                links[pair] = nil
+                byteCount -= Self.bytesPerPair
+            } else {
+                set(pair, linked: linked)
+            }
         }
     }
 
