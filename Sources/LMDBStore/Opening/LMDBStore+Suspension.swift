@@ -40,12 +40,20 @@ extension LMDBStore {
 
     /// Commits once more if the last commit has failed, so that the file can be opened after it was closed.
     func replaceFailedCommit() {
-        guard counters.hasFailedCommit.load(ordering: .relaxed) else { return }
+        guard counters.hasFailedCommit.load(ordering: .relaxed), !isReadOnly else { return }
         // If the disk still fails, opening the file says so.
-        try? writeTables(pages: 1) { transaction in
-            guard let generation = try transaction.metaNumber(MetaTable.Key.generation, tables.meta) else { return }
-            try MetaTable.put(generation, key: MetaTable.Key.generation, meta: tables.meta, in: transaction)
+        try? writing.withLock { _ in
+            // Not through `write`, which is refused after a closing that has found readers.
+            if suspension.isOn.load(ordering: .acquiring) { try reopen() }
+            guard environment.isOpen else { return }
+            try reopeningIfUnusable { try writeAlone(ahead: nil, commitAgain) }
         }
+    }
+
+    private func commitAgain(_ opened: LMDBTransaction) throws {
+        try opened.checkSpace(pages: 1)
+        guard let generation = try opened.transaction.metaNumber(MetaTable.Key.generation, tables.meta) else { return }
+        try MetaTable.put(generation, key: MetaTable.Key.generation, meta: tables.meta, in: opened.transaction)
     }
 
     /// Opens the file again after ``suspend()``.

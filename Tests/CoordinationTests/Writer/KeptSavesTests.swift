@@ -46,6 +46,23 @@ import Testing
         #expect(store.heldClaims == 0)
     }
 
+    /// Catches: a save that does not tell that the disk is full, because its second try meets a file that takes no writes.
+    @Test func `S066: the first save that fails tells why, and later ones that the file has to be opened again`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let context = try await container(store).newBatchOperationContext()
+        await context.perform { _ = $0.makeTrack("a") }
+        let commits = store.count(.commit)
+        store.fail { call, _ in
+            guard call == .commit else { return nil }
+            return store.count(.commit) <= commits + 1 ? Self.diskFull : Self.mustReopen
+        }
+        await #expect(throws: Self.diskFull) { try await context.save(.durable) }
+        await #expect(throws: Self.mustReopen) { try await context.save(.durable) }
+        store.fail(nil)
+        try await context.save(.durable)
+        #expect(try Self.count(store) == 1)
+    }
+
     /// Catches: a container that cannot be closed, and saves that are lost with the first of two containers.
     @Test func `S066: the last of two containers writes the saves for which the file has to be opened again`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)

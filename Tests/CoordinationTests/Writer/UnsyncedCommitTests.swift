@@ -83,4 +83,26 @@ import Testing
         mayEnd.set()
         try await until("the save is synced") { second.currentHistoryToken.generation == 1 }
     }
+
+    /// Catches: a released coordinator that gives up after one failed sync, so that the histories of the others stop before its save.
+    @Test func `S066, S160: a released coordinator tries the sync of its saves again`() async throws {
+        var first: PersistentStoreCoordinator? = try PersistentStoreCoordinator.music(store, clock)
+        let second = try PersistentStoreCoordinator.music(other, clock)
+        try await save("a", try #require(first), .deferred(within: .seconds(600)))
+        try await second.refresh()
+        let hasFailed = Flag()
+        store.fail { call, _ in
+            guard call == .commit else { return nil }
+            hasFailed.set()
+            return StoreError(.full, "the disk is full. Make room")
+        }
+        first = nil
+        try await until("a sync has failed") { hasFailed.wait(atMost: .zero) }
+        #expect(second.currentHistoryToken.generation == 0)
+        store.fail(nil)
+        try await until("the save is synced") {
+            clock.advance(by: .seconds(1))
+            return second.currentHistoryToken.generation == 1
+        }
+    }
 }

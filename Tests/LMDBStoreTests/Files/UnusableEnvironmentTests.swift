@@ -107,5 +107,20 @@ import Testing
             #expect(try count(again.snapshot()) == 10)
             #expect(try again.verify() == [])
         }
+
+        /// Catches: a second closing, after one that found a reader, which leaves the meta page as it is.
+        @Test func `the file can be opened after a reader has delayed the closing`() throws {
+            var snapshot: (any StoreSnapshot)? = try store.snapshot()
+            try breakMetaPages()
+            #expect(throws: StoreError.self) { try store.insertTracks(1000) }
+            let error = #expect(throws: StoreError.self) { try store.shutDown() }
+            #expect(error?.code == .inUseElsewhere)
+            withExtendedLifetime(snapshot) {}
+            snapshot = nil
+            try store.shutDown()
+            let again = try scratch.store()
+            #expect(try count(again.snapshot()) == 10)
+            #expect(try again.verify() == [])
+        }
     #endif
 }

@@ -19,7 +19,11 @@ extension StoreWriter {
                 finishFlush()
             }
             for job in jobs {
-                do { try process([job]) } catch { job.completion(.failure(reported(error))) }
+                do { try process([job]) } catch let second {
+                    // A file that must be opened again refuses the second try, which does not tell why the first has failed.
+                    let isRefused = error is StoreError && (second as? StoreError)?.code == .mustReopen
+                    job.completion(.failure(reported(isRefused ? error : second)))
+                }
             }
         }
     }
@@ -31,11 +35,13 @@ extension StoreWriter {
         let (jobs, hasLeftSome) = shared.withLock { shared -> ([SaveJob], Bool) in
             let jobs = shared.waiting
             shared.waiting = []
-            guard isLayered, jobs.count > 1 else { return (jobs, false) }
+            guard isLayered, jobs.count > 1, jobs.contains(where: \.isAwaitedInMemory) else { return (jobs, false) }
+            // Then the saves are written at once, in one transaction with the others.
+            if claim.isWanted || isFull(shared.state.deferred) { return (jobs, false) }
             let (first, later) = (jobs.filter(\.isAwaitedInMemory), jobs.filter { !$0.isAwaitedInMemory })
             // The thread of a synchronous job returns when its block ends, so the job is not left for a later one.
             let mayFollow = later.allSatisfy { !$0.isSynchronous && !$0.hasYielded }
-            guard !first.isEmpty, mayFollow, later.contains(where: \.waitsForDisk) else { return (jobs, false) }
+            guard mayFollow, later.contains(where: \.waitsForDisk) else { return (jobs, false) }
             shared.waiting = later.map { job in
                 var job = job
                 job.hasYielded = true

@@ -214,15 +214,16 @@ extension StoreWriter {
         return [.schemaMismatch, .schemaTooNew, .usedAfterFork, .closed].contains(code)
     }
 
-    private func tryAgain(after error: any Error) {
+    func tryAgain(after error: any Error) {
         Self.log.error("writing deferred saves failed and is tried again: \(error)")
         if (error as? StoreError)?.code == .mustReopen, snapshotRegistry.isUnused { releaseBases() }
         let retry = clock.now + .seconds(1)
         let isHopeless = Self.isHopeless(error)
-        // Saves in memory must not be lost with the last coordinator, so the retry keeps the writer until they are written.
+        let owesSync = unsynced.isOwed(by: self)
+        // Saves must not be lost with the last coordinator, so the retry keeps the writer until they are on disk.
         let kept = shared.withLock { shared -> StoreWriter? in
             shared.deferred.retry(at: retry)
-            return isHopeless || shared.deferred.pending.isEmpty ? nil : self
+            return isHopeless || shared.deferred.pending.isEmpty && !owesSync ? nil : self
         }
         clock.run(at: retry, on: queue) { [weak self] in
             self?.flushOverdue()

@@ -143,7 +143,14 @@ final class StoreWriter: Sendable {
     /// Starts writing the deferred saves, or syncing those that are in the file. The queue retains the writer until they are on disk.
     func flushAtRelease() {
         guard shared.withLock({ $0.deferred.isOwed }) || unsynced.isOwed(by: self) else { return }
-        enqueue(SaveJob(request: nil, source: .flush, completion: { _ in }))
+        enqueue(
+            SaveJob(request: nil, source: .flush) { [self] result in
+                // Saves in memory are tried again by the flush that has failed.
+                guard !capabilities.contains(.layeredDeferral), case .failure(let error) = result,
+                    (error as? StoreError)?.code != .closed
+                else { return }
+                tryAgain(after: error)
+            })
     }
 
     /// Runs a transaction that is not a save of objects, after running transactions. Blocks; call it on the writer's queues.
