@@ -73,7 +73,7 @@ package struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case .keyExists: "The key already exists: put without the flag that forbids it, or delete the key first."
         case .notFound: "There is no such key."
         case .damaged: "The file is damaged, or was open twice in one process: restore it from a copy."
-        case .unusableEnvironment: "An earlier write has failed, and the file takes no others: close it, and open it again."
+        case .unusableEnvironment: "An earlier write has failed, and the file takes no further ones: close it, and open it again."
         case .notLMDB: "This is not an LMDB file: check the path."
         case .versionMismatch where call == .version:
             "The layout of pages is known for LMDB \(LMDBLibrary.knownLine) only: link a library of that release line."

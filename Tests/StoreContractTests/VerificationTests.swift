@@ -139,7 +139,7 @@ import Testing
             ("DROP INDEX \"Person.friends_reverse\"", "index on Person.friends: is missing"),
             (
                 "UPDATE strata_keys SET next = 128 WHERE entity = 0",
-                "Person 141: lies at or beyond key 128, the first that was never leased"
+                "Person 141: its key was never leased: the first such key is 128"
             ),
             (
                 "INSERT INTO strata_meta VALUES ('free keys 0', '64-66,130-134')",

@@ -173,7 +173,8 @@ package struct MetaPages: Sendable, Hashable {
             }
             guard number(magicOffset, UInt32.self) == magic, number(flagsOffset, UInt16.self) & metaFlag != 0 else {
                 let isSQLite = bytes.starts(with: "SQLite format 3\u{0}".utf8)
-                let reason = isSQLite ? "it is a file of SQLite, for the store .sqlite" : "its first bytes are not those of LMDB"
+                let reason =
+                    isSQLite ? "it is a file of SQLite, which the store .sqlite opens" : "its first bytes are not those of LMDB"
                 return .failure(Problem(finding: .notLMDB(reason)))
             }
             let version = number(versionOffset, UInt32.self)

@@ -45,6 +45,7 @@ extension PersistentContainer {
         for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
         // Saves that wait because the store is suspended throw now.
         for coordinator in open { coordinator.writer.suspension.endWaiting(of: coordinator) }
+        // Saves that cannot be written now are tried once more below, when no context reads the file. That call reports them.
         do { _ = try await Self.finishSaves(of: open) } catch {
             for coordinator in open { coordinator.closed.store(false, ordering: .releasing) }
             throw error

@@ -72,7 +72,7 @@ extension SQLiteStore {
         let next = try reader.connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity.rawValue))])
         // A new file has the first key, although none was leased.
         if let next, next > PageAddress.slots, last >= next {
-            found.append("\(name) \(last): lies at or beyond key \(next), the first that was never leased")
+            found.append("\(name) \(last): its key was never leased: the first such key is \(next)")
         }
         return found
     }

@@ -8,7 +8,7 @@ enum SQLiteFreeKeys {
     /// The first key that is never leased.
     static let end = PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0)
 
-    /// Returns the ranges of a row, ascending; nil for a text that no store writes.
+    /// Returns the ranges that the text of a row lists, ascending; nil for a text that no store writes.
     static func ranges(_ text: String) -> [Range<ObjectKey>]? {
         var ranges: [Range<ObjectKey>] = []
         for part in text.split(separator: ",") {

@@ -1,7 +1,7 @@
 extension Layer {
     /// Returns one unsealed layer that has the same effect as `layers`, oldest first, over the same base.
     ///
-    /// An insert followed by a delete leaves nothing, and no removed pair of the object. A delete followed by an insert under the same
+    /// An insert followed by a delete leaves neither a row nor removed pairs of the object. A delete followed by an insert under the same
     /// key becomes an update of every column, and an update of a deleted object has no effect. Pages and rows that only one layer has are
     /// shared. Rows keep their versions. The layer's version is that of the newest layer.
     /// Cost: O(pages + rows of pages that several layers change).
@@ -106,8 +106,8 @@ extension Layer {
         }
     }
 
-    /// A pair that was added and removed again is recorded as removed, unless one of its objects is gone. Removing a pair that the base
-    /// does not have is harmless.
+    /// A pair that was added and removed again is recorded as removed, unless one of its objects was inserted and deleted again. Removing a
+    /// pair that the base does not have is harmless.
     private func mergeLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         setLink(link, from: source, to: destination, linked: linked)
     }

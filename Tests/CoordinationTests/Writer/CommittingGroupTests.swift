@@ -166,7 +166,8 @@ import Testing
 
     // MARK: Withdrawn saves
 
-    /// Catches: a conflict with nobody, in a context that has read a durable save which is saved again after its first commit failed.
+    /// Catches: a conflict without any other save, in a context that has read a durable save which is saved again after its first commit
+    /// failed.
     /// Also catches a save that rests on values of a durable save which is gone.
     @Test(arguments: [true, false])
     func `S066, S067: a save conflicts with a withdrawn one that it has read only if that is not saved again`(

@@ -67,7 +67,7 @@ import Testing
         #expect(try await second.history().map(\.id) == [1, 2])
     }
 
-    /// Catches: a deferred save that nobody syncs, because its writer was released before the save was due.
+    /// Catches: a deferred save that is never synced, because its writer was released before the save was due.
     @Test func `S066, S160: an unsynced save of a released coordinator is synced, and tokens come before it until then`()
         async throws
     {

@@ -3,7 +3,7 @@ import Testing
 
 /// The kinds of files in which containers keep their models.
 @Suite struct StoreKindTests {
-    @Test func `a configuration is one of LMDB unless it says otherwise, and the kind distinguishes configurations`() {
+    @Test func `a configuration has a file of LMDB by default, and is not equal to one of SQLite`() {
         let file = TestFile().url
         #expect(ModelConfiguration().store == .lmdb && ModelConfiguration(url: file).store == .lmdb)
         #expect(ModelConfiguration("a", store: .sqlite).store == .sqlite)
@@ -34,7 +34,7 @@ import Testing
             let bytes = try Data(contentsOf: file.url)
             let other = ModelConfiguration(
                 url: file.url, allowsSave: allowsSave, store: store == .lmdb ? .sqlite : .lmdb)
-            let reason = store == .lmdb ? "is not an SQLite database" : "it is a file of SQLite, for the store .sqlite"
+            let reason = store == .lmdb ? "is not an SQLite database" : "it is a file of SQLite, which the store .sqlite opens"
             #expect(
                 performing: { try ModelContainer(for: ToDo.self, configurations: other) },
                 throws: { "\($0)".contains(reason) })

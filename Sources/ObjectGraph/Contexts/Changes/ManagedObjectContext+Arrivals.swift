@@ -52,8 +52,8 @@ extension ManagedObjectContext {
         state.withdraw()
     }
 
-    /// Deletes an object that was inserted while its initializer ran, which has failed since. Objects to which it is related stay, without
-    /// it.
+    /// Deletes an object that was inserted while its model's initializer ran, after the initializer has failed. Related objects stay, and
+    /// lose their references to it.
     func withdrawInserted(_ object: ManagedObject) {
         // The initializer has the last reference to the model, which it releases without deallocating the model.
         registry.release(object)

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
         } else {
             let entity = storedModel.entities[object.entity].name
             Self.log.warning(
-                "cannot insert \(entity)(id: \(object.key)) into \(name) again: its deletion is saved here or elsewhere. Create another object"
+                "cannot insert \(entity)(id: \(object.key)) into \(name) again: its deletion is saved. Create a new object"
             )
         }
     }

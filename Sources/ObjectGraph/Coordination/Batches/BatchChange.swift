@@ -21,7 +21,7 @@ public struct BatchChange<M: PersistentModel>: Sendable {
 
     /// The name of the property; nil if the key path refers to no stored property. The batch then throws.
     private let name: String?
-    /// The name, or the path to a unique attribute of the destination.
+    /// The name of the property, or the path from it to a unique attribute of its destination.
     let property: String?
     let keyPathText: String
     let newValue: NewValue
@@ -107,7 +107,8 @@ public struct BatchChange<M: PersistentModel>: Sendable {
         BatchChange(keyPath, .value(value.storeValue), by: unique)
     }
 
-    /// Returns the name of the property, the same or its path to a unique attribute, and the value of the column there.
+    /// Returns the name of the changed property; the property as a batch takes it, which is its name or the path to a unique attribute of
+    /// its destination; and the value of the column there.
     func storeValue(_ entity: Entity, _ store: StoreIdentity) throws -> (name: String, property: String, value: Value) {
         guard let name, let property, let column = entity.column(named: name) else {
             throw FetchError.unknownProperty(entity: entity.name, property: keyPathText)

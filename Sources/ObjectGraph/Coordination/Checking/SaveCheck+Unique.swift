@@ -144,8 +144,9 @@ extension SaveCheck {
         }
     }
 
-    /// Whether the other object of a conflict can take the place of a new one, or its values. An object never changes its class, and a
-    /// relationship to a class leads to objects of that class only (S181).
+    /// Whether the merge policy may settle a conflict of a new object. Objects of two classes never replace each other, because an object
+    /// keeps its class, and a relationship to a class leads to objects of that class only (S181). Then a policy can only drop a new object
+    /// to which nothing is related.
     private func mayReplace(_ conflict: UniquenessConflict) throws -> Bool {
         let entity = conflict.constraint.entity
         guard let column = writer.store.schema.entities[entity].typeColumn else { return true }

@@ -92,7 +92,8 @@ struct ValueRules: Sendable {
     /// this check.
     func refusesAny(of changes: EntityLayer) -> Bool {
         changes.pages.values.contains { page in
-            SlotIterator(page.inserted | page.updated).contains { slot in page[slot].map { firstRefused(in: $0) != nil } ?? false
+            SlotIterator(page.inserted | page.updated).contains { slot in
+                page[slot].map { firstRefused(in: $0) != nil } ?? false
             }
         }
     }

@@ -208,7 +208,8 @@ extension StoreWriter {
         }
     }
 
-    /// Whether this process will hardly ever write the saves. Without coordinators, keeping them would only keep others from saving.
+    /// Whether a retry would hardly ever write the saves. If no coordinator is left, keeping such saves would only keep other processes
+    /// from saving.
     private static func isHopeless(_ error: any Error) -> Bool {
         guard let code = (error as? StoreError)?.code else { return false }
         return [.schemaMismatch, .schemaTooNew, .usedAfterFork, .closed].contains(code)
