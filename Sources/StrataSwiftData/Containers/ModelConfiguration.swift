@@ -39,7 +39,7 @@ public struct ModelConfiguration: Sendable, Hashable {
 
     /// Creates a configuration with the default file, or a file of this name in the default folder.
     ///
-    /// - Parameter store: The kind of the file. An existing file of the other kind is not opened.
+    /// `store` is the kind of the file. An existing file of the other kind is not opened.
     public init(
         _ name: String? = nil, schema: Schema? = nil, isStoredInMemoryOnly: Bool = false, allowsSave: Bool = true,
         groupContainer: GroupContainer = .automatic, cloudKitDatabase: CloudKitDatabase = .automatic, store: Store = .lmdb
@@ -51,7 +51,7 @@ public struct ModelConfiguration: Sendable, Hashable {
 
     /// Creates a configuration with a file.
     ///
-    /// - Parameter store: The kind of the file. An existing file of the other kind is not opened.
+    /// `store` is the kind of the file. An existing file of the other kind is not opened.
     public init(
         _ name: String? = nil, schema: Schema? = nil, url: URL, allowsSave: Bool = true,
         cloudKitDatabase: CloudKitDatabase = .automatic, store: Store = .lmdb
