@@ -212,7 +212,7 @@ extension StoreWriter {
     /// from saving.
     private static func isHopeless(_ error: any Error) -> Bool {
         guard let code = (error as? StoreError)?.code else { return false }
-        return [.schemaMismatch, .schemaTooNew, .usedAfterFork, .closed].contains(code)
+        return [.fileReplaced, .schemaMismatch, .schemaTooNew, .usedAfterFork, .closed].contains(code)
     }
 
     func tryAgain(after error: any Error) {
