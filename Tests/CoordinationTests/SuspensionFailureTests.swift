@@ -150,7 +150,7 @@ import Testing
         let done = steps.load(ordering: .relaxed)
         let waiting = Task { try await container.coordinator.finishMigration() }
         try await until("its end is awaited") { writer.migration.withLock { $0.waiting.count == 1 } }
-        // Runs after a step that does not wait.
+        // A step that wrongly does not wait would be on the disk queue already, and so run before this.
         try await writer.onDisk { _ in }
         #expect(steps.load(ordering: .relaxed) == done)
         mayEnd.set()

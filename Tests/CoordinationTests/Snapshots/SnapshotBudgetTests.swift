@@ -109,7 +109,7 @@ import Testing
         #expect(kept.generation == start)
     }
 
-    /// Catches: a budget that sees the snapshots of its own process only.
+    /// Catches: a budget that does not count the snapshots of other processes.
     @Test func `S152: a budget warns of the snapshot of another process, again only after ten seconds`() async throws {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container()

@@ -74,7 +74,7 @@ import Testing
             try store.shutDown()
         }
 
-        /// Runs the other process until it is told to end.
+        /// Runs the other process. It ends when ``SavePipes/end()`` is called in this process.
         private static func runOther(_ scratch: Scratch, _ pipes: SavePipes) async {
             await #expect(processExitsWith: .success) {
                 [folder = scratch.folder as URL, path = scratch.url.path as String] in

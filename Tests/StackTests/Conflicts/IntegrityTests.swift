@@ -63,30 +63,40 @@ import Testing
         try await Self.check(container)
     }
 
+    /// Saves a mentor, a pupil, a list and a track. Then relates the pupil, which also has a new year of birth, and a new artist to the
+    /// mentor, and the track to the list, while another root deletes the mentor and the list and saves.
+    private static func relate(
+        in ours: BackgroundContext, toWhatIsDeletedIn container: PersistentContainer
+    ) async throws -> (mentor: ObjectID, pupil: ObjectID, track: ObjectID) {
+        let theirs = container.coordinator.newBackgroundContext()
+        let (mentor, pupil) = await ours.perform { ($0.makeArtist("mentor").objectID, $0.makeArtist("pupil").objectID) }
+        let list = await ours.perform { $0.insert("Playlist").objectID }
+        let track = await ours.perform { $0.makeTrack("t").objectID }
+        try await ours.save()
+        try await theirs.perform { context throws in
+            context.refreshAllObjects()
+            context.delete(try context.existingObject(with: mentor))
+            context.delete(try context.existingObject(with: list))
+        }
+        try await ours.perform { context throws in
+            let object = try context.existingObject(with: pupil)
+            object["born"] = .int(1900)
+            object.setRelatedObject("mentor", to: try context.existingObject(with: mentor))
+            context.makeArtist("new").setRelatedObject("mentor", to: try context.existingObject(with: mentor))
+            try context.existingObject(with: list).add(try context.existingObject(with: track), to: "tracks")
+        }
+        try await theirs.save()
+        return (mentor, pupil, track)
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S050: relating to what another root deletes is refused or left out by policy`(_ kind: StoreKind) async throws {
         for policy in Self.policies {
             let bed = try TestBed(kind)
             let container = try await bed.container()
-            let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
-            let (mentor, pupil) = await ours.perform { ($0.makeArtist("mentor").objectID, $0.makeArtist("pupil").objectID) }
-            let list = await ours.perform { $0.insert("Playlist").objectID }
-            let track = await ours.perform { $0.makeTrack("t").objectID }
-            try await ours.save()
-            try await theirs.perform { context throws in
-                context.refreshAllObjects()
-                context.delete(try context.existingObject(with: mentor))
-                context.delete(try context.existingObject(with: list))
-            }
-            try await ours.perform { context throws in
-                context.mergePolicy = policy
-                let object = try context.existingObject(with: pupil)
-                object["born"] = .int(1900)
-                object.setRelatedObject("mentor", to: try context.existingObject(with: mentor))
-                context.makeArtist("new").setRelatedObject("mentor", to: try context.existingObject(with: mentor))
-                try context.existingObject(with: list).add(try context.existingObject(with: track), to: "tracks")
-            }
-            try await theirs.save()
+            let ours = container.coordinator.newBackgroundContext()
+            await ours.perform { $0.mergePolicy = policy }
+            let (mentor, pupil, _) = try await Self.relate(in: ours, toWhatIsDeletedIn: container)
             switch policy {
             case .storeTrump, .rollback:
                 try await ours.save()
@@ -106,26 +116,12 @@ import Testing
         for policy in [MergePolicy.error, .objectTrump, .overwrite] {
             let bed = try TestBed(kind)
             let container = try await bed.container()
-            let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
-            let (mentor, pupil) = await ours.perform { ($0.makeArtist("mentor").objectID, $0.makeArtist("pupil").objectID) }
-            let list = await ours.perform { $0.insert("Playlist").objectID }
-            let track = await ours.perform { $0.makeTrack("t").objectID }
-            try await ours.save()
-            try await theirs.perform { context throws in
-                context.refreshAllObjects()
-                context.delete(try context.existingObject(with: mentor))
-                context.delete(try context.existingObject(with: list))
-            }
-            try await ours.perform { context throws in
+            let ours = container.coordinator.newBackgroundContext()
+            await ours.perform { context in
                 context.mergePolicy = policy
                 context.clearsMissingReferences = true
-                let object = try context.existingObject(with: pupil)
-                object["born"] = .int(1900)
-                object.setRelatedObject("mentor", to: try context.existingObject(with: mentor))
-                context.makeArtist("new").setRelatedObject("mentor", to: try context.existingObject(with: mentor))
-                try context.existingObject(with: list).add(try context.existingObject(with: track), to: "tracks")
             }
-            try await theirs.save()
+            let (_, pupil, track) = try await Self.relate(in: ours, toWhatIsDeletedIn: container)
             let preview = await ours.previewSave()
             #expect(preview.failure == nil, "\(policy): \(String(describing: preview.failure))")
             try await ours.save()

@@ -482,7 +482,7 @@ import Testing
         try await until("the work waits, or has ended") { writer.migration.withLock { $0.isSuspended || !$0.isRunning } }
         let waiting = Task { try await container.coordinator.finishMigration() }
         try await until("its end is awaited") { writer.migration.withLock { !$0.waiting.isEmpty || !$0.isRunning } }
-        // Runs after a step that does not wait.
+        // A step that wrongly does not wait would be on the disk queue already, and so run before this.
         try await writer.onDisk { _ in }
         #expect(try Self.used(bed) == [])
         await container.resume()

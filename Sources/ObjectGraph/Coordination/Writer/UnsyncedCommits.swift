@@ -4,8 +4,8 @@ import StoreModel
 
 /// The saves that the writers of this process have committed to one file without a sync. A power failure could take them away.
 ///
-/// If a store has deferred saves in its file, each container has a store object and a writer of its own. Every container reads such saves
-/// at once, so the tokens of every container must come before them (S160).
+/// Each container of an SQLite file has its own writer, which commits deferred saves at once and syncs them later. All containers read
+/// such a save after its commit, so their tokens must come before it until it is synced (S160).
 final class UnsyncedCommits: Sendable {
     /// The unsynced saves of one writer.
     private struct Entry {
