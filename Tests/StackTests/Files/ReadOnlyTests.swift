@@ -221,8 +221,10 @@ import Testing
                 let before = try await Self.count(reader)
                 try await writer.coordinator.insert(into: "Thing", ["number"], rows: [[.int(1)]])
                 #expect(try await Self.count(reader) == before + 1)
+                try await second.close()
             }
-            withExtendedLifetime(first) {}
+            // A release alone would close the file only when no running job retains the container's parts any more.
+            try await first.close()
         }
     }
 
