@@ -46,11 +46,22 @@ package final class ReadTransaction: @unchecked Sendable {
     }
 
     /// Runs `body` with a cursor. Other threads wait for it, so it should be short.
+    @inlinable
     package func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
-        try withPointer { pointer in
-            let cursor = try Cursor(pointer, database, mapPageSize: environment.pageSize)
+        var result: R?
+        try useCursor(database) { cursor in result = try body(cursor) }
+        // Right because a call that does not throw has run `body`.
+        return result.unsafelyUnwrapped
+    }
+
+    /// Runs `body` with a cursor. Not generic, because a generic function is not specialized for other modules, and then takes as long as
+    /// the search of a key.
+    @usableFromInline
+    package func useCursor(_ database: Database, _ body: (Cursor) throws -> Void) throws {
+        try lock.withLock { _ in
+            let cursor = try Cursor(reader.pointer, database, mapPageSize: environment.pageSize)
             defer { cursor.close() }
-            return try body(cursor)
+            try body(cursor)
         }
     }
 

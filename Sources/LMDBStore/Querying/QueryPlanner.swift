@@ -173,6 +173,7 @@ struct QueryPlanner {
     /// Appends the value of a column to a key. Returns false if the column cannot store such a value.
     private func append(_ value: Value, column: ColumnSchema, to key: inout [UInt8], in index: Tables.Index) -> Bool {
         var longer = key
+        longer.reserveCapacity(64)
         do {
             if index.isCompound {
                 _ = try KeyCodec.append([value], columns: [column], to: &longer)
@@ -182,7 +183,8 @@ struct QueryPlanner {
         } catch {
             return false
         }
-        key = Array(longer.prefix(KeyCodec.maximumCount))
+        longer.removeLast(max(0, longer.count - KeyCodec.maximumCount))
+        key = longer
         return true
     }
 
@@ -230,7 +232,8 @@ struct QueryPlanner {
     private func add(_ limits: [ColumnBounds.Limit], _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
         let index = found.access.index
         let isWhole = found.equalities + 1 == index.columns.count && !index.isCompound
-        var range = IndexRange(lower: key + [1], upper: key + [1], reach: .leading)
+        let first = key + [1]
+        var range = IndexRange(lower: first, upper: first, reach: .leading)
         var hasLower = false
         var hasUpper = false
         var parts = ConjunctSet()

@@ -35,6 +35,8 @@ public final class Entity: Sendable {
     let orderedReferences: [OrderedReference]
     /// Whether the last column is that of types, because the entity stands for a hierarchy.
     let hasTypes: Bool
+    /// The columns that any value is written to as it is: they are not derived, no references, and not of type float.
+    let plainColumns: ColumnSet
     private let columnsByName: [String: ColumnIndex]
     /// The names of ``columns``.
     private let names: [String]
@@ -59,6 +61,10 @@ public final class Entity: Sendable {
             guard case .toOne(let column) = relationship.kind, let position = relationship.position else { return nil }
             return OrderedReference(column: column, position: position)
         }
+        plainColumns = ColumnSet(
+            columns.indices(as: ColumnIndex.self).filter {
+                columns[$0].derivation == nil && columns[$0].destination == nil && columns[$0].type != .float
+            })
         names = columns.map(\.name)
         columnsByName = Dictionary(
             columns.enumerated(as: ColumnIndex.self).map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })

@@ -120,8 +120,9 @@ extension ManagedObject {
     /// Sets a value so that it reads the same before and after a save: a float column keeps only `Float` precision. A reference is
     /// set through its relationship.
     private func setStoredValue(_ column: ColumnIndex, to value: Value) {
-        guard state == .registered else { return setRawValue(column, to: value) }
-        let schema = self.definition.columns[column]
+        // A copy of the column's description would cost as much as the look-up of the row.
+        guard state == .registered, !definition.plainColumns.contains(column) else { return setRawValue(column, to: value) }
+        let schema = definition.columns[column]
         precondition(
             schema.derivation == nil,
             "cannot set \(entityName).\(schema.name): saves derive it from other values. Change those values instead.")

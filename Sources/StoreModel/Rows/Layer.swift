@@ -79,7 +79,21 @@ public final class Layer: @unchecked Sendable {
     }
 
     /// Returns the layer's row of an object, or nil if the layer does not change the object. O(1).
-    public func row(_ entity: EntityIndex, _ key: ObjectKey) -> Row? { entities[entity]?.row(key) }
+    public func row(_ entity: EntityIndex, _ key: ObjectKey) -> Row? { row(entity, page: key.page, slot: key.slot) }
+
+    /// Returns the layer's row of the object in a slot of a page, or nil if the layer does not change the object. O(1).
+    ///
+    /// Does not count references to the entity's changes, which took an eighth of the time of an update. That is right because the layer
+    /// keeps them alive, and the owner changes nothing meanwhile.
+    package func row(_ entity: EntityIndex, page number: PageNumber, slot: Int) -> Row? {
+        precondition(entity.rawValue < entities.count, "no such entity")
+        return entities.withUnsafeBytes { bytes in
+            let place = entity.rawValue * MemoryLayout<EntityLayer?>.stride
+            return bytes.load(fromByteOffset: place, as: Unmanaged<EntityLayer>?.self)?._withUnsafeGuaranteedRef {
+                $0.row(page: number, slot: slot)
+            } ?? nil
+        }
+    }
 
     // MARK: Writing, by the owner, before sealing
 
@@ -131,9 +145,7 @@ public final class Layer: @unchecked Sendable {
     package func stamp(_ version: RowVersion) {
         self.version = version
         for case let entity? in entities {
-            for page in entity.pages.values {
-                for slot in SlotIterator(page.touched) { page[slot]?.version = version }
-            }
+            for page in entity.pages.values { page.forEachRow(in: page.touched) { row, _ in row.version = version } }
         }
     }
 

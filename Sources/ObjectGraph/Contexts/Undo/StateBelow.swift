@@ -42,7 +42,7 @@ struct StateBelow {
 
     func exists() throws -> Bool {
         for layer in layers {
-            guard let row = layer.entity(entity)?.page(number)?[slot], row.kind != .update else { continue }
+            guard let row = layer.row(entity, page: number, slot: slot), row.kind != .update else { continue }
             return row.kind == .insert
         }
         return try page()?.contains(slot) ?? false

@@ -250,8 +250,7 @@ extension SaveCheck {
             guard !wanted.isEmpty, let changes = layer.entity(entity) else { continue }
             let destinations = schema.entities[entity].columns.map { $0.destination ?? 0 }
             for page in changes.pages.values {
-                for slot in SlotIterator(page.inserted | page.updated) {
-                    guard let row = page[slot] else { continue }
+                page.forEachRow(in: page.inserted | page.updated) { row, _ in
                     row.withValues { set, values in
                         set.intersection(wanted).forEach { column in
                             if let key = values[column.rawValue].referenceKey { targets.insert(destinations[column], key) }

@@ -91,11 +91,13 @@ struct ValueRules: Sendable {
     /// Returns whether an inserted or updated row has an invalid value. The pages are not sorted, because sorting them costs as much as
     /// this check.
     func refusesAny(of changes: EntityLayer) -> Bool {
-        changes.pages.values.contains { page in
-            SlotIterator(page.inserted | page.updated).contains { slot in
-                page[slot].map { firstRefused(in: $0) != nil } ?? false
+        var isRefused = false
+        for page in changes.pages.values {
+            page.forEachRow(in: page.inserted | page.updated) { row, _ in
+                if firstRefused(in: row) != nil { isRefused = true }
             }
         }
+        return isRefused
     }
 
     /// Returns the first column whose value is invalid; nil if there is none. A new row sets every column.

@@ -16,10 +16,7 @@ extension Collection<Layer> {
     /// Returns the newest row of an object; nil if no layer changes the object. The layers are in order, newest first.
     @inline(__always)
     func newestRow(_ entity: EntityIndex, page number: PageNumber, slot: Int) -> Row? {
-        for layer in self {
-            if let row = layer.entity(entity)?.page(number)?[slot] { return row }
-        }
-        return nil
+        first { $0.row(entity, page: number, slot: slot) }
     }
 
     /// Returns the newest row of an object, by its key.
@@ -30,11 +27,26 @@ extension Collection<Layer> {
     /// Returns which layer decides the value of a column. The layers are in order, newest first.
     @inline(__always)
     func lookup(_ entity: EntityIndex, page number: PageNumber, slot: Int, _ column: ColumnIndex) -> LayerAnswer {
-        for layer in self {
-            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
+        let answer = first { layer -> LayerAnswer? in
+            guard let row = layer.row(entity, page: number, slot: slot) else { return nil }
             if row.kind == .delete { return .deleted }
-            if row.kind == .insert || row.isSet(column) { return .row(row) }
+            return row.kind == .insert || row.isSet(column) ? .row(row) : nil
         }
-        return .below
+        return answer ?? .below
+    }
+
+    /// Returns the first result that is not nil, in order. Does not count references to the layers, which the collection keeps alive.
+    @inline(__always)
+    private func first<Result>(_ body: (Layer) -> Result?) -> Result? {
+        let found = withContiguousStorageIfAvailable { layers -> Result? in
+            let bytes = UnsafeRawBufferPointer(layers)
+            for place in stride(from: 0, to: bytes.count, by: MemoryLayout<Layer>.stride) {
+                let layer = bytes.load(fromByteOffset: place, as: Unmanaged<Layer>.self)
+                if let result = layer._withUnsafeGuaranteedRef(body) { return result }
+            }
+            return nil
+        }
+        if let found { return found }
+        return lazy.compactMap(body).first
     }
 }

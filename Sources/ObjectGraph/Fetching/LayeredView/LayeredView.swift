@@ -74,7 +74,7 @@ package struct LayeredView: ObjectReader {
         let number = key.page
         let slot = key.slot
         for layer in layers {
-            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
+            guard let row = layer.row(entity, page: number, slot: slot) else { continue }
             if row.kind == .delete { return nil }
             if row.kind == .insert || row.version != .unsaved { return row.version }
         }
@@ -95,7 +95,7 @@ package struct LayeredView: ObjectReader {
         let number = key.page
         let slot = key.slot
         for layer in layers {
-            guard let row = layer.entity(entity)?.page(number)?[slot], row.kind != .update else { continue }
+            guard let row = layer.row(entity, page: number, slot: slot), row.kind != .update else { continue }
             return row.kind == .insert
         }
         return nil
