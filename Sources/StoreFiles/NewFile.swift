@@ -62,6 +62,20 @@ package struct NewFile: ~Copyable {
         }
     }
 
+    /// Runs `body`, which gives a new version of a store the name of the target.
+    ///
+    /// If this process dies meanwhile, or the folder cannot be synced, the lock file stays. The next opening then syncs the folder: a power
+    /// cut could otherwise take the name away, and with it saves that are in the new version by then.
+    package static func whileReplacing(_ target: String, _ body: () throws -> Void) throws {
+        let new = try NewFile(target, start(of: target))
+        let before = StoreFile.identity(target)
+        do { try body() } catch {
+            if StoreFile.identity(target) == before { new.discard() } else { new.release() }
+            throw error
+        }
+        new.discard()
+    }
+
     /// Removes the temporary files of a process that died while it created the target. Usually there are none. Waits for a process that is
     /// alive. A power cut may leave either of the two files without the other.
     static func removeLeftovers(of target: String) throws {
@@ -141,7 +155,7 @@ package struct NewFile: ~Copyable {
         try PartialFile.name(path, target, existing: isReplaced ? .replace : .refuse)
     }
 
-    /// Removes the temporary files beside a file that another process has created. Syncs the folder first. If that process died before
+    /// Removes the temporary files beside a file that another process has created or replaced. Syncs the folder first. If that process died before
     /// it did so, a power cut could take the name of the file away, and with it saves that are in the file.
     private consuming func settle() throws {
         do {
@@ -157,6 +171,11 @@ package struct NewFile: ~Copyable {
     private consuming func discard() {
         removeFile()
         try? FileSystem.remove(lock)
+        release()
+    }
+
+    /// Ends the lock, and leaves its file.
+    private consuming func release() {
         lockFile.unlock()
         lockFile.close()
     }

@@ -34,7 +34,7 @@ extension MigratableLMDBFile {
             let partial = try PartialFile(forRestoring: target, from: source.path)
             defer { partial.discard() }
             try RestoredCopy(source: source.path, partial: partial, cancellation: cancellation).make()
-            try partial.finish()
+            try NewFile.whileReplacing(target.path) { try partial.finish() }
         }
     }
 }

@@ -124,7 +124,7 @@ struct LMDBMigrationCopy: MigrationCopy {
             else {
                 throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was migrated. Open it again")
             }
-            try copy.finish()
+            try NewFile.whileReplacing(copy.target) { try copy.finish() }
         }
         copy.discard()
     }

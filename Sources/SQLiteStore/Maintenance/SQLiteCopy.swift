@@ -43,11 +43,15 @@ enum SQLiteCopy {
                 return
             }
             guard FileSystem.allows(partial.target, .write) else { throw unknownUse(partial.target) }
-            try SQLiteConnection(path: partial.target, role: .writer).withoutLog { _ in try removeLogAndName(partial) }
+            try SQLiteConnection(path: partial.target, role: .writer).withoutLog { _ in try replaceTarget(partial) }
         } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
             // SQLite cannot open the file to replace, so no connection has it open.
-            try removeLogAndName(partial)
+            try replaceTarget(partial)
         }
+    }
+
+    private static func replaceTarget(_ partial: PartialFile) throws {
+        try NewFile.whileReplacing(partial.target) { try removeLogAndName(partial) }
     }
 
     private static func unknownUse(_ path: String) -> StoreError {

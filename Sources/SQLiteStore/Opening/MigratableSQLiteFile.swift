@@ -90,7 +90,7 @@ struct SQLiteMigrationCopy: MigrationCopy {
             guard try !connection.hasMoved, try State(connection) == state else {
                 throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was migrated. Open it again")
             }
-            try copy.finish()
+            try NewFile.whileReplacing(copy.target) { try copy.finish() }
         }
         copy.discard()
     }

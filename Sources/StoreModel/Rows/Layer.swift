@@ -86,7 +86,7 @@ public final class Layer: @unchecked Sendable {
     /// Does not count references to the entity's changes, which took an eighth of the time of an update. That is right because the layer
     /// keeps them alive, and the owner changes nothing meanwhile.
     package func row(_ entity: EntityIndex, page number: PageNumber, slot: Int) -> Row? {
-        precondition(entity.rawValue < entities.count, "no such entity")
+        precondition(entities.indices.contains(entity.rawValue), "no such entity")
         return entities.withUnsafeBytes { bytes in
             let place = entity.rawValue * MemoryLayout<EntityLayer?>.stride
             return bytes.load(fromByteOffset: place, as: Unmanaged<EntityLayer>?.self)?._withUnsafeGuaranteedRef {

@@ -62,6 +62,53 @@ import Testing
 
     enum Replacement: CaseIterable { case migration, restore, restoreBesideLog, backup }
 
+    /// Catches: saves that a power cut takes away together with the name of their file. The process that restored or migrated the file ended
+    /// after it had given the file its name, and before that name was on disk.
+    @Test(arguments: FileKind.allCases, [Replacement.migration, .restore])
+    func `S066: an opening syncs the folder after a replacement that could not`(_ kind: FileKind, _ replacement: Replacement)
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let path = try Self.make(kind, in: folder)
+        let copy = folder.url.appendingPathComponent("copy")
+        let store = try kind.open(path)
+        _ = try store.backup(to: copy, existing: .refuse)
+        try store.shutDown()
+        let file = try #require(kind.description(path).migration)
+        let folderName = folder.url.lastPathComponent
+        let isNamed = Mutex(false)
+        let failing: SystemFaults.Injector = { call, name in
+            if call == .rename, name.contains(folderName) { isNamed.withLock { $0 = true } }
+            return call == .sync && name.hasSuffix(folderName) && isNamed.withLock { $0 } ? 5 : nil
+        }
+        let copied = try file.makeCopy()
+        #expect(throws: StoreError.self) {
+            try SystemFaults.withInjector(failing) {
+                if replacement == .migration {
+                    try copied.replaceOriginal()
+                } else {
+                    try file.restore(from: copy, cancellation: Cancellation())
+                }
+            }
+        }
+        copied.discard()
+        let mark = folder.url.appendingPathComponent(".store.making").path
+        for isFirst in [true, false] {
+            #expect(FileManager.default.fileExists(atPath: mark) == isFirst)
+            let syncs = Mutex(0)
+            let opened = try SystemFaults.withInjector({ call, name in
+                if call == .sync, name.hasSuffix(folderName) { syncs.withLock { $0 += 1 } }
+                return nil
+            }) {
+                try kind.open(path)
+            }
+            // Opening also syncs the folder if it makes a lock file.
+            if isFirst { #expect(syncs.withLock { $0 } > 0) }
+            #expect(try opened.snapshot().generation == 1)
+            try opened.shutDown()
+        }
+    }
+
     private enum Step: Equatable {
         /// A sync of the folder, with the log and the journal that were beside the file to replace.
         case sync(beside: [String])

@@ -47,6 +47,9 @@ extension Collection<Layer> {
             return nil
         }
         if let found { return found }
-        return lazy.compactMap(body).first
+        for layer in self {
+            if let result = body(layer) { return result }
+        }
+        return nil
     }
 }
