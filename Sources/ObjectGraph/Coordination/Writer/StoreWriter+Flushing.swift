@@ -158,16 +158,16 @@ extension StoreWriter {
         guard let error = error as? StoreError else { return false }
         return switch error.code {
         case .full, .readersFull, .storeBusy, .inputOutput, .readOnly, .usedAfterFork, .closed, .schemaMismatch, .schemaTooNew,
-            .mustReopen, .cannotOpen, .inUseElsewhere:
+            .mustReopen, .cannotOpen, .inUseElsewhere, .fileReplaced:
             true
         default: false
         }
     }
 
-    /// Whether the file takes no save of this process before it is opened again.
+    /// Whether the file takes no save of this process before it is opened again, or has its name back.
     static func refusesAll(_ error: any Error) -> Bool {
         guard let code = (error as? StoreError)?.code else { return false }
-        return code == .schemaMismatch || code == .schemaTooNew || code == .mustReopen
+        return [.schemaMismatch, .schemaTooNew, .mustReopen, .fileReplaced].contains(code)
     }
 
     /// Waits for the running flush, if there is one, and publishes its state. Runs on the queue. No flush is running afterwards.
