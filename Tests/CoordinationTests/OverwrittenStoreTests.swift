@@ -44,7 +44,9 @@ import Testing
     }
 
     /// Catches: deferred saves that are acknowledged although the file has lost its name, and then left out one by one.
-    @Test func `S066: no deferred save is accepted while another file has the name, and none is lost when it is back`() async throws {
+    @Test func `S066: no deferred save is accepted while another file has the name, and none is lost when it is back`()
+        async throws
+    {
         try await save("a", .durable)
         try await save("b", .deferred(within: .seconds(600)))
         store.refuse { _ in StoreError.fileReplaced("store", isGone: true) }

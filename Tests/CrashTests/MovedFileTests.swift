@@ -1,0 +1,45 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// A store whose file loses its name for a while.
+@Suite struct MovedFileTests {
+    private static func saveLater(_ title: String, _ context: BackgroundContext) async throws {
+        await context.perform { _ = $0.makeTrack(title) }
+        try await context.save(.deferred(within: .seconds(600)))
+    }
+
+    /// Catches: deferred saves that are acknowledged into a file that no process will find, and saves that are dropped although the file
+    /// comes back.
+    @Test(arguments: RestoreTests.kinds, [false, true])
+    func `S066: deferred saves wait for a file that was moved away, and no more are accepted`(
+        _ kind: StoreKind, _ isReplaced: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let away = bed.folder.appendingPathComponent("away")
+        let container = try await bed.container()
+        let context = container.newBatchOperationContext()
+        try await Self.saveLater("a", context)
+        try await container.coordinator.flush()
+        // SQLite has committed it already.
+        try await Self.saveLater("b", context)
+        try FileManager.default.moveItem(at: bed.file, to: away)
+        if isReplaced { try Data("another file".utf8).write(to: bed.file) }
+        let error = kind == .lmdb ? await #expect(throws: StoreError.self) { try await container.coordinator.flush() } : nil
+        if kind == .lmdb { #expect(error?.code == .fileReplaced) }
+        let refusal = await #expect(throws: StoreError.self) { try await Self.saveLater("c", context) }
+        #expect(refusal?.code == .fileReplaced)
+        if isReplaced { try FileManager.default.removeItem(at: bed.file) }
+        try FileManager.default.moveItem(at: away, to: bed.file)
+        try await context.save(.durable)
+        #expect(try await context.perform { try $0.trackTitles() } == ["a", "b", "c"])
+        try await container.close()
+        let again = try await bed.container()
+        #expect(try await again.newBatchOperationContext().perform { try $0.trackTitles() } == ["a", "b", "c"])
+        #expect(try again.coordinator.store.verify() == [])
+        try await again.close()
+    }
+}
