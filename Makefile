@@ -93,6 +93,7 @@ test: setup ## run the tests of the package and of the benchmarks
 	@$(call run_tests)
 	@$(call say,"Short run of simulated crashes")
 	@$(MAKE) --no-print-directory crash-runs NO_MACROS=
+	@$(call simulate_power_cuts,60,workload=saves forgets=3)
 	@$(call simulate_power_cuts,420)
 	@$(CRASH_RUNS) kill kills=60 $(CRASH_SEED)
 	@$(call say,"A new package finds Strata by address and version")

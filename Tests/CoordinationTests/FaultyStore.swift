@@ -20,6 +20,8 @@ extension PersistentStoreCoordinator {
 final class FaultyStore: ObjectStore {
     enum Call: Hashable, CaseIterable {
         case snapshot, write, apply, commit, claim, history
+        /// The calls of a transaction for keys and for the history.
+        case allocateKeys, allocateFreeKeys, giveBackKeys, deleteHistory
         /// The question whether the store can be written, which no error answers.
         case isReadOnly
     }
@@ -142,7 +144,8 @@ final class FaultyStore: ObjectStore {
         try note(.write)
         defer { state.withLock { $0.afterCommit }?() }
         return try memory.write(durability) { transaction in
-            let result = try body(FaultyTransaction(transaction) { try self.willApply($0) })
+            let calls = FaultyTransaction(transaction, willApply: { try self.willApply($0) }, note: { try self.note($0) })
+            let result = try body(calls)
             try self.note(.commit)
             return result
         }
@@ -184,14 +187,19 @@ final class FaultyStore: ObjectStore {
     }
 }
 
-/// Counts what a transaction writes.
+/// A transaction that counts its calls, and fails when a test requests it.
 private final class FaultyTransaction: StoreTransaction {
     private let transaction: any StoreTransaction
     private let willApply: (Layer) throws -> Void
+    private let note: (FaultyStore.Call) throws -> Void
 
-    init(_ transaction: any StoreTransaction, willApply: @escaping (Layer) throws -> Void) {
+    init(
+        _ transaction: any StoreTransaction, willApply: @escaping (Layer) throws -> Void,
+        note: @escaping (FaultyStore.Call) throws -> Void
+    ) {
         self.transaction = transaction
         self.willApply = willApply
+        self.note = note
     }
 
     var generation: Generation { transaction.generation }
@@ -202,8 +210,22 @@ private final class FaultyTransaction: StoreTransaction {
     }
 
     func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey> {
-        try transaction.allocateKeys(entity, pages: pages)
+        try note(.allocateKeys)
+        return try transaction.allocateKeys(entity, pages: pages)
     }
 
-    func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int { try transaction.deleteHistory(cut, limit: limit) }
+    func allocateFreeKeys(_ entity: EntityIndex) throws -> [Range<ObjectKey>] {
+        try note(.allocateFreeKeys)
+        return try transaction.allocateFreeKeys(entity)
+    }
+
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: EntityIndex) throws {
+        try note(.giveBackKeys)
+        try transaction.giveBackKeys(keys, entity)
+    }
+
+    func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
+        try note(.deleteHistory)
+        return try transaction.deleteHistory(cut, limit: limit)
+    }
 }

@@ -70,7 +70,8 @@ struct PowerCommand {
             let before = outcome.findings.count
             try record(workload, kind, seed, log, &outcome)
             if outcome.findings.count == before { try check(workload, kind, seed, log, cuts: cuts, &outcome) }
-            if outcome.findings.count == before { try? FileManager.default.removeItem(at: log) }
+            // Findings that are wanted need no log.
+            if outcome.findings.count == before || forgets != nil { try? FileManager.default.removeItem(at: log) }
             // A run with findings needs no further runs.
             if outcome.findings.count > 20 { break }
         }

@@ -109,6 +109,31 @@ import Testing
         #expect(kept.generation == start)
     }
 
+    /// Catches: a budget that looks at another process's saves only by its timer, which checks every 500 ms.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S152: the budget is checked 50 ms after the saves of another process are adopted`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let (clock, store) = (SteppedClock(), try bed.description.open(Music.model.storeSchema))
+        let coordinator = try PersistentStoreCoordinator(
+            model: Music.model, store: store, name: "test", clock: clock.source)
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("first") }
+        let kept = try coordinator.snapshot(owner: "the forgotten export")
+        coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero)
+        let state = coordinator.writer.snapshotRegistry.budget
+        func isWarned() -> Bool { state.withLock { $0.warned.keys.contains { $0.contains("the forgotten export") } } }
+        // The check that setting the budget schedules.
+        clock.advance(by: .milliseconds(50))
+        #expect(!isWarned(), "the snapshot shows the newest state")
+        await Self.saveElsewhere(bed)
+        clock.advance(by: .milliseconds(50))
+        #expect(!isWarned(), "no save was adopted")
+        try await coordinator.refresh()
+        #expect(!isWarned(), "the check waits for the last save of a burst")
+        clock.advance(by: .milliseconds(50))
+        #expect(isWarned())
+        withExtendedLifetime(kept) {}
+    }
+
     /// Catches: a budget that does not count the snapshots of other processes.
     @Test func `S152: a budget warns of the snapshot of another process, again only after ten seconds`() async throws {
         let bed = try TestBed(.lmdb)

@@ -71,18 +71,22 @@ import Testing
         #expect(!names.contains { $0.contains("partial") }, "\(names)")
     }
 
-    @Test func missingAndStrayIndexEntriesAreFound() throws {
+    @Test(arguments: [([2], "plays"), ([0, 2], "isrc+plays")] as [([ColumnIndex], String)])
+    func missingAndStrayIndexEntriesAreFound(_ columns: [ColumnIndex], _ name: String) throws {
         let scratch = try Scratch()
-        let store = try scratch.store()
+        var schema = Samples.schema
+        schema.entities[1].indexes = [IndexSchema(columns: [0, 2])]
+        let store = try LMDBStore.open(scratch.url, schema: schema)
         let keys = try store.insertTracks(10)
-        let index = try #require(store.tables.index(Samples.track, 2))
+        #expect(try store.verify() == [])
+        let index = try #require(store.tables.index(Samples.track, columns))
         try store.tamper {
             try $0.withCursor(index.database) { cursor in
                 _ = try cursor.move(.first)
                 try cursor.delete()
             }
         }
-        #expect(try store.verify().contains { $0.description.contains("missing in the index on plays") })
+        #expect(try store.verify().map(\.description).contains("Track, object \(keys[0]): is missing in the index on \(name)"))
         try store.tamper {
             try $0.withCursor(index.database) { cursor in
                 let bytes: [UInt8] = [1, 0x80, 0, 0, 0, 0, 0, 0, 99]
@@ -90,7 +94,7 @@ import Testing
                 _ = try bytes.withUnsafeBytes { try cursor.add($0, value: keys[1]) }
             }
         }
-        #expect(try store.verify().contains { $0.description.contains("has 11 entries for 10 objects") })
+        #expect(try store.verify().map(\.description).contains("index on Track.\(name): has 11 entries for 10 objects"))
     }
 
     @Test func aHistoryWithARowOfSave0IsAFinding() throws {

@@ -218,4 +218,32 @@ import Testing
         #expect(await context.perform { $0.insertedObjects.count } == 8)
         #expect(try await container.newBackgroundContext().perform { try Self.texts($0) }.isEmpty)
     }
+
+    private static func insert(_ context: ManagedObjectContext, _ note: String, street: String) {
+        let item = Self.item(context, nil, note)
+        item["city"] = .string("Oslo")
+        item["street"] = .string(street)
+    }
+
+    /// Catches: a message that holds the whole of a value, which logs and screens cannot show.
+    @Test(arguments: StoreKind.allCases)
+    func `S176: the error shortens a long value, of new twins and of a stored object`(_ store: StoreKind) async throws {
+        let bed = try TestBed(store)
+        let container = try await bed.container(model: Self.model)
+        let street = String(repeating: "Gata ", count: 400_000)
+        let first = await container.newBackgroundContext()
+        await first.perform { Self.insert($0, "a", street: street) }
+        try await first.save()
+        for notes in [["b"], ["c", "d"]] {
+            // The twins do not conflict with the stored object.
+            let value = notes.count == 1 ? street : street + "twins"
+            let context = await container.newBackgroundContext()
+            await context.perform { context in for note in notes { Self.insert(context, note, street: value) } }
+            let error = try #require(await #expect(throws: SaveError.self) { try await context.save() })
+            let count = max(error.message.utf8.count, "\(error)".utf8.count)
+            #expect(error.code == .uniqueConstraint && count < 1_000)
+            let (message, bytes) = (error.message.prefix(1_000), value.utf8.count)
+            #expect(message.contains("\(bytes) bytes") && message.contains("city: \"Oslo\""))
+        }
+    }
 }

@@ -42,19 +42,31 @@ import Testing
         try await ReadOnlyTests.fill(bed)
         for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
         try #require(chown(bed.file.path, 65_534, 65_534) == 0 && chmod(bed.file.path, 0o600) == 0)
-        let container = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
-        try container.followOtherProcesses()
+        let store = ReadOnlyTests.description(bed.file, kind.rawValue, readOnly: false)
+        let file = try #require(store.migration)
         let copy = bed.folder.appendingPathComponent("copy")
-        _ = try await container.coordinator.backup(to: copy)
-        try await container.coordinator.insert(into: "Thing", ["number"], rows: [[.int(-1)]])
-        for name in try Self.names(bed) {
-            var status = stat()
-            try #require(stat(bed.folder.appendingPathComponent(name).path, &status) == 0)
-            #expect(status.st_uid == 65_534 && status.st_gid == 65_534, "\(name)")
-            #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+        for step in OwnerStep.allCases {
+            switch step {
+            case .backup: break
+            // As a migration in stages does.
+            case .replacement: try file.makeCopy().replaceOriginal()
+            case .restore: try await PersistentContainer.restore(store, from: copy)
+            }
+            let container = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
+            try container.followOtherProcesses()
+            if step == .backup { _ = try await container.coordinator.backup(to: copy) }
+            try await container.coordinator.insert(into: "Thing", ["number"], rows: [[.int(-1)]])
+            for name in try Self.names(bed) {
+                var status = stat()
+                try #require(stat(bed.folder.appendingPathComponent(name).path, &status) == 0)
+                #expect(status.st_uid == 65_534 && status.st_gid == 65_534, "\(name) after \(step)")
+                #expect(status.st_mode & 0o777 == 0o600, "\(name) after \(step)")
+            }
+            try await container.close()
         }
-        try await container.close()
     }
+
+    private enum OwnerStep: CaseIterable { case backup, replacement, restore }
 
     enum Beside: String, CaseIterable, Sendable { case kept, removed, writable }
 

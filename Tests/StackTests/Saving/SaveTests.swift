@@ -30,7 +30,6 @@ import Testing
             return track.objectID
         }
         try await worker.save(through: .store)
-        try await container.coordinator.refresh()
         let generation = try container.coordinator.snapshot().generation
         let twin = try await worker.perform { context in
             try context.existingObject(with: id)["plays"] = .int(2)
@@ -103,9 +102,8 @@ import Testing
             await worker.perform { context in _ = context.makeTrack("t\(i)") }
             try await worker.save(through: .store, .deferred(within: .seconds(60)))
         }
-        try await container.coordinator.refresh()
         let reader = container.coordinator.newBackgroundContext()
-        #expect(try await reader.perform { try $0.objects("Track").count } == 10)
+        #expect(try await reader.perform { try $0.objects("Track").count } == 10, "S068: a new context needs no refresh")
         try await container.flush()
         let state = try container.coordinator.store.snapshot()
         #expect(try state.count(Music.query("Track")) == 10, "the store itself has them after a flush")

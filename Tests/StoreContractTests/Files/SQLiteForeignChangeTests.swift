@@ -1,8 +1,8 @@
 import Foundation
+import Platform
 import StoreContract
 import StoreInterface
 import StoreModel
-import Synchronization
 import Testing
 
 @testable import SQLiteStore

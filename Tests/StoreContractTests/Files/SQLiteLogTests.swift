@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import StoreContract
 import StoreInterface
 import StoreModel
@@ -98,9 +99,10 @@ import Testing
     }
 
     /// Catches: a store that gives up while another one writes, and so keeps each save in the log if it always comes second.
-    @Test func `S154: a store that cannot leave the log during a write of another leaves it afterwards`() async throws {
+    @Test(.timeLimit(.minutes(10)))
+    func `S154: a store that cannot leave the log during a write of another leaves it afterwards`() async throws {
         let contract = try ContractStore(.sqlite)
-        let other = try contract.openAgain()
+        let other = try #require(try contract.openAgain() as? SQLiteStore)
         var seen = try other.snapshot()
         // The snapshot of the state before keeps the saves in the log.
         for number in 0..<400 { try save(contract, number) }
@@ -109,12 +111,18 @@ import Testing
         let path = contract.folder.url.appendingPathComponent("store.sqlite").path
         let connection = try SQLiteConnection(path: path, role: .writer)
         try connection.withLock { try connection.runScript("BEGIN IMMEDIATE") }
-        // Its release begins the attempts. However late the other write ends, one follows it.
+        let attempts = Atomic(0)
+        let count: (String) -> Void = { sql in
+            if sql == "BEGIN IMMEDIATE" { attempts.add(1, ordering: .relaxed) }
+        }
+        other.writer.withLock { other.writer.beforeRunning = count }
+        // Its release begins the attempts, one after another. When the second one begins, the first has met the lock. However late the
+        // other write ends, an attempt follows it.
         seen = newest
-        try await Task.sleep(for: .milliseconds(20))
+        while attempts.load(ordering: .relaxed) < 2 { try await Task.sleep(for: .milliseconds(2)) }
         try connection.withLock { try connection.runScript("COMMIT") }
         connection.close()
-        (other as? SQLiteStore)?.finishLogWork()
+        other.finishLogWork()
         try save(contract, 400)
         #expect(logSize(contract) < 6 << 20, "a save begins the log anew")
         #expect(try seen.count(StoreQuery(entity: Sample.item)) == 100)

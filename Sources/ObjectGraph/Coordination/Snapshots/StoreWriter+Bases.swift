@@ -83,7 +83,7 @@ extension StoreWriter {
     }
 
     /// Releases the snapshot of the writer's state. Runs on the queue. Readers keep their snapshot.
-    private func rest() {
+    func rest() {
         let current = state
         guard current.pendingSaves == 0, (current.base as? LazySnapshot)?.current != nil else { return }
         let resting = resting(current)
