@@ -35,10 +35,9 @@ package struct NewFile: ~Copyable {
             try fill(new.path)
             try new.finish()
         } catch {
-            let isThere = StoreFile.isFilled(target)
+            // A process that does not use the lock was faster, or the folder could not be synced. The caller opens the file.
+            if StoreFile.isFilled(target) { return try new.settle() }
             new.discard()
-            // A process that does not use the lock was faster. The caller opens the file of that process.
-            if isThere { return }
             throw error
         }
         new.discard()
@@ -49,7 +48,7 @@ package struct NewFile: ~Copyable {
     package static func whileMissing<R>(_ target: String, _ body: () throws -> R) throws -> R? {
         let new = try NewFile(target, start(of: target))
         guard (try? FileStatus(target)) == nil else {
-            new.discard()
+            try new.settle()
             return nil
         }
         do {
@@ -57,7 +56,7 @@ package struct NewFile: ~Copyable {
             new.discard()
             return result
         } catch {
-            new.discard()
+            try? new.settle()
             throw error
         }
     }
@@ -68,9 +67,8 @@ package struct NewFile: ~Copyable {
     /// cut could otherwise take the name away, and with it saves that are in the new version by then.
     package static func whileReplacing(_ target: String, _ body: () throws -> Void) throws {
         let new = try NewFile(target, start(of: target))
-        let before = StoreFile.identity(target)
         do { try body() } catch {
-            if StoreFile.identity(target) == before { new.discard() } else { new.release() }
+            try? new.settle()
             throw error
         }
         new.discard()
@@ -78,10 +76,14 @@ package struct NewFile: ~Copyable {
 
     /// Removes the temporary files of a process that died while it created the target. Usually there are none. Waits for a process that is
     /// alive. A power cut may leave either of the two files without the other.
-    static func removeLeftovers(of target: String) throws {
+    package static func removeLeftovers(of target: String) throws {
         let start = start(of: target)
         let isLeft = [".making", ".new"].contains { (try? FileStatus(start + $0, links: .notFollowed)) != nil }
-        guard isLeft, let left = try? NewFile(target, start) else { return }
+        guard isLeft else { return }
+        guard let left = try? NewFile(target, start) else {
+            // The lock file is another user's, or a link. The name of the target may not be on disk all the same.
+            return try PartialFile.syncFolder(of: URL(fileURLWithPath: target, isDirectory: false))
+        }
         try left.settle()
     }
 
@@ -99,7 +101,7 @@ package struct NewFile: ~Copyable {
         while true {
             let opened: OpenFile
             do throws(SystemError) {
-                opened = try OpenFile(lock, access: .readAndWrite, options: [.create, .noFollow])
+                opened = try OpenFile(lock, access: .readAndWrite, options: [.create, .noFollow], permissions: 0o644)
             } catch {
                 throw Self.failure(target, error)
             }
@@ -155,13 +157,14 @@ package struct NewFile: ~Copyable {
         try PartialFile.name(path, target, existing: isReplaced ? .replace : .refuse)
     }
 
-    /// Removes the temporary files beside a file that another process has created or replaced. Syncs the folder first. If that process died before
-    /// it did so, a power cut could take the name of the file away, and with it saves that are in the file.
+    /// Removes the temporary files beside a file that another process has created or replaced. Syncs the folder first. If that process died
+    /// before it did so, a power cut could take the name of the file away, and with it saves that are in the file. If the folder cannot be
+    /// synced, the lock file stays for the next opening.
     private consuming func settle() throws {
         do {
             try PartialFile.syncFolder(of: URL(fileURLWithPath: target, isDirectory: false))
         } catch {
-            self.discard()
+            self.release()
             throw error
         }
         self.discard()

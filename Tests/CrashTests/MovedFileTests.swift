@@ -42,4 +42,26 @@ import Testing
         #expect(try again.coordinator.store.verify() == [])
         try await again.close()
     }
+
+    /// Catches: saves that are dropped without a word when the store is closed.
+    @Test func `S067: closing a store whose file was moved away lists the lost saves`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let context = container.newBatchOperationContext()
+        try await Self.saveLater("a", context)
+        try await container.coordinator.flush()
+        try await Self.saveLater("b", context)
+        let away = bed.folder.appendingPathComponent("away")
+        try FileManager.default.moveItem(at: bed.file, to: away)
+        let error = await #expect(throws: SaveError.self) { try await container.close() }
+        guard case .deferredSavesFailed(let failures)? = error else {
+            Issue.record("another error: \(String(describing: error))")
+            return
+        }
+        #expect(failures.map { ($0.error as? StoreError)?.code } == [.fileReplaced])
+        try await container.close()
+        let again = try await PersistentContainer(model: Music.model, store: .lmdb(away))
+        #expect(try await again.newBatchOperationContext().perform { try $0.trackTitles() } == ["a"])
+        try await again.close()
+    }
 }

@@ -73,6 +73,8 @@ extension LMDBStore {
             try FileCheck.beforeOpening(path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(path))
             let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.count(schema) + 128, options)
             do {
+                // The opening may have waited for the lock of a process that has replaced the file since.
+                try NewFile.removeLeftovers(of: path)
                 try environment.clearDeadReaders()
                 return try environment.growing(to: options.maximumMapSize) {
                     try openOrChangeTables(url, schema: schema, options: options, environment: environment)

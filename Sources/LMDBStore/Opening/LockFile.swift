@@ -89,7 +89,7 @@ extension PartialFile {
             let lock = try LockFile(of: target, for: .replacing)
             // Processes that wait for the lock create a new lock file for the new file.
             defer { lock.removeAndUnlock() }
-            try finish()
+            try NewFile.whileReplacing(target) { try finish() }
         }
     }
 }

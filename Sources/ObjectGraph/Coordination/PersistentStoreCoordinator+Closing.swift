@@ -125,8 +125,7 @@ extension StoreWriter {
         try await onQueue { writer in
             writer.shared.withLock { shared in
                 shared.state = closed
-                // Saves that are left can never be written.
-                shared.deferred.pending = []
+                shared.deferred.abandon()
                 shared.unsynced.didSync(by: writer, through: nil)
             }
             writer.snapshotRegistry.unacquired.removeAll()

@@ -58,10 +58,10 @@ extension PersistentContainer {
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.endReads() }
         let lost = try await Self.finishSaves(of: all)
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
-        if let lost { throw lost }
-        // Not before, because an error above would hide them.
+        // Not before, because an error above would hide them. They say which saves are lost.
         let failures = all.flatMap { $0.writer.takeFailures() }
         if !failures.isEmpty { throw SaveError.deferredSavesFailed(failures) }
+        if let lost { throw lost }
     }
 
     /// Writes the deferred saves. Returns the error of saves that these containers can never write.

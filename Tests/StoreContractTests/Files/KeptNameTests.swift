@@ -62,8 +62,8 @@ import Testing
 
     enum Replacement: CaseIterable { case migration, restore, restoreBesideLog, backup }
 
-    /// Catches: saves that a power cut takes away together with the name of their file. The process that restored or migrated the file ended
-    /// after it had given the file its name, and before that name was on disk.
+    /// Catches: saves that a power cut takes away together with the name of their file. The process that restored or migrated the file
+    /// ended after it had given the file its name, and before that name was on disk.
     @Test(arguments: FileKind.allCases, [Replacement.migration, .restore])
     func `S066: an opening syncs the folder after a replacement that could not`(_ kind: FileKind, _ replacement: Replacement)
         throws
@@ -93,6 +93,7 @@ import Testing
         }
         copied.discard()
         let mark = folder.url.appendingPathComponent(".store.making").path
+        #expect(throws: StoreError.self) { _ = try SystemFaults.withInjector(failing) { try kind.open(path) } }
         for isFirst in [true, false] {
             #expect(FileManager.default.fileExists(atPath: mark) == isFirst)
             let syncs = Mutex(0)

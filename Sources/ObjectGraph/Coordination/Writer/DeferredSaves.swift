@@ -105,6 +105,13 @@ struct DeferredSaves {
         pending = Array(saves)
     }
 
+    /// Gives up the saves that are left, as ones that were left out: the store is closed, so they can never be written.
+    mutating func abandon() {
+        let error = flushError ?? StoreError(.closed, "the store is closed")
+        failures += pending.map { DeferredSaveFailure(metadata: $0.changes.metadata, error: error) }
+        replacePending(by: [])
+    }
+
     mutating func takeFailures() -> [DeferredSaveFailure] {
         defer { failures = [] }
         return failures
