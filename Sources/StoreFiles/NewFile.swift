@@ -101,7 +101,7 @@ package struct NewFile: ~Copyable {
         while true {
             let opened: OpenFile
             do throws(SystemError) {
-                opened = try OpenFile(lock, access: .readAndWrite, options: [.create, .noFollow], permissions: 0o644)
+                opened = try OpenFile(lock, access: .readAndWrite, options: [.create, .noFollow])
             } catch {
                 throw Self.failure(target, error)
             }

@@ -68,6 +68,23 @@ import Testing
         }
     }
 
+    /// Returns a coordinator with one save, and a snapshot of it that somebody forgets.
+    private static func forgotten(
+        in bed: TestBed, _ clock: SteppedClock
+    ) async throws -> (coordinator: PersistentStoreCoordinator, kept: Snapshot) {
+        let coordinator = try PersistentStoreCoordinator(
+            model: Music.model, store: bed.description.open(Music.model.storeSchema), name: "test", clock: clock.source)
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("first") }
+        return (coordinator, try coordinator.snapshot(owner: "the forgotten export"))
+    }
+
+    /// Returns whether the budget has warned about that snapshot.
+    private static func isWarned(_ coordinator: PersistentStoreCoordinator) -> Bool {
+        coordinator.writer.snapshotRegistry.budget.withLock {
+            $0.warned.keys.contains { $0.contains("the forgotten export") }
+        }
+    }
+
     /// Catches: a budget that counts the saves of this process only, so that snapshots grow old without a word while another process saves.
     @Test(
         arguments: zip(
@@ -81,17 +98,13 @@ import Testing
         _ kind: StoreKind, _ budget: SnapshotBudget
     ) async throws {
         let bed = try TestBed(kind)
-        let (clock, store) = (SteppedClock(), try bed.description.open(Music.model.storeSchema))
-        let coordinator = try PersistentStoreCoordinator(
-            model: Music.model, store: store, name: "test", clock: clock.source)
-        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("first") }
-        let kept = try coordinator.snapshot(owner: "the forgotten export")
+        let clock = SteppedClock()
+        let (coordinator, kept) = try await Self.forgotten(in: bed, clock)
         let (clean, dirty) = (coordinator.newBackgroundContext(), coordinator.newBackgroundContext())
         await dirty.perform { _ = $0.makeTrack("unsaved") }
         let start = await dirty.perform { $0.snapshot.generation }
         coordinator.snapshotBudget = budget
-        let state = coordinator.writer.snapshotRegistry.budget
-        func isWarned() -> Bool { state.withLock { $0.warned.keys.contains { $0.contains("the forgotten export") } } }
+        func isWarned() -> Bool { Self.isWarned(coordinator) }
         clock.advance(by: .milliseconds(500))
         #expect(!isWarned())
         for round in 1...2 {
@@ -113,14 +126,10 @@ import Testing
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S152: the budget is checked 50 ms after the saves of another process are adopted`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
-        let (clock, store) = (SteppedClock(), try bed.description.open(Music.model.storeSchema))
-        let coordinator = try PersistentStoreCoordinator(
-            model: Music.model, store: store, name: "test", clock: clock.source)
-        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("first") }
-        let kept = try coordinator.snapshot(owner: "the forgotten export")
+        let clock = SteppedClock()
+        let (coordinator, kept) = try await Self.forgotten(in: bed, clock)
         coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero)
-        let state = coordinator.writer.snapshotRegistry.budget
-        func isWarned() -> Bool { state.withLock { $0.warned.keys.contains { $0.contains("the forgotten export") } } }
+        func isWarned() -> Bool { Self.isWarned(coordinator) }
         // The check that setting the budget schedules.
         clock.advance(by: .milliseconds(50))
         #expect(!isWarned(), "the snapshot shows the newest state")

@@ -107,7 +107,7 @@ struct DeferredSaves {
 
     /// Gives up the saves that are left, as ones that were left out: the store is closed, so they can never be written.
     mutating func abandon() {
-        let error = flushError ?? StoreError(.closed, "the store is closed")
+        let error = flushError ?? StoreError(.closed, "the store was closed before the save was written. Open it, and save again")
         failures += pending.map { DeferredSaveFailure(metadata: $0.changes.metadata, error: error) }
         replacePending(by: [])
     }
