@@ -22,7 +22,7 @@ internal import Platform
 /// takes no more memory for it. Other stores need the whole value in memory.
 public final class LargeDataWriter {
     /// The maximum size of a stored value: 1 GiB.
-    public static let maximumByteCount = 1 << 30
+    public static let maximumByteCount = Value.maximumByteCount
 
     /// nil after `finish`, which closes the file.
     private var file: OpenFile?

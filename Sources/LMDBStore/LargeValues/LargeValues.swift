@@ -76,13 +76,7 @@ extension LMDBTransaction {
     /// - Throws: `StoreError` `.valueTooLarge`, `.full`.
     func writeLarge(_ value: Value, entity: EntityIndex, column: ColumnIndex) throws -> LargeValueRecord {
         try value.withLargeBytes { bytes in
-            guard bytes.count <= LargeValueRecord.maximumByteCount else {
-                let schema = store.schema.entities[entity]
-                throw StoreError(
-                    .valueTooLarge,
-                    "\(schema.name).\(schema.columns[column].name) was set to \(bytes.count) bytes; a value has at most 1 GiB. "
-                        + "Divide it among several objects, or keep it in a file of its own")
-            }
+            if let error = StoreError.tooLarge(value, in: store.schema.entities[entity], column) { throw error }
             if let record = try claim(bytes, entity) { return record }
             if bytes.count >= Self.smallestAhead {
                 large.byteCount += bytes.count

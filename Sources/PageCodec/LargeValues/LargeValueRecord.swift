@@ -11,7 +11,7 @@ public struct LargeValueRecord: Sendable, Hashable {
     public var hash: UInt64
 
     /// The maximum size of a value: 1 GiB.
-    public static let maximumByteCount = 1 << 30
+    public static let maximumByteCount = Value.maximumByteCount
 
     /// Creates the record of a value that is stored in chunks.
     public init(number: UInt64, byteCount: Int, hash: UInt64) {

@@ -196,12 +196,37 @@ import Testing
         #expect(error?.code == .cannotOpen)
     }
 
+    /// Returns data of memory that is never touched, if nothing reads it.
+    private static func untouched(byteCount: Int) -> Data {
+        let room = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 8)
+        return Data(bytesNoCopy: room, count: byteCount, deallocator: .custom { pointer, _ in pointer.deallocate() })
+    }
+
+    /// Catches: a deferred save that is acknowledged and cannot be written.
+    @Test(arguments: StoreKind.allCases, [Durability.durable, .deferred(within: .seconds(600))])
+    func `S067: a value of more than 1 GiB is refused by the save, also by a deferred one`(
+        _ kind: StoreKind, _ durability: Durability
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Self.model)
+        let context = await container.newBackgroundContext()
+        await context.perform {
+            let photo = $0.insert("Photo")
+            photo["payload"] = .data(Self.untouched(byteCount: 1 << 30 + 1))
+        }
+        let error = await #expect(throws: StoreError.self) { try await context.save(through: .store, durability) }
+        #expect(error?.code == .valueTooLarge)
+        #expect(error?.message.hasPrefix("Photo.payload was set to 1073741825 bytes; a value has at most 1 GiB") == true)
+        #expect(await context.perform { $0.insertedObjects.count } == 1, "nothing is discarded")
+        await context.perform { $0.rollback() }
+        try await container.flush()
+    }
+
     @Test func aWriterRefusesMoreThanOneGibibyte() throws {
         let bed = try TestBed(.memory)
         let writer = try LargeDataWriter(inFolder: bed.folder)
         try writer.append(Data([1]))
-        let room = UnsafeMutableRawPointer.allocate(byteCount: 1 << 30, alignment: 8)
-        let huge = Data(bytesNoCopy: room, count: 1 << 30, deallocator: .custom { pointer, _ in pointer.deallocate() })
+        let huge = Self.untouched(byteCount: 1 << 30)
         let error = #expect(throws: StoreError.self) { try writer.append(huge) }
         #expect(error?.code == .valueTooLarge)
         #expect(try writer.finish() == Data([1]))

@@ -6,17 +6,17 @@ import StoreModel
 extension SaveCheck {
     /// Checks the values of the inserted and updated rows, and the rules of properties. O(their set columns).
     ///
-    /// - Throws: ``SaveError/validation(_:)`` with each object and property.
+    /// - Throws: ``SaveError/validation(_:)`` with each object and property; `StoreError` `.valueTooLarge`.
     func checkValues() throws {
         var errors = ValidationErrors()
-        checkTypes(&errors)
+        try checkTypes(&errors)
         if let rules = request.validation { try check(rules, &errors) }
         if errors.isEmpty { return }
         errors.sort()
         throw SaveError.validation(errors)
     }
 
-    private func checkTypes(_ errors: inout ValidationErrors) {
+    private func checkTypes(_ errors: inout ValidationErrors) throws {
         let layer = layer
         for (entity, schema) in writer.store.schema.entities.enumerated(as: EntityIndex.self) {
             let rules = writer.valueRules[entity]
@@ -25,6 +25,7 @@ extension SaveCheck {
                 guard let page = changes.page(number) else { continue }
                 for slot in SlotIterator(page.inserted | page.updated) {
                     guard let row = page[slot], let column = rules.firstRefused(in: row) else { continue }
+                    if let error = StoreError.tooLarge(row[column], in: schema, column) { throw error }
                     let id = ObjectID(
                         store: writer.store.identity, entity: entity, key: PageAddress.key(page: number, slot: slot))
                     errors.append(
@@ -100,13 +101,14 @@ struct ValueRules: Sendable {
         return isRefused
     }
 
-    /// Returns the first column whose value is invalid; nil if there is none. A new row sets every column.
+    /// Returns the first column whose value is invalid or too large; nil if there is none. A new row sets every column.
     func firstRefused(in row: Row) -> ColumnIndex? {
         row.withValues { set, values in
             var refused: ColumnIndex?
             set.forEach { column in
                 let rule = rules[column.rawValue]
-                if refused == nil, !rule.type.accepts(values[column.rawValue], isOptional: rule.isOptional) { refused = column }
+                let value = values[column.rawValue]
+                if refused == nil, !rule.type.accepts(value, isOptional: rule.isOptional) || value.isTooLarge { refused = column }
             }
             return refused
         }
