@@ -37,11 +37,17 @@ public struct PartialFile: Sendable {
     /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced, or is not a regular file;
     ///   also if the name is that of another store's log or lock file, or if there is a filled log beside it. `.inputOutput`.
     public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
+        try self.init(for: url, existing: existing, access: source.flatMap { FileAccess(of: $0) })
+    }
+
+    /// Creates the empty file, as ``init(for:existing:like:)`` does.
+    /// - Parameter access: The mode and owner that the new file gets; nil for the defaults of a new file.
+    package init(for url: URL, existing: ExistingFile, access: FileAccess?) throws {
         // A link of that name counts as an existing file. A replacement replaces the file that the link leads to.
         try Self.checkFree(url.path, existing)
         let target = try StoreFile.resolved(url).path
         try Self.checkCompanions(of: target)
-        try self.init(target, existing: existing, purpose: .newFile, access: source.flatMap { FileAccess(of: $0) })
+        try self.init(target, existing: existing, purpose: .newFile, access: access)
     }
 
     /// Creates the empty file for a new version of a store. The caller has the store to itself when it names the file, and has written

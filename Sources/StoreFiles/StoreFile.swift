@@ -172,8 +172,13 @@ package struct FileAccess: Sendable, Hashable {
     private let group: UInt32
 
     /// Reads the access of a file. Returns nil if there is no file.
-    package init?(of path: String) {
-        guard let status = try? FileStatus(path) else { return nil }
+    package init?(of path: String) { self.init(try? FileStatus(path)) }
+
+    /// Reads the access of an open file, also of one without a name. Returns nil if the system does not provide it.
+    package init?(of file: OpenFile) { self.init(try? file.status()) }
+
+    private init?(_ status: FileStatus?) {
+        guard let status else { return nil }
         (permissions, owner, group) = (status.permissions, status.owner, status.group)
     }
 

@@ -66,7 +66,7 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// several processes write and the store has ``StoreCapabilities/layeredDeferral``: otherwise a save of another process can
     /// come before a deferred save that was already acknowledged.
     /// - Returns: The claim, or nil if no other process can hold saves back.
-    /// - Throws: `StoreError` `.storeBusy`, which names the process that has the conflicting claim.
+    /// - Throws: `StoreError` `.storeBusy`, which names the process that has the conflicting claim; `.fileReplaced`.
     func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)?
     /// Calls `body` on a background queue when another process waits for a claim that holds saves back, until the watch is
     /// released. The default returns nil.

@@ -64,4 +64,50 @@ import Testing
         #expect(try await again.newBatchOperationContext().perform { try $0.trackTitles() } == ["a"])
         try await again.close()
     }
+
+    /// Catches: a suspension that drops saves, an error that does not tell what to do, and a store that stays half suspended.
+    @Test func `S167: a store whose file was moved away is suspended when the file is back`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let context = container.newBatchOperationContext()
+        try await Self.saveLater("a", context)
+        let away = bed.folder.appendingPathComponent("away")
+        try FileManager.default.moveItem(at: bed.file, to: away)
+        for _ in 0..<2 {
+            let error = await #expect(throws: StoreError.self) { try await container.suspend() }
+            #expect(error?.code == .fileReplaced)
+            #expect(error?.message.contains("Move it back, or close the store") == true)
+        }
+        #expect(try await context.perform { try $0.trackTitles() } == ["a"])
+        try FileManager.default.moveItem(at: away, to: bed.file)
+        try await container.suspend()
+        await container.resume()
+        try await container.close()
+        let again = try await bed.container()
+        #expect(try await again.newBatchOperationContext().perform { try $0.trackTitles() } == ["a"])
+        try await again.close()
+    }
+
+    /// Catches: saves that can be read in the open file but not be copied out of it, a copy that more users may read than the store, and
+    /// a copy beside the lock file of the open store.
+    @Test func `S066: the saves in an LMDB file that was deleted can be backed up under another name`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let context = container.newBatchOperationContext()
+        try await Self.saveLater("a", context)
+        try await container.coordinator.flush()
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: bed.file.path)
+        try FileManager.default.removeItem(at: bed.file)
+        let refusal = await #expect(throws: StoreError.self) { try await container.coordinator.backup(to: bed.file) }
+        #expect(refusal?.code == .cannotOpen)
+        let copy = bed.folder.appendingPathComponent("copy")
+        try await container.coordinator.backup(to: copy)
+        let permissions = try FileManager.default.attributesOfItem(atPath: copy.path)[.posixPermissions] as? Int
+        #expect(permissions == 0o600)
+        #expect(!FileManager.default.fileExists(atPath: bed.file.path))
+        try await container.close()
+        let again = try await PersistentContainer(model: Music.model, store: .lmdb(copy))
+        #expect(try await again.newBatchOperationContext().perform { try $0.trackTitles() } == ["a"])
+        try await again.close()
+    }
 }

@@ -14,17 +14,21 @@ import StoreModel
 extension LMDBStore {
     /// Writes LMDB's own copy of one read transaction, without free pages. Before the copy gets its name, its trees and the
     /// checksums of its pages and large values are checked. Writing takes as long as the disk takes. Meanwhile, the copied state
-    /// is kept alive.
+    /// is kept alive. The open file is copied, also if it has lost its name.
     ///
-    /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.inUseElsewhere` if a process has the file to
-    ///   replace open, `.inputOutput`, `.damaged` if the written copy is not sound; `CancellationError`.
+    /// - Throws: `StoreError` `.cannotOpen` if the file exists or has the name of this store, `.inUseElsewhere` if a process has the
+    ///   file to replace open, `.inputOutput`, `.damaged` if the written copy is not sound; `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         try checkProcess()
         if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
             throw StoreError(.cannotOpen, "\(url.path) is a store that is open in this process. Choose another name")
         }
-        let partial = try PartialFile(for: url, existing: existing, like: self.url.path)
+        let partial = try PartialFile(for: url, existing: existing, access: fileAccess())
         defer { partial.discard() }
+        // The lock file of that name belongs to the open file, even if that has lost its name.
+        guard partial.target != path else {
+            throw StoreError(.cannotOpen, "\(path) is the name of the store to be copied. Choose another name")
+        }
         let file = try partial.openFile()
         do {
             defer { file.close() }
@@ -44,21 +48,29 @@ extension LMDBStore {
         try write(to: descriptor, cancellation.part(0...1))
     }
 
+    /// Returns the mode and owner of the open file.
+    private func fileAccess() throws -> FileAccess? {
+        // Keeps the file open.
+        let state = try newestSnapshot()
+        defer { withExtendedLifetime(state) {} }
+        return FileAccess(of: OpenFile(descriptor: try mappingErrors(environment.fileDescriptor)))
+    }
+
     private func write(to descriptor: Int32, _ progress: WorkPart) throws {
         // Unlike LMDB's copy, this frees a reader slot if necessary, and adopts a map that another process has enlarged.
         let state = try newestSnapshot()
         defer { withExtendedLifetime(state) {} }
         let stamp = CopyStamp()
         let (path, file) = (url.path, OpenFile(descriptor: descriptor))
-        let size = try fileBytes()
         try mappingErrors {
+            let size = try (environment.information().lastPage + 1) * pageSize
             try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
                 try progress.step(offset, of: size)
                 stamp.write(into: part, from: offset)
                 try withoutBrokenPipeSignal { try writeCopy(UnsafeRawBufferPointer(part), to: file, of: path) }
             }
         }
-        // The copy has no free pages, so that it may end before the size of the file.
+        // The copy has no free pages, so that it may end before the last page of the file.
         try progress.step(1, of: 1)
     }
 

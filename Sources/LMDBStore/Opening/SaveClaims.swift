@@ -35,13 +35,15 @@ final class SaveClaims: Sendable {
     /// Closes the file until the next use. Its locks are released when the last claim has ended.
     func end() { open.withLock { $0 = nil } }
 
-    func claim(_ kind: SaveClaimKind) throws -> any SaveClaim {
+    /// Acquires a claim.
+    /// - Parameter check: A closure called while another process has a conflicting claim. An error that it throws ends the wait.
+    func claim(_ kind: SaveClaimKind, whileWaiting check: () throws -> Void = {}) throws -> any SaveClaim {
         let opened = try opened()
         let file = opened.file
         let deadline = ContinuousClock.now + timeout
-        try wait(file, .turn, exclusively: true, until: deadline)
+        try wait(file, .turn, exclusively: true, until: deadline, check: check)
         defer { Self.unlock(file, .turn) }
-        try wait(file, .right, exclusively: kind == .holdingBack, until: deadline)
+        try wait(file, .right, exclusively: kind == .holdingBack, until: deadline, check: check)
         if kind == .holdingBack { Self.nameHolder(file, CurrentProcess.identifier) }
         return Claim(opened, kind)
     }
@@ -88,11 +90,12 @@ final class SaveClaims: Sendable {
     // MARK: Waiting
 
     private func wait(
-        _ file: OpenFile, _ byte: Byte, exclusively: Bool, until deadline: ContinuousClock.Instant
+        _ file: OpenFile, _ byte: Byte, exclusively: Bool, until deadline: ContinuousClock.Instant, check: () throws -> Void
     ) throws {
         var pause: UInt32 = 50
         var tries = 0
         while !(try lock(file, byte, exclusively: exclusively)) {
+            try check()
             guard ContinuousClock.now < deadline else { throw busy(file) }
             // Repeated, because the holder may have begun to watch only now. Changes the file's times, which wakes the
             // holder.
@@ -143,10 +146,11 @@ final class SaveClaims: Sendable {
 extension LMDBStore {
     /// Acquires the right to save by file locks, on the file beside the store whose name ends in `-signal`. Blocks for at most
     /// ``LMDBStore/Options/busyTimeout``.
-    /// - Throws: `StoreError` `.storeBusy`, which names the process that has the conflicting claim.
+    /// - Throws: `StoreError` `.storeBusy`, which names the process that has the conflicting claim. `.fileReplaced` instead of a wait
+    ///   if the file has lost its name: the process that has the claim cannot write its saves either.
     public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
         try beginUse()
-        let claim = try claims.claim(kind)
+        let claim = try claims.claim(kind, whileWaiting: checkFileIdentity)
         if kind == .holdingBack { try showCommitOfDeadWriter() }
         return claim
     }

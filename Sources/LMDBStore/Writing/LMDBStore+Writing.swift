@@ -56,7 +56,8 @@ extension LMDBStore {
         }
     }
 
-    /// Runs `body` in one transaction, once.
+    /// Runs `body` in one transaction, once. Checks the file's name before it, so that a save that is tried again and again costs
+    /// little, and before the commit.
     /// - Parameter cause: Set to LMDB's error inside `body`, even if `body` catches it.
     private func writeOnce<R>(
         _ ahead: PrewrittenValues?, body: (LMDBTransaction) throws -> R, cause: inout LMDBError?
@@ -64,6 +65,7 @@ extension LMDBStore {
         var saved: Generation?
         var claimed = 0
         var isChanged = false
+        try checkFileIdentity()
         let result = try environment.write { transaction in
             let opened = try LMDBTransaction(self, transaction, ahead: ahead)
             defer { cause = opened.large.late.isEmpty ? opened.failure as? LMDBError : nil }

@@ -17,10 +17,12 @@ extension PersistentContainer {
     /// // The process is frozen here, and goes on later.
     /// await container.resume()
     /// ```
-    /// - Throws: The error of a deferred save that cannot be written, such as a full disk. `SaveError.deferredSavesFailed` for deferred
-    ///   saves that can never be written, also at an earlier time; once, so the next call suspends. `StoreError` `.inUseElsewhere` if a stream of
-    ///   a large value or a backup still reads the file after five seconds, or if a context without an executor is still in a request
-    ///   or save on another thread. `.closed` after ``close()``. Then the container is not suspended.
+    /// - Throws: The error of a deferred save that cannot be written, such as a full disk, or `StoreError` `.fileReplaced`, each time until
+    ///   the file is moved back. To release the locks without these saves, call ``close()``, which lists them.
+    ///   `SaveError.deferredSavesFailed` for deferred saves that can never be written, also at an earlier time; once, so the next call
+    ///   suspends. `StoreError` `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds, or if
+    ///   a context without an executor is still in a request or save on another thread. `.closed` after ``close()``.
+    ///   Then the container is not suspended.
     public func suspend() async throws { try await suspend(within: .seconds(5)) }
 
     /// - Parameter patience: The time to wait for requests and saves of contexts without an executor.

@@ -96,7 +96,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         StoreError(
             .fileReplaced,
             "cannot use \(path): it was \(isGone ? "deleted or moved" : "replaced by another file") while it was open. "
-                + "Close the store and open it again; unsaved changes are lost")
+                + "\(isGone ? "Move it back, or close" : "Close") the store and open it again, which loses unsaved changes and "
+                + "unwritten saves")
     }
 }
 

@@ -1,3 +1,5 @@
+import Logging
+import Platform
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -143,6 +145,38 @@ import Testing
             store, error: StoreError(.schemaMismatch, "the file has another schema. Open it anew"))
         try await until("the writer is released") { released.writer == nil }
         #expect(try Self.count(store) == 0)
+    }
+
+    private final class Lines: Sendable {
+        let all = Mutex<[String]>([])
+    }
+
+    /// Defers saves, lets commits fail because the file is gone, and releases the coordinator.
+    private static func saveAndLose(_ count: Int, _ clock: SteppedClock) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        for number in 0..<count { try await saveLater("title", coordinator.newBackgroundContext(name: "context \(number)")) }
+        store.fail { call, _ in call == .commit ? StoreError.fileReplaced("store", isGone: true) : nil }
+        withExtendedLifetime(coordinator) {}
+    }
+
+    /// Catches: acknowledged saves that are lost without a word, and a line of the log that grows with their number.
+    @Test func `S066: the log lists the saves that a released coordinator loses, at most twenty of them`() async throws {
+        // A process has one handler for all loggers. The test sets it in another process than the other tests.
+        await #expect(processExitsWith: .success) {
+            let lines = Lines()
+            LoggingSystem.bootstrap { _ in LineHandler { line in lines.all.withLock { $0.append(line) } } }
+            let clock = SteppedClock()
+            try await KeptSavesTests.saveAndLose(22, clock)
+            func lost() -> [String] { lines.all.withLock { $0.filter { $0.contains("are lost with the last container") } } }
+            try await until("the saves are listed") { !lost().isEmpty }
+            let line = lost()[0]
+            try #require(line.hasPrefix("error 22 deferred save(s) of"), "\(line)")
+            for number in 0..<20 { try #require(line.contains("the save of context \(number) at "), "\(line)") }
+            try #require(!line.contains("the save of context 20 at ") && line.hasSuffix("; 2 more"), "\(line)")
+            try #require(line.contains("it was deleted or moved"), "\(line)")
+            withExtendedLifetime(clock) {}
+        }
     }
 
     /// Catches: a save of which a power failure takes more than its bound allows, because the coordinator was released before.

@@ -105,10 +105,15 @@ struct DeferredSaves {
         pending = Array(saves)
     }
 
-    /// Gives up the saves that are left, as ones that were left out: the store is closed, so they can never be written.
-    mutating func abandon() {
+    /// The saves that are left, as failures: the store is closed or its writer released, so they can never be written.
+    var lost: [DeferredSaveFailure] {
         let error = flushError ?? StoreError(.closed, "the store was closed before the save was written. Open it, and save again")
-        failures += pending.map { DeferredSaveFailure(metadata: $0.changes.metadata, error: error) }
+        return pending.map { DeferredSaveFailure(metadata: $0.changes.metadata, error: error) }
+    }
+
+    /// Gives up the saves that are left. The next call that reports failures lists them.
+    mutating func abandon() {
+        failures += lost
         replacePending(by: [])
     }
 

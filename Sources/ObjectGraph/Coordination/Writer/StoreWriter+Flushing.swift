@@ -232,6 +232,17 @@ extension StoreWriter {
         }
     }
 
+    /// Logs the deferred saves that are lost with the writer, because no coordinator is left and a retry is hopeless. No call can
+    /// report them.
+    func logLostSaves() {
+        let lost = shared.withLock { $0.deferred.lost }
+        guard !lost.isEmpty else { return }
+        var list = lost.prefix(Self.loggedSaves).map(\.description)
+        if lost.count > list.count { list.append("\(lost.count - list.count) more") }
+        Self.log.error(
+            "\(lost.count) deferred save(s) of \(store.name) are lost with the last container: \(list.joined(separator: "; "))")
+    }
+
     private func adopt(_ flush: DeferredSaves.Flush, _ written: DeferredSaves.Written, from source: SaveSource) {
         let (moved, listeners) = shared.withLock { shared -> (StoreState, [SaveListeners.Call]) in
             let newer = shared.state.deferred.dropLast(flush.state.deferred.count)

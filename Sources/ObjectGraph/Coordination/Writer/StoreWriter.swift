@@ -80,6 +80,8 @@ final class StoreWriter: Sendable {
     static let deferredRows = 1 << 15
     /// The number of rows in memory at which saves wait for the disk.
     static let deferredRowsLimit = 1 << 17
+    /// The number of lost saves that the log lists one by one.
+    static let loggedSaves = 20
 
     static let log = Logger(label: "strata.writer")
 
@@ -265,8 +267,9 @@ final class StoreWriter: Sendable {
         }
     }
 
-    /// Returns allocated but unused keys to the store (S155), on the disk's queue.
+    /// Logs saves that are lost, and returns allocated but unused keys to the store (S155), on the disk's queue.
     deinit {
+        logLostSaves()
         guard let rests = keys.drain() else { return }
         disk.async { [store] in Self.giveBack(rests, to: store) }
     }
