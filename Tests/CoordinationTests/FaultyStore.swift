@@ -24,6 +24,13 @@ final class FaultyStore: ObjectStore {
         case allocateKeys, allocateFreeKeys, giveBackKeys, deleteHistory
         /// The question whether the store can be written, which no error answers.
         case isReadOnly
+        /// The reads of a ``FaultySnapshot`` and its pages.
+        case readValue, readVersion, readPage, readRelated, readKeys, lookUp
+
+        /// The calls that read through a snapshot.
+        static let reads: [Call] = [.readValue, .readVersion, .readPage, .readRelated, .readKeys, .lookUp]
+        /// The calls of the store and its transactions that can fail.
+        static let ofStore: [Call] = allCases.filter { $0 != .isReadOnly && !reads.contains($0) }
     }
 
     private struct State {
@@ -133,7 +140,7 @@ final class FaultyStore: ObjectStore {
 
     func snapshot() throws -> any StoreSnapshot {
         try note(.snapshot)
-        return try memory.snapshot()
+        return FaultySnapshot(try memory.snapshot()) { try self.note($0) }
     }
 
     func mayHaveCommitted(after generation: Generation) -> Bool {

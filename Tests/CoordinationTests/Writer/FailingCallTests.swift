@@ -104,7 +104,7 @@ import Testing
     /// numbers are lost. The caller that deletes the history gets the error.
     private static let besideSaves: Set<FaultyStore.Call> = [.allocateKeys, .allocateFreeKeys, .giveBackKeys, .deleteHistory]
 
-    @Test(arguments: FaultyStore.Call.allCases.filter { $0 != .isReadOnly }, [StoreError.Code.full, .inputOutput])
+    @Test(arguments: FaultyStore.Call.ofStore, [StoreError.Code.full, .inputOutput])
     func `S062, S066: whichever call of the store fails, saves that have returned stay, and those that have thrown are gone`(
         _ call: FaultyStore.Call, _ code: StoreError.Code
     ) async throws {

@@ -115,8 +115,12 @@ extension ManagedObjectContext {
         if automaticallyMergesChanges { return }
         let base = layerStack.baseState.state.view
         func note(_ address: ObjectAddress) {
-            guard let version = try? base.version(address.entity, address.key) else { return }
-            if let known = suspended.generation, let generation = version.generation, generation <= known { return }
+            do {
+                guard let version = try base.version(address.entity, address.key) else { return }
+                if let known = suspended.generation, let generation = version.generation, generation <= known { return }
+            } catch {
+                // If the version cannot be read, the object counts as changed, because an update must not be lost.
+            }
             tracker.checks.note(address, changedColumns(address, changes))
         }
         forEachPending { entity, key, kind in

@@ -211,21 +211,21 @@ private final class RevocablePage: StorePage {
     deinit { uses.remove(reading) }
 
     @inline(__always)
-    private func read<R>(_ closed: R, _ body: (any StorePage) throws -> R) rethrows -> R {
+    private func read<R>(_ closed: R, _ body: (any StorePage) throws -> R) throws -> R {
         guard uses.begin() else { return closed }
         defer { uses.end() }
-        guard let page = reading.target ?? newest() else { return closed }
+        guard let page = try reading.target ?? newest() else { return closed }
         return try body(page)
     }
 
     /// Returns the page of the snapshot that the context reads since the store was suspended; nil if it has none.
     @inline(never)
-    private func newest() -> (any StorePage)? {
-        reading.target = try? snapshot.base.page(entity, number)
+    private func newest() throws -> (any StorePage)? {
+        reading.target = try snapshot.base.page(entity, number)
         return reading.target
     }
 
-    var presence: UInt64 { read(0) { $0.presence } }
+    var presence: UInt64 { (try? read(0) { $0.presence }) ?? .max }
     func contains(_ slot: Int) throws -> Bool { try read(false) { try $0.contains(slot) } }
     func present(among slots: UInt64) throws -> UInt64 { try read(0) { try $0.present(among: slots) } }
     func version(_ slot: Int) throws -> Generation { try read(0) { try $0.version(slot) } }
