@@ -5,6 +5,8 @@ import StoreModel
 ///
 /// Predicates, sorts and indexes use a derived attribute like any other. Programs do not set it: they change what it is derived from.
 ///
+/// Names on a path may contain dots: each step of the path is the longest name of a property with which the rest of the path begins.
+///
 /// ```swift
 /// let album = EntityDescription(
 ///     name: "Album",
@@ -24,8 +26,8 @@ import StoreModel
 /// ```
 public struct Derivation: Sendable, Hashable {
     enum Source: Sendable, Hashable {
-        /// A function of the property at a path of names.
-        case path(ColumnDerivation.Function, [String])
+        /// A function of the property at a path. The names on the path may contain dots, so that only the model can tell them apart.
+        case path(ColumnDerivation.Function, String)
         /// A derivation that is stored in a file, whose schema has the numbers.
         case stored(ColumnDerivation)
     }
@@ -34,9 +36,7 @@ public struct Derivation: Sendable, Hashable {
 
     init(_ source: Source) { self.source = source }
 
-    private init(_ function: ColumnDerivation.Function, _ path: String) {
-        source = .path(function, path.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
-    }
+    private init(_ function: ColumnDerivation.Function, _ path: String) { source = .path(function, path) }
 
     /// Returns the value of an attribute at the end of a path of to-one relationships, such as `artist.name`.
     ///
@@ -69,10 +69,10 @@ extension Derivation: CustomStringConvertible {
     /// The function and the path, such as `count of tracks`.
     public var description: String {
         switch source {
-        case .path(.value, let path): path.joined(separator: ".")
+        case .path(.value, let path): path
         case .path(.lowercased, let path), .path(.folded, let path):
-            "\(path.joined(separator: ".")) \(self.function == .folded ? "in lower case without diacritics" : "in lower case")"
-        case .path(let function, let path): "\(function.rawValue) of \(path.joined(separator: "."))"
+            "\(path) \(self.function == .folded ? "in lower case without diacritics" : "in lower case")"
+        case .path(let function, let path): "\(function.rawValue) of \(path)"
         case .stored(let stored): "\(stored.function.rawValue) of other values"
         }
     }

@@ -54,7 +54,7 @@ struct DerivationResolution {
         let (function, names): (ColumnDerivation.Function, [String])
         switch derivation.source {
         case .stored(let stored): return stored
-        case .path(let found, let path): (function, names) = (found, path)
+        case .path(let found, let path): (function, names) = (found, self.names(on: path, for: found, of: entity))
         }
         switch function {
         case .value: return try value(names, attribute: attribute, entity: entity)
@@ -78,6 +78,16 @@ struct DerivationResolution {
                 throw wrong(entity, attribute: attribute, remedy: "only a string in lower case can be derived from a string")
             }
             return ColumnDerivation(function, column: source.column)
+        }
+    }
+
+    /// Returns the names of the properties on a path. A path to another object begins with a relationship, even if the entity has an
+    /// attribute with the name of the whole path.
+    private func names(on path: String, for function: ColumnDerivation.Function, of entity: Entity) -> [String] {
+        switch function {
+        case .value, .sum, .minimum, .maximum, .average:
+            entity.names(onPathThroughRelationship: path, in: entities) ?? Entity.split(path)
+        case .count, .lowercased, .folded: entity.names(onPath: path, in: entities)
         }
     }
 

@@ -76,6 +76,60 @@ import Testing
         try await container.close()
     }
 
+    /// Irises in meadows, with names that contain dots, also that of a derived attribute whose name is a path.
+    private static func irises() throws -> Model {
+        func text(_ name: String, _ derivation: Derivation? = nil) -> PropertyDescription {
+            .attribute(AttributeDescription(name: name, type: .string, isOptional: derivation != nil, derivation: derivation))
+        }
+        return try Model([
+            EntityDescription(
+                name: "Iris",
+                properties: [
+                    text("Species.Name"), text("search", .folded("Species.Name")),
+                    text("place", .value(at: "found.in.Meadow.Name")),
+                    text("found.in.Meadow.Name", .value(at: "found.in.Meadow.Name")),
+                    .attribute(AttributeDescription(name: "Sepal.Length", type: .double)),
+                    .relationship(
+                        RelationshipDescription(
+                            name: "found.in", destination: "Meadow", inverse: "all.irises", cardinality: .toOne)),
+                ]),
+            EntityDescription(
+                name: "Meadow",
+                properties: [
+                    text("Meadow.Name"),
+                    .attribute(AttributeDescription(name: "n", type: .int64, derivation: .count(of: "all.irises"))),
+                    .attribute(
+                        AttributeDescription(name: "longest", type: .double, derivation: .maximum(of: "all.irises.Sepal.Length"))),
+                    .relationship(
+                        RelationshipDescription(
+                            name: "all.irises", destination: "Iris", inverse: "found.in", cardinality: .toMany)),
+                ]),
+        ])
+    }
+
+    /// Catches: a path that is cut at each dot. The columns of imported files have names with dots.
+    @Test(arguments: StoreKind.allCases)
+    func `S200: attributes are derived from properties whose names contain dots`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: Self.irises())
+        let worker = container.coordinator.newBackgroundContext()
+        let ids = try await worker.perform(andSave: .durable) { context in
+            let (meadow, iris) = (context.insert("Meadow"), context.insert("Iris"))
+            meadow["Meadow.Name"] = "Lake"
+            iris["Species.Name"] = "SETOSA"
+            iris["Sepal.Length"] = 5.5
+            iris.setRelatedObject("found.in", to: meadow)
+            return [iris.objectID, meadow.objectID]
+        }
+        try await worker.perform { context in
+            let (iris, meadow) = (try context.existingObject(with: ids[0]), try context.existingObject(with: ids[1]))
+            #expect(iris["search"] == "setosa" && iris["place"] == "Lake" && iris["found.in.Meadow.Name"] == "Lake")
+            #expect(meadow["n"] == 1 && meadow["longest"] == 5.5)
+        }
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     /// Catches: a count that a context computes from its own state, and a conflict about an object that only got a derived value.
     @Test(arguments: StoreKind.allCases, [MergePolicy.error, .storeTrump, .objectTrump, .overwrite, .rollback])
     func `S200: contexts that each add a track save under every policy, and the count is right`(

@@ -210,20 +210,17 @@ import Testing
         return ids
     }
 
-    @Test(arguments: StoreKind.allCases) func S137_aOneToOneRelationshipIsNoBusinessOfABatch(_ kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.allCases) func `S137: an import refuses one-to-one relationships`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let coordinator = container.coordinator
         let (_, profile) = try await Self.pair(container)
         let error = await #expect(throws: BatchError.self) {
-            try await coordinator.batchUpdate(EntityFetchRequest("Artist"), set: ["profile": .reference(profile.key)])
-        }
-        #expect(error?.description.contains("Artist.profile") == true)
-        await #expect(throws: BatchError.self) {
-            try await coordinator.batchUpdate(EntityFetchRequest("Profile"), set: ["artist": .null])
-        }
-        await #expect(throws: BatchError.self) {
             try await coordinator.insert(into: "Artist", ["name", "profile"], rows: [[.string("b"), .reference(profile.key)]])
+        }
+        #expect(error?.description.contains("cannot import Artist.profile") == true)
+        await #expect(throws: BatchError.self) {
+            try await coordinator.insert(into: "Profile", ["artist"], rows: [[.null]])
         }
         #expect(try coordinator.store.verify() == [])
     }

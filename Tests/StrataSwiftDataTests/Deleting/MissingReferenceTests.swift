@@ -74,6 +74,116 @@ import Testing
         }
     }
 
+    // MARK: One-to-one relationships
+
+    /// A change of the one-to-one relationship between a comic and a progress that another context deletes.
+    enum PairChange: CaseIterable {
+        case setAtComic, setAtProgress, cleared, replaced
+
+        fileprivate var isRelatedBefore: Bool { self == .cleared || self == .replaced }
+        /// The pages of the progress that is left.
+        fileprivate var kept: [Int] { self == .replaced ? [9] : [] }
+
+        fileprivate func make(_ comic: Comic, _ progress: Progress) {
+            switch self {
+            case .setAtComic: comic.progress = progress
+            case .setAtProgress: progress.comic = comic
+            case .cleared: comic.progress = nil
+            case .replaced: comic.progress = Progress(page: 9)
+            }
+        }
+    }
+
+    /// Saves a comic and a progress, and changes their relationship.
+    private func change(_ change: PairChange, in context: ModelContext) throws -> (Comic, Progress) {
+        let (comic, progress) = (Comic(title: "a"), Progress(page: 3))
+        context.insert(comic)
+        context.insert(progress)
+        if change.isRelatedBefore { comic.progress = progress }
+        try context.save()
+        change.make(comic, progress)
+        return (comic, progress)
+    }
+
+    private func check(_ change: PairChange, in container: ModelContainer) throws {
+        let fresh = ModelContext(container)
+        #expect(try fresh.fetch(FetchDescriptor<Progress>()).map(\.page) == change.kept)
+        #expect(try fresh.fetch(FetchDescriptor<Comic>()).map { $0.progress?.page } == [change.kept.first])
+        withExtendedLifetime(fresh) {}
+    }
+
+    /// Catches: a merge policy that writes a partner again, because the context writes both ends of a one-to-one relationship.
+    @Test(arguments: TestStore.allCases, PairChange.allCases)
+    func `S050, S106: a one-to-one relationship to an object that another context has deleted is lost`(
+        _ store: TestStore, _ change: PairChange
+    ) async throws {
+        try await store.use(Comic.self) { container in
+            let context = ModelContext(container)
+            let (comic, progress) = try self.change(change, in: context)
+            try deleteElsewhere(progress, container)
+            try context.save()
+            #expect(comic.progress?.page == change.kept.first && !context.hasChanges)
+            try check(change, in: container)
+        }
+    }
+
+    /// Catches: a merge before the save, which completes the row of the partner, so that all of it seems to be changed.
+    @Test(arguments: TestStore.allCases, PairChange.allCases) @MainActor
+    func `S050, S106: the main context loses a one-to-one relationship, too, after it has shown the deletion`(
+        _ store: TestStore, _ change: PairChange
+    ) async throws {
+        try await store.useOnMain(Comic.self) { container in
+            let main = container.mainContext
+            main.autosaveEnabled = false
+            let (comic, progress) = try self.change(change, in: main)
+            try deleteElsewhere(progress, container)
+            #expect(try main.fetchCount(FetchDescriptor<Progress>()) == change.kept.count)
+            try main.save()
+            #expect(comic.progress?.page == change.kept.first && !main.hasChanges)
+            try check(change, in: container)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S106: a partner comes back with its relationship if the save has also changed an attribute of it`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use(Comic.self) { container in
+            let context = ModelContext(container)
+            let (comic, progress) = try change(.setAtComic, in: context)
+            progress.page = 7
+            try deleteElsewhere(progress, container)
+            try context.save()
+            #expect(comic.progress?.page == 7 && !context.hasChanges)
+            let fresh = ModelContext(container)
+            #expect(try fresh.fetch(FetchDescriptor<Comic>()).map { $0.progress?.page } == [7])
+            withExtendedLifetime(fresh) {}
+        }
+    }
+
+    /// Catches: an object that comes back because the context deletes its partner, which clears the object's reference.
+    @Test(arguments: TestStore.allCases)
+    func `S050, S106: deleting the partner of an object that another context has deleted does not bring it back`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use(Comic.self) { container in
+            let context = ModelContext(container)
+            let (comic, progress) = (Comic(title: "a"), Progress(page: 3))
+            comic.progress = progress
+            context.insert(comic)
+            try context.save()
+            context.delete(progress)
+            try deleteElsewhere(comic, container)
+            try context.save()
+            #expect(!context.hasChanges)
+            let fresh = ModelContext(container)
+            #expect(try fresh.fetchCount(FetchDescriptor<Comic>()) == 0)
+            #expect(try fresh.fetchCount(FetchDescriptor<Progress>()) == 0)
+        }
+    }
+
+    // MARK: References that cannot be cleared
+
     @Test(arguments: TestStore.allCases)
     func `S050: a save names a reference that must have an object, and can be repaired`(_ store: TestStore) async throws {
         try await store.use(Comic.self) { container in

@@ -171,13 +171,16 @@ extension ManagedObjectContext {
             layers: layers, base: layerStack.baseState.state, checks: tracker.takeChecks(), policy: mergePolicy,
             durability: durability,
             metadata: metadata, preserved: capabilities.preserved, rules: capabilities.rules, validation: capabilities.validation,
-            mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, restored: tracker.updatesOfDeleted.restored,
+            mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, changedOfDeleted: tracker.updatesOfDeleted.changed,
+            restored: tracker.updatesOfDeleted.restored,
             clearsMissingReferences: clearsMissingReferences,
             readsNextState: place.readsNextState.load(ordering: .relaxed), mergesByItself: automaticallyMergesChanges)
     }
 
     /// Whether saves of a root context clear references to objects that other contexts have deleted, and remove such pairs. Otherwise
     /// these saves throw ``SaveError/danglingReference(object:property:target:)`` (S050).
+    ///
+    /// A deleted object of which the context changed only one-to-one relationships stays deleted under every merge policy.
     ///
     /// A save still throws for a property that must have an object, and for an object that this context has deleted itself.
     package var clearsMissingReferences: Bool {

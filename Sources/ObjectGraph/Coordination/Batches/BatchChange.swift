@@ -128,8 +128,8 @@ public struct BatchChange<M: PersistentModel>: Sendable {
 extension PersistentStoreCoordinator {
     /// Sets properties of all objects that a request selects, in one atomic save. Values are typed by key path.
     ///
-    /// Of two changes of one property, the last one applies. One-to-one relationships are refused, because their other end would not
-    /// change. Needs about 150 bytes of memory per object until it is saved.
+    /// Of two changes of one property, the last one applies. A one-to-one relationship changes at both ends, and the request must select at
+    /// most one object, unless it is set to nil. Needs about 150 bytes of memory per object until it is saved.
     ///
     /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
     @discardableResult

@@ -8,6 +8,8 @@ struct BatchColumn: Sendable {
     let column: ColumnIndex
     /// The unique attribute by which the destination is found; nil for a value of the column itself.
     let destination: UniqueColumn?
+    /// Whether the column is one end of a one-to-one relationship. The check of each save writes the other end (S052).
+    let isPair: Bool
     private let entity: Entity
     /// The entity to whose objects the column refers; nil for an attribute.
     private let far: Entity?
@@ -17,8 +19,6 @@ struct BatchColumn: Sendable {
     var isResolved: Bool { destination != nil || far?.selection != nil }
 
     /// Finds a property by its name. `"album.title"` is the relationship `album`, set by the unique attribute `title` of albums.
-    ///
-    /// One end of a one-to-one relationship is refused, because its other end is a column of another row, which a batch does not write.
     init(_ name: String, of entity: Entity, in model: Model) throws {
         // Names may contain dots.
         let names = entity.names(onPath: name, in: model)
@@ -28,7 +28,9 @@ struct BatchColumn: Sendable {
         if let relationship = entity.relationship(named: names[0]), let inverse = relationship.inverse,
             case .toOne = model.entities[relationship.destination].relationships[inverse].kind
         {
-            throw BatchError.oneToOne(entity: entity.name, property: names[0])
+            isPair = true
+        } else {
+            isPair = false
         }
         self.name = name
         self.column = column

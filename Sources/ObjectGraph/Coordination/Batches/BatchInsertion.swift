@@ -30,6 +30,9 @@ struct BatchInsertion: Sendable {
         self.entity = entity
         self.rule = rule
         self.properties = try properties.map { try BatchColumn($0, of: entity, in: model) }
+        for property in self.properties where property.isPair {
+            throw BatchError.oneToOne(entity: entity.name, property: entity.columns[property.column].name)
+        }
         columns = self.properties.map(\.column)
         lookups = self.properties.indices.filter { [properties = self.properties] in properties[$0].isResolved }
         match = try rule.properties?.map { try BatchColumn($0, of: entity, in: model).column }

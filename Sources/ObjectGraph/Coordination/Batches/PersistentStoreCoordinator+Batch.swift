@@ -11,7 +11,8 @@ extension PersistentStoreCoordinator {
     /// Sets properties of all objects that a request selects, in one atomic save.
     ///
     /// References are set by key (`.reference(id.key)`), or by a unique attribute (`["album.title": "Live"]`), and must refer to existing
-    /// objects. One-to-one relationships are refused, because their other end would not change. Needs about 150 bytes of memory per object until it is saved.
+    /// objects. A one-to-one relationship changes at both ends, and the request must select at most one object, unless the value is null.
+    /// Needs about 150 bytes of memory per object until it is saved.
     ///
     /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
     @discardableResult
@@ -25,7 +26,8 @@ extension PersistentStoreCoordinator {
 
     /// Sets properties of all objects that a request selects, in one atomic save.
     ///
-    /// References are set by key (`.reference(id.key)`) and must refer to existing objects. One-to-one relationships are refused.
+    /// References are set by key (`.reference(id.key)`) and must refer to existing objects. A one-to-one relationship changes at both
+    /// ends, and the request must select at most one object, unless the value is null.
     /// Needs about 150 bytes of memory per object until it is saved.
     ///
     /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
@@ -108,8 +110,13 @@ extension PersistentStoreCoordinator {
         return try await result("strata.batch.update", entity: query.entity, options: options) { state in
             let layer = Layer(schema: schema)
             let columns = try changes.map { (column: $0.property.column, value: try $0.property.resolved($0.value, in: state)) }
+            let keys = try state.view.keys(query)
+            for change in changes where change.property.isPair && !change.value.isNull && keys.count > 1 {
+                let name = entity.columns[change.property.column].name
+                throw BatchError.sharedPartner(entity: entity.name, property: name, objects: keys.count)
+            }
             var ends = ListEnds()
-            for key in try state.view.keys(query) {
+            for key in keys {
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
                 for change in columns { row[change.column] = change.value }
                 try entity.appendToLists(row, key: key, over: state.view, ends: &ends)

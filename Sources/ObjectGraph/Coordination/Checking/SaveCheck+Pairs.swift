@@ -148,6 +148,18 @@ extension SaveCheck {
         }
     }
 
+    /// Whether a save that clears references to missing objects changed nothing of an object but its one-to-one relationships (S050).
+    ///
+    /// A context that relates an object to a partner, or takes it away, writes the partner too. This alone does not bring a partner back
+    /// that another context has deleted.
+    func isOnlyRelated(_ row: Row, entity: EntityIndex, key: ObjectKey) -> Bool {
+        guard request.clearsMissingReferences, row.kind == .update else { return false }
+        // The row of an object that is deleted in the base has all values.
+        var others = request.changedOfDeleted[.init(entity: entity, key: key)] ?? row.set
+        for pair in request.rules.pairs[entity] { others.remove(pair.column) }
+        return others.isEmpty
+    }
+
     private mutating func put(_ value: Value, at end: PairEnd) {
         put(value, entity: end.entity, key: end.key, column: end.pair.column)
     }

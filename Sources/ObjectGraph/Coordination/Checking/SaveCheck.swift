@@ -136,6 +136,7 @@ struct SaveCheck {
         if !isInStore, row.kind == .update, try !request.base.view.exists(entity, key), row.set.count < row.columnCount {
             return writable().remove(entity: entity, key: key)
         }
+        if !isInStore, isOnlyRelated(row, entity: entity, key: key) { return writable().remove(entity: entity, key: key) }
         switch (policy, row.kind, isInStore) {
         case (_, .delete, false):
             writable().remove(entity: entity, key: key)

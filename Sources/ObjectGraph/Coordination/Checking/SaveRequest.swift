@@ -20,9 +20,12 @@ struct SaveRequest: Sendable {
     var validation: ValidationRules?
     /// Whether updated objects may be deleted in ``base`` already (S106).
     var mayUpdateDeleted = false
+    /// The columns that the context changed of updated objects that are deleted in ``base``, as far as it has completed their rows (S106).
+    var changedOfDeleted: [ObjectAddress: ColumnSet] = [:]
     /// The inserted objects that another context may have inserted too, because both have undone a deletion.
     var restored: Set<ObjectAddress> = []
-    /// Whether references to objects that others have deleted become nil. Otherwise they fail the save (S050).
+    /// Whether references to objects that others have deleted become nil, and changes of their one-to-one relationships are dropped.
+    /// Otherwise such references fail the save (S050), and the policy decides about the changes (S106).
     ///
     /// Not part of ``SaveTerms``: when a deferred save is checked again, a missing object is one whose insertion was lost, which must
     /// be reported.
