@@ -140,7 +140,7 @@ run-new-package: new-package
 	test "$$found" = "Track 1000, Track 999" || { echo "The example of README.md has found: $$found" >&2; exit 1; }
 
 # LOAD holds options of the program: LOAD="--clients 32 --deferred".
-server-load: setup ## load the example server over loopback, check it, print figures
+server-load: setup ## load the example server, check its data and snapshots (LOAD=options)
 	@$(call say,"Building the example server")
 	@env -u STRATA_NO_MACROS swift build $(QUIET) -c release --package-path Examples/Server
 	@Examples/Server/.build/release/server-load $(LOAD)
@@ -150,7 +150,7 @@ test-long: setup ## run the tests with long random runs and many crashes
 	@$(call run_tests,,STRATA_LONG=1)
 
 # LAYERS names a folder of clones. Without it, git fetches twenty repositories from github.com.
-test-layers: setup ## compile public SwiftData models, round-trip their data (LAYERS=folder)
+test-layers: setup ## round-trip data of public SwiftData models on each store (LAYERS=folder)
 	@$(call say,"Public model layers")
 	@LAYERS="$(LAYERS)" Tests/ModelLayers/run.sh
 

@@ -53,37 +53,44 @@ import StockServer
     /// Starts a server, sends all requests and checks the items. Returns the figures, and the number of pieces of each item.
     private func load(_ store: URL, _ http: HTTPClient) async throws -> (Report, [Int]) {
         let server = try ServerProcess(store: store, deferred: deferred)
+        let threadsAtStart = ServerProcess.usage(of: server.identifier).threads
         let client = StockClient(port: server.port, client: http)
         let workload = Workload(client: client, items: items, requests: requests)
         try await workload.createItems()
         let audience = Audience(client: client, count: listeners)
-        let monitor = UsageMonitor(of: server.identifier)
+        let monitor = UsageMonitor(of: server.identifier, client: client)
         let start = ContinuousClock.now
         let outcomes = try await withThrowingTaskGroup(of: Workload.Outcome.self) { group in
             for number in 0..<clients { group.addTask { [seed] in try await workload.run(seed: seed &+ UInt64(number) << 32) } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
         let duration = ContinuousClock.now - start
-        let peak = await monitor.stop()
+        let peak = try await monitor.stop()
         var expected = Array(repeating: 0, count: items)
         for (item, count) in outcomes.flatMap(\.added) { expected[item] += count }
         try Self.check(try await workload.quantities(), expected, "after the requests")
         let states = try await audience.stop(after: expected)
-        let snapshots = try await remainingSnapshots(client)
+        try await checkReleasedSnapshots(client)
         try server.shutDown()
         let report = Report(
             samples: outcomes.flatMap(\.samples), duration: duration, repeated: outcomes.map(\.repeated).reduce(0, +),
-            states: states,
-            peak: peak, snapshots: snapshots)
+            states: states, threadsAtStart: threadsAtStart, peak: peak.usage, snapshots: peak.snapshots)
         return (report, expected)
     }
 
-    /// Waits until the closed streams of events have released their snapshots, at most ten seconds. Returns the snapshots that are left.
-    private func remainingSnapshots(_ client: StockClient) async throws -> [String] {
+    /// Waits until the closed streams of events have released their snapshots, at most ten seconds.
+    ///
+    /// - Throws: An error that names the snapshots that are held after this time.
+    private func checkReleasedSnapshots(_ client: StockClient) async throws {
         let end = ContinuousClock.now + .seconds(10)
         while true {
-            let held = try await client.send(.GET, "/status").decode(StatusMessage.self).snapshots
-            if held.isEmpty || ContinuousClock.now > end { return held }
+            let held = try await client.heldSnapshots()
+            if held.isEmpty { return }
+            guard ContinuousClock.now < end else {
+                throw Workload.UnexpectedAnswer(
+                    description: "the server still holds \(held.count) snapshots 10 s after its last request: "
+                        + "\(held.joined(separator: "; ")). Find the context that is not released in StockFeed or in a route")
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
     }
@@ -150,25 +157,42 @@ private struct Audience {
     }
 }
 
-/// Looks at the usage of a process every 20 ms.
-private struct UsageMonitor {
-    private let task: Task<ServerProcess.Usage, Never>
+extension StockClient {
+    /// Returns the snapshots of the store that the server holds, one line for each.
+    fileprivate func heldSnapshots() async throws -> [String] {
+        try await send(.GET, "/status").decode(StatusMessage.self).snapshots
+    }
+}
 
-    init(of process: Int32) {
+/// Reads the usage of the server's process and the number of snapshots that it holds, every 20 ms, and keeps the largest numbers.
+private struct UsageMonitor {
+    typealias Peak = (usage: ServerProcess.Usage, snapshots: Int)
+    private let task: Task<Peak, any Error>
+
+    init(of process: Int32, client: StockClient) {
         task = Task {
             var peak = ServerProcess.Usage()
+            var snapshots = 0
             while true {
                 let now = ServerProcess.usage(of: process)
                 peak.threads = [peak.threads, now.threads].compactMap(\.self).max()
                 peak.residentKilobytes = [peak.residentKilobytes, now.residentKilobytes].compactMap(\.self).max()
-                if Task.isCancelled { return peak }
-                try? await Task.sleep(for: .milliseconds(20))
+                do {
+                    let held = try await client.heldSnapshots()
+                    snapshots = max(snapshots, held.count)
+                    try await Task.sleep(for: .milliseconds(20))
+                } catch _ where Task.isCancelled {
+                    return (usage: peak, snapshots: snapshots)
+                }
             }
         }
     }
 
-    func stop() async -> ServerProcess.Usage {
+    /// Returns the largest numbers.
+    ///
+    /// - Throws: The error of a request for the server's status.
+    func stop() async throws -> Peak {
         task.cancel()
-        return await task.value
+        return try await task.value
     }
 }
