@@ -74,18 +74,35 @@ public struct MigrationPlan: Sendable {
 
     /// Returns the stages that a file needs; empty if it needs none.
     ///
+    /// A file that stores the same as the source of a stage, but has a lower version or another order of entities, gets a lightweight
+    /// stage before it. A program that opens its file with a list of models writes such a file: its model has no version.
+    ///
     /// - Throws: `StoreError` `.schemaMismatch` if the file's model is not in the plan.
     func stages(from found: StoreSchema, to model: Model) throws -> ArraySlice<MigrationStage> {
         let wanted = model.storeSchema.withoutHints
         if found == wanted { return [] }
-        guard let first = stages.firstIndex(where: { $0.source.storeSchema.withoutHints == found }) else {
+        if let first = stages.firstIndex(where: { $0.source.storeSchema.withoutHints == found }) {
+            return try way(from: first, to: wanted)
+        }
+        guard let first = stages.firstIndex(where: { Self.stands(found, for: $0.source.storeSchema) }) else {
             // Opening the file reports which of the two is newer.
-            if found.version > wanted.version { return [] }
+            if found.version > wanted.version || Self.stands(found, for: wanted) { return [] }
             throw StoreError(
                 .schemaMismatch,
                 "cannot migrate the file: no stage of the migration plan begins with its model, version \(found.version). "
                     + "Add a stage from that model.")
         }
+        var way = try way(from: first, to: wanted)
+        way.insert(.lightweight(from: try Model(stored: found), to: stages[first].source), at: way.startIndex)
+        return way
+    }
+
+    private static func stands(_ found: StoreSchema, for schema: StoreSchema) -> Bool {
+        found.version <= schema.version && schema.storesTheSame(as: found)
+    }
+
+    /// Returns the stages from one on, of which each ends with the model that the next begins with.
+    private func way(from first: Int, to wanted: StoreSchema) throws -> ArraySlice<MigrationStage> {
         let way = stages[first...]
         let ends = way.dropFirst().map { $0.source.storeSchema.withoutHints } + [wanted]
         for (stage, end) in zip(way, ends) {

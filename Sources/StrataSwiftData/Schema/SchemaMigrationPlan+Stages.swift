@@ -4,22 +4,13 @@ import StoreModel
 extension SchemaMigrationPlan {
     /// Returns the plan with Strata's stages, for a file with a schema.
     ///
-    /// Two neighbouring versions without a stage get a lightweight one. So does the way from a file that stores the same as a version, but
-    /// was written with a list of models instead.
+    /// Two neighbouring versions without a stage get a lightweight one.
     static func migrationPlan(from stored: StoreSchema?) throws -> MigrationPlan {
         let versions = schemas.sorted { $0.versionIdentifier < $1.versionIdentifier }
         let models = try versions.map { try Schema(versionedSchema: $0).ordered(as: stored).model.get() }
         var result: [ObjectGraph.MigrationStage] = []
         var position = 0
-        let first = stored.flatMap { stored in
-            models.contains { $0.storeSchema.withoutHints == stored }
-                ? nil : models.firstIndex { $0.storeSchema.storesTheSame(as: stored) }
-        }
-        while position < versions.count {
-            if let stored, position == first {
-                result.append(.lightweight(from: try Model(stored: stored), to: models[position]))
-            }
-            guard position + 1 < versions.count else { break }
+        while position + 1 < versions.count {
             let from = versions[position]
             let stage = stages.first { $0.versions.from == from }
             let target = stage.flatMap { stage in versions.firstIndex { $0 == stage.versions.to } } ?? position + 1

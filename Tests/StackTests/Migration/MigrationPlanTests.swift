@@ -12,8 +12,8 @@ enum People {
         try Model([EntityDescription(name: "Person", properties: attributes.map { .attribute($0) })], version: version)
     }
 
-    static func first() throws -> Model {
-        try model(.init(1), [.init(name: "name", type: .string), .init(name: "zip", type: .int32)])
+    static func first(_ version: SchemaVersion = .init(1)) throws -> Model {
+        try model(version, [.init(name: "name", type: .string), .init(name: "zip", type: .int32)])
     }
 
     static func second() throws -> Model {
@@ -25,9 +25,9 @@ enum People {
             ])
     }
 
-    static func third() throws -> Model {
+    static func third(_ version: SchemaVersion = .init(3)) throws -> Model {
         try model(
-            .init(3),
+            version,
             [
                 .init(name: "given", type: .string), .init(name: "family", type: .string, index: .indexed),
                 .init(name: "zip", type: .string),
@@ -70,8 +70,8 @@ enum People {
         init(_ zips: consuming Mutex<[ObjectID: Value]>) { self.zips = zips }
     }
 
-    static func fill(_ bed: TestBed, _ count: Int) async throws {
-        let container = try await bed.container(model: try first())
+    static func fill(_ bed: TestBed, _ count: Int, version: SchemaVersion = .init(1)) async throws {
+        let container = try await bed.container(model: try first(version))
         let rows = (0..<count).map { [Value.string("G\($0) F\($0 % 10)"), .int(Int64($0))] }
         try await container.coordinator.insert(into: "Person", ["name", "zip"], rows: rows)
         try await container.close()
@@ -168,6 +168,50 @@ enum People {
         // A new file needs no migration, and a migrated file needs no second one.
         let fresh = try TestBed(kind)
         _ = try await Self.open(fresh, People.plan())
+    }
+
+    /// Catches: a plan that cannot open the files of the program's first release, which gave its container a list of models.
+    @Test(arguments: kinds) func `S164: a file without a version counts as the first model that stores the same`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        try await People.fill(bed, 100, version: SchemaVersion())
+        let container = try await Self.open(bed, People.plan())
+        #expect(try await People.isMigrated(container, 100))
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+        // A file that stores the same as the newest model needs no stage.
+        let newest = try TestBed(kind)
+        try await newest.container(model: People.third(SchemaVersion())).close()
+        try await Self.open(newest, People.plan()).close()
+    }
+
+    @Test(arguments: kinds) func `S164: a plan does not depend on the order in which the file's models were listed`(
+        _ kind: StoreKind
+    ) async throws {
+        func entity(_ name: String, _ attribute: String, from old: String? = nil) -> EntityDescription {
+            EntityDescription(
+                name: name, properties: [.attribute(.init(name: attribute, type: .string, renamedFrom: old))])
+        }
+        let bed = try TestBed(kind)
+        let old = try await bed.container(model: Model([entity("Album", "name"), entity("Track", "name")]))
+        try await old.newBatchOperationContext().perform(andSave: .durable) { context in
+            for name in ["Album", "Track"] { context.insert(name)["name"] = .string("old \(name)") }
+        }
+        try await old.close()
+        let first = try Model([entity("Track", "name"), entity("Album", "name")], version: .init(1))
+        let second = try Model([entity("Track", "title", from: "name"), entity("Album", "name")], version: .init(2))
+        let container = try await PersistentContainer(
+            model: second, store: bed.description, migrationPlan: MigrationPlan([.lightweight(from: first, to: second)]))
+        let names = try await container.newBatchOperationContext().perform { context in
+            try [
+                context.fetch(EntityFetchRequest("Album")).map { $0["name"] },
+                context.fetch(EntityFetchRequest("Track")).map { $0["title"] },
+            ]
+        }
+        #expect(names == [[.string("old Album")], [.string("old Track")]])
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
     }
 
     private struct Refusal: Error {}
