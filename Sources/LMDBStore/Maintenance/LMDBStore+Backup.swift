@@ -25,9 +25,9 @@ extension LMDBStore {
         }
         let partial = try PartialFile(for: url, existing: existing, access: fileAccess())
         defer { partial.discard() }
-        // The lock file of that name belongs to the open file, even if that has lost its name.
-        guard partial.target != path else {
-            throw StoreError(.cannotOpen, "\(path) is the name of the store to be copied. Choose another name")
+        // The lock and signal files of that name belong to the open file, even if that has lost its name.
+        for name in [path, path + "-lock", path + "-signal"] where partial.target == name {
+            throw StoreError(.cannotOpen, "\(name) is a name of the store to be copied. Choose another name")
         }
         let file = try partial.openFile()
         do {

@@ -5,7 +5,8 @@ import StoreModel
 ///
 /// Predicates, sorts and indexes use a derived attribute like any other. Programs do not set it: they change what it is derived from.
 ///
-/// Names on a path may contain dots: each step of the path is the longest name of a property with which the rest of the path begins.
+/// Names on a path may contain dots: each step is the longest name of a relationship with which the rest of the path begins, and the
+/// last one an attribute.
 ///
 /// ```swift
 /// let album = EntityDescription(

@@ -81,12 +81,12 @@ struct DerivationResolution {
         }
     }
 
-    /// Returns the names of the properties on a path. A path to another object begins with a relationship, even if the entity has an
-    /// attribute with the name of the whole path.
+    /// Returns the names of the properties on a path. A path to another object goes through relationships, even if an entity has an
+    /// attribute with the name of the rest of the path.
     private func names(on path: String, for function: ColumnDerivation.Function, of entity: Entity) -> [String] {
         switch function {
         case .value, .sum, .minimum, .maximum, .average:
-            entity.names(onPathThroughRelationship: path, in: entities) ?? Entity.split(path)
+            entity.names(onPathThroughRelationship: path, in: entities, isStrict: true) ?? Entity.split(path)
         case .count, .lowercased, .folded: entity.names(onPath: path, in: entities)
         }
     }

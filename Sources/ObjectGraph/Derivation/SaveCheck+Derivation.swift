@@ -98,6 +98,8 @@ extension SaveCheck {
             return
         }
         let schema = writer.store.schema.entities[column.entity]
+        // A text may become longer in lower case.
+        if let error = StoreError.tooLarge(value, in: schema, column.column) { throw error }
         guard schema.columns[column.column].accepts(value) else {
             var errors = ValidationErrors()
             errors.append(

@@ -1,3 +1,4 @@
+import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -41,5 +42,29 @@ import Testing
         #expect(results.snapshot.ids == [ids[2], ids[1], ids[0]])
         #expect(results.map { $0["title"] } == ["c", "y", "z"])
         try await container.close()
+    }
+
+    /// Catches: a read that stops the program, because a confined context notices only at a request that its file is gone.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S167: after the file was removed, objects of a confined context read as deleted, and requests throw`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let ids = try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+            (0..<200).map { context.makeTrack("\($0)").objectID }
+        }
+        let context = container.makeConfinedContext()
+        // The page of the first object is known, and that of the last one is not.
+        let tracks = [ids[0], ids[199]].map { context.object(with: $0) }
+        #expect(tracks[0]["title"] == .string("0"))
+        try await container.suspend()
+        for name in try FileManager.default.contentsOfDirectory(atPath: bed.folder.path) {
+            try FileManager.default.removeItem(at: bed.folder.appendingPathComponent(name))
+        }
+        await container.resume()
+        for track in tracks { #expect(track["title"] == .string("")) }
+        #expect(throws: StoreError.self) { try context.count(EntityFetchRequest("Track")) }
+        #expect(throws: (any Error).self) { try context.existingObject(with: ids[0]) }
     }
 }

@@ -119,7 +119,9 @@ extension ManagedObjectContext {
                 guard let version = try base.version(address.entity, address.key) else { return }
                 if let known = suspended.generation, let generation = version.generation, generation <= known { return }
             } catch {
-                // If the version cannot be read, the object counts as changed, because an update must not be lost.
+                // If the version cannot be read, the object counts as changed, because an update must not be lost; unless the saves are
+                // known, and none of them has changed it.
+                if let changes, !Self.isTouched(address, by: changes) { return }
             }
             tracker.checks.note(address, changedColumns(address, changes))
         }
@@ -132,6 +134,15 @@ extension ManagedObjectContext {
                 tracker.checks.note(address, changedColumns(address, nil))
             } else {
                 note(address)
+            }
+        }
+    }
+
+    private static func isTouched(_ address: ObjectAddress, by changes: [ChangeSet]) -> Bool {
+        changes.contains { change in
+            (change.change(of: address.entity)?.pages ?? []).contains { page in
+                page.number == address.key.page
+                    && (page.inserted | page.updated | page.deleted) >> UInt64(address.key.slot) & 1 != 0
             }
         }
     }

@@ -68,7 +68,8 @@ public struct BatchResult: Sendable {
     public var hasChanged: Bool { !changes.isEmpty }
     /// The number of inserted objects of the batch's entity. O(pages).
     public var insertedCount: Int { count(\.inserted) }
-    /// The number of updated objects of the batch's entity. O(pages).
+    /// The number of updated objects of the batch's entity, including objects whose one-to-one relationship or derived value changed because
+    /// the batch changed others. O(pages).
     public var updatedCount: Int { count(\.updated) }
     /// The number of deleted objects of the batch's entity. O(pages).
     public var deletedCount: Int { count(\.deleted) }

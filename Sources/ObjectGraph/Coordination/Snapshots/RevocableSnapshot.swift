@@ -153,6 +153,14 @@ final class RevocableSnapshot: StoreSnapshot {
         return try body(reading.target ?? closed)
     }
 
+    /// Reads objects. If the file was replaced while the store was suspended, for instance, the snapshot contains none, and requests throw.
+    fileprivate func readObjects<R>(_ body: (any StoreSnapshot) throws -> R) rethrows -> R {
+        try read { base in
+            let isReadable = reading.generationBefore == nil || (base as? LazySnapshot).map { (try? $0.take()) != nil } ?? true
+            return try body(isReadable ? base : closed)
+        }
+    }
+
     var generation: Generation { read(\.generation) }
     /// The generation that the context has read before it can have noticed a suspension.
     var generationBefore: Generation { read { reading.generationBefore ?? $0.generation } }
@@ -161,34 +169,38 @@ final class RevocableSnapshot: StoreSnapshot {
     var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
 
     func page(_ entity: EntityIndex, _ number: PageNumber) throws -> (any StorePage)? {
-        try read { try $0.page(entity, number).map { RevocablePage($0, entity: entity, number: number, of: self) } }
+        try readObjects { try $0.page(entity, number).map { RevocablePage($0, entity: entity, number: number, of: self) } }
     }
 
-    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { try read { try $0.pageNumbers(entity) } }
+    func pageNumbers(_ entity: EntityIndex) throws -> [PageNumber] { try readObjects { try $0.pageNumbers(entity) } }
     func value(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value? {
-        try read { try $0.value(entity, key: key, column: column) }
+        try readObjects { try $0.value(entity, key: key, column: column) }
     }
-    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
-    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
-    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try read { try $0.related(relation, to: key) } }
-    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try read { try $0.keys(query) } }
-    func count(_ query: StoreQuery) throws -> Int { try read { try $0.count(query) } }
-    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try read { try $0.groups(aggregation) } }
-    func explain(_ query: StoreQuery) throws -> String { try read { try $0.explain(query) } }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { try readObjects { try $0.exists(entity, key) } }
+    func version(_ entity: EntityIndex, _ key: ObjectKey) throws -> Generation? {
+        try readObjects { try $0.version(entity, key) }
+    }
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
+        try readObjects { try $0.related(relation, to: key) }
+    }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try readObjects { try $0.keys(query) } }
+    func count(_ query: StoreQuery) throws -> Int { try readObjects { try $0.count(query) } }
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try readObjects { try $0.groups(aggregation) } }
+    func explain(_ query: StoreQuery) throws -> String { try readObjects { try $0.explain(query) } }
 
     func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
-        try read { try $0.lookup(entity, column: column, value: value) }
+        try readObjects { try $0.lookup(entity, column: column, value: value) }
     }
 
     func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey] {
-        try read { try $0.lookup(entity, columns: columns, values: values) }
+        try readObjects { try $0.lookup(entity, columns: columns, values: values) }
     }
 
-    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try read { try $0.orderedData(query) } }
+    func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try readObjects { try $0.orderedData(query) } }
 
     /// The parts of a large value keep the store's snapshot themselves: a stream has to be ended before the container is closed.
     func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {
-        try read { try $0.parts(entity, key: key, column: column) }
+        try readObjects { try $0.parts(entity, key: key, column: column) }
     }
 }
 
@@ -221,7 +233,7 @@ private final class RevocablePage: StorePage {
     /// Returns the page of the snapshot that the context reads since the store was suspended; nil if it has none.
     @inline(never)
     private func newest() throws -> (any StorePage)? {
-        reading.target = try snapshot.base.page(entity, number)
+        reading.target = try snapshot.readObjects { try $0.page(entity, number) }
         return reading.target
     }
 

@@ -17,7 +17,10 @@ extension Entity {
 
     /// Returns the names on a path that leads from this entity to another property through the relationship with the longest name; nil if
     /// the path begins with no relationship.
-    func names(onPathThroughRelationship path: String, in entities: [Entity]) -> [String]? {
+    ///
+    /// - Parameter isStrict: Whether each further step goes through a relationship, too, if there is one. Otherwise the longest name comes
+    ///   first there.
+    func names(onPathThroughRelationship path: String, in entities: [Entity], isStrict: Bool = false) -> [String]? {
         var end = path.endIndex
         while let dot = path[..<end].lastIndex(of: ".") {
             end = dot
@@ -27,7 +30,9 @@ extension Entity {
                 let destination = relationship(named: head)?.destination
                     ?? column(named: head).flatMap({ columns[$0].destination })
             else { continue }
-            return [head] + entities[destination].names(onPath: String(path[path.index(after: dot)...]), in: entities)
+            let (next, rest) = (entities[destination], String(path[path.index(after: dot)...]))
+            let further = isStrict ? next.names(onPathThroughRelationship: rest, in: entities, isStrict: true) : nil
+            return [head] + (further ?? next.names(onPath: rest, in: entities))
         }
         return nil
     }
