@@ -21,9 +21,11 @@ import ObjectGraph
 /// Computed properties stay as they are. Properties are read from and written to the object's context. A new object keeps its
 /// own values until it is inserted.
 ///
-/// If the class has no initializer, the macro adds one with a parameter per property. Unless the class says otherwise, it is not
-/// `Sendable`: an object belongs to its context. If the class had another name in existing files, pass that name:
-/// `renamedFrom: "Singer"`.
+/// If the class has no initializer, the macro adds one with a parameter per property. As in a structure, a private property with a value
+/// has no parameter, and one without a value makes the initializer private.
+///
+/// Unless the class says otherwise, it is not `Sendable`: an object belongs to its context. If the class had another name in existing
+/// files, pass that name: `renamedFrom: "Singer"`.
 ///
 /// ```swift
 /// @Model final class Choir {

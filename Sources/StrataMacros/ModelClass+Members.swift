@@ -59,10 +59,11 @@ extension ModelClass {
             """
     }
 
-    /// The description of the entity. Its properties are added one by one, because the compiler would take long to choose the
-    /// overloads of many properties in one expression.
+    /// The description of the entity. Properties with overloaded descriptions are added one by one, because the compiler would take
+    /// long to choose the overloads of many properties in one expression.
     private var description: DeclSyntax {
-        guard persisted.contains(where: { $0.isDescribedByType(spelling) }) else {
+        if let refusal { return "\(raw: described) = { preconditionFailure(\"\(raw: refusal)\") }()" }
+        guard persisted.contains(where: { $0.kind.access != .plain }) else {
             return """
                 \(raw: described) = \(raw: types)EntityDescription(
                     name: "\(raw: name)",
@@ -82,11 +83,20 @@ extension ModelClass {
             """
     }
 
+    /// The message of a program that stops because of an option that it declares itself, and that the macro would ignore.
+    private var refusal: String? {
+        guard let property = persisted.first(where: { $0.unknownOption != nil }), let option = property.unknownOption else {
+            return nil
+        }
+        return
+            "cannot describe \(name).\(property.name): @Model does not know the option .\(option). Write one that Strata declares."
+    }
+
     /// A statement that stops the program if a property whose column is counted from the source has none, because its type is an alias
     /// of an array of models.
     private var columnCheck: [String] {
         let counted = persisted.filter {
-            $0.kind.columns == .one && $0.kind.relationships != .zero && $0.isDescribedByType(spelling)
+            $0.kind.columns == .one && $0.kind.relationships != .zero && $0.hasAccessorsByType(spelling)
         }
         guard !counted.isEmpty else { return [] }
         let names = counted.map { "\"\($0.name)\"" }.joined(separator: ", ")
@@ -132,16 +142,19 @@ extension ModelClass {
             """
     }
 
-    /// The initializer that Swift would write for a struct.
+    /// The initializer that Swift would write for a struct. It is private if a parameter is a private property.
     private var memberwiseInitializer: DeclSyntax {
-        let assigned = persisted.filter { $0.derivation == nil }
-        let parameters = assigned.filter { $0.typeText != nil }.map { property in
+        let assigned = persisted.filter(\.isParameter)
+        let parameters = assigned.compactMap { property -> String? in
+            guard let type = property.parameterType else { return nil }
             let value = property.initialValue?.description ?? property.defaultArgument
-            return "\(property.sourceName): \(property.parameterType ?? "")\(value.map { " = \($0)" } ?? "")"
+            return "\(property.sourceName): \(type)\(value.map { " = \($0)" } ?? "")"
         }
         let assignments = assigned.map { "self.\($0.sourceName) = \($0.sourceName)" }
+        let limits = Set(assigned.compactMap(\.accessLimit))
+        let limit = limits.contains("private") ? "private " : limits.contains("fileprivate") ? "fileprivate " : ""
         return """
-            init(\(raw: parameters.joined(separator: ", "))) {
+            \(raw: limit)init(\(raw: parameters.joined(separator: ", "))) {
                 \(raw: misuses.isEmpty ? assignments.joined(separator: "\n    ") : "fatalError()")
             }
             """
@@ -157,17 +170,12 @@ extension ModelProperty {
 
     /// Returns the property as an expression of type `PropertyDescription`.
     fileprivate func description(in model: String, _ spelling: Spelling) -> String {
-        let path = "\\\(model).\(sourceName)"
-        if isDescribedByType(spelling) {
-            return
-                "\(spelling.types)PropertyDescription.\(describingFunction(spelling))(\(arguments(["\"\(name)\"", "of: \(path)"])))"
+        let passed = arguments(["\"\(name)\"", "of: \\\(model).\(sourceName)"])
+        if hasAccessorsByType(spelling) {
+            return "\(spelling.types)PropertyDescription.\(describingFunction(spelling))(\(passed))"
         }
-        switch kind.access {
-        case .byType: return ""
-        case .plain: return ".attribute(\(spelling.types)AttributeDescription(\(arguments(["\"\(name)\"", "of: \(path)"]))))"
-        case .toOne(let destination): return ".relationship(RelationshipDescription(\(arguments(destination, ".toOne"))))"
-        case .toMany(let destination): return ".relationship(RelationshipDescription(\(arguments(destination, ".toMany"))))"
-        }
+        if kind.access == .plain { return ".attribute(\(spelling.types)AttributeDescription(\(passed)))" }
+        return ".relationship(\(spelling.types)RelationshipDescription(\(passed)))"
     }
 
     /// The function that describes the property by its type.
@@ -176,11 +184,10 @@ extension ModelProperty {
         return spelling == .strata ? "related" : "_relationship"
     }
 
-    /// Whether the compiler chooses the description and the accessors by the property's type.
+    /// Whether the compiler chooses the accessors by the property's type.
     ///
-    /// In models for SwiftData, it does for each relationship: the destination is often named by an alias of a class in a versioned
-    /// schema.
-    fileprivate func isDescribedByType(_ spelling: Spelling) -> Bool {
+    /// In models for SwiftData, it does for each relationship: its type is often an alias in a versioned schema.
+    fileprivate func hasAccessorsByType(_ spelling: Spelling) -> Bool {
         switch kind.access {
         case .byType: true
         case .plain: false
@@ -213,20 +220,6 @@ extension ModelProperty {
         return arguments.joined(separator: ", ")
     }
 
-    /// Returns the arguments of a relationship whose destination the source shows.
-    private func arguments(_ destination: String, _ cardinality: String) -> String {
-        guard case .relationship(let options) = marker else { return "" }
-        var arguments = ["name: \"\(name)\"", "destination: \"\(destination)\""]
-        if let inverse = options.inverse { arguments.append("inverse: \"\(inverse)\"") }
-        arguments.append("cardinality: \(cardinality)")
-        if let deleteRule = options.deleteRule { arguments.append("deleteRule: \(deleteRule)") }
-        if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
-        if options.refusesInverse { arguments.append("inference: .refused") }
-        if options.isOrdered { arguments.append("isOrdered: true") }
-        arguments += rulesArgument(options.rules)
-        return arguments.joined(separator: ", ")
-    }
-
     private func rulesArgument(_ rules: [String]) -> [String] {
         rules.isEmpty ? [] : ["rules: [\(rules.joined(separator: ", "))]"]
     }
@@ -239,7 +232,7 @@ extension ModelProperty {
         let column = mayBeInherited ? self.column.map { "\(anchorName).column(\($0))" } : self.column
         let relationship = mayBeInherited ? self.relationship.map { "\(anchorName).relationship(\($0))" } : self.relationship
         func number(_ text: String?) -> String { text.map { Int($0) == nil ? "\"\($0)\"" : $0 } ?? "0" }
-        switch isDescribedByType(spelling) ? .byType : kind.access {
+        switch hasAccessorsByType(spelling) ? .byType : kind.access {
         case .plain where derivation != nil: return "@PersistedDerived(\(raw: number(column)))"
         case .plain: return "@\(raw: spelling.macros)PersistedAttribute(\(raw: number(column)))"
         case .toOne: return "@\(raw: spelling.macros)PersistedToOne(\(raw: number(relationship)), column: \(raw: number(column)))"

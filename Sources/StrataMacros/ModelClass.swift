@@ -62,7 +62,9 @@ struct ModelClass {
         }
         for member in declaration.memberBlock.members { checkConditions(member) }
         numbers = Self.number(&properties, of: sourceName, spelling)
-        for member in declaration.memberBlock.members { readIndexes(member) }
+        let computed = declaration.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self) }
+            .filter { !$0.isStoredInInstances }.flatMap(\.names)
+        for member in declaration.memberBlock.members { readIndexes(member, computed: Set(computed)) }
         checkFormerNames(declaration)
         checkInitializer(declaration)
     }
@@ -113,7 +115,7 @@ struct ModelClass {
         }
     }
 
-    /// Checks that an initializer can be generated if the class has none. It needs the types of the properties.
+    /// Checks that an initializer can be generated if the class has none. It needs the types of its parameters.
     private mutating func checkInitializer(_ declaration: ClassDeclSyntax) {
         guard !hasInitializer else { return }
         guard superclass == nil else {
@@ -123,7 +125,8 @@ struct ModelClass {
         for member in declaration.memberBlock.members {
             guard let binding = member.decl.as(VariableDeclSyntax.self)?.bindings.first,
                 let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName,
-                let property = property(named: name), !property.isTransient, property.typeText == nil
+                let property = property(named: name), !property.isTransient, property.isParameter,
+                property.parameterType == nil
             else { continue }
             misuses.append(ModelDiagnostic.untyped.at(binding.pattern, fixIts: Remedy.addType(to: binding)))
         }

@@ -14,8 +14,17 @@ struct ModelIndex {
 }
 
 extension ModelClass {
+    /// The properties that each model has, and that are not stored.
+    private static let inheritedNames: Set<String> = [
+        "id", "persistentModelID", "managedObject", "managedObjectContext", "modelContext", "isDeleted", "hasChanges",
+        "hashValue",
+        "description", "debugDescription",
+    ]
+
     /// Reads the index if the member is `#Index` or `#Unique`. Ignores other macros.
-    mutating func readIndexes(_ member: MemberBlockItemSyntax) {
+    ///
+    /// - Parameter computed: The names of the properties in the class that are not stored.
+    mutating func readIndexes(_ member: MemberBlockItemSyntax, computed: Set<String>) {
         guard let macro = member.decl.as(MacroExpansionDeclSyntax.self) else { return }
         let kind: String
         switch macro.macroName.text {
@@ -27,12 +36,13 @@ extension ModelClass {
             let elements = argument.keyPaths?.elements.map(\.expression)
             // SwiftData accepts an empty list, which requires nothing.
             if spelling == .swiftData, elements?.isEmpty == true { continue }
-            let names = elements?.compactMap { indexedName($0) }
+            let names = elements?.compactMap { indexedName($0, computed: computed) }
             if let names, !names.isEmpty, names.count == elements?.count {
                 indexes.append(ModelIndex(kind: kind, properties: names))
             } else {
                 // Several key paths may be one index or several.
-                let isOnlyKeyPath = macro.arguments.count == 1 && indexedName(argument.expression) != nil
+                let isOnlyKeyPath =
+                    macro.arguments.count == 1 && indexedName(argument.expression, computed: computed) != nil
                 let fixIts =
                     isOnlyKeyPath ? Remedy.replaceArgument(argument, with: "[\(argument.expression.trimmedDescription)]") : []
                 misuses.append(ModelDiagnostic.wrongIndex.at(argument, fixIts: fixIts))
@@ -40,11 +50,18 @@ extension ModelClass {
         }
     }
 
-    /// Returns the name of the stored property to which a key path leads; nil for another expression.
-    private func indexedName(_ expression: ExprSyntax) -> String? {
-        guard let components = expression.as(KeyPathExprSyntax.self)?.components, components.count == 1 else { return nil }
-        let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
-        return name.flatMap { misusedNames.contains($0) ? $0 : property(named: $0)?.column == nil ? nil : $0 }
+    /// Returns the name of the stored property to which a key path leads; nil for a property without a column or another expression.
+    ///
+    /// Also returns a name that the class does not have, about which the compiler complains. If the name is that of a computed property
+    /// in an extension, opening a store throws an error about the index.
+    private func indexedName(_ expression: ExprSyntax, computed: Set<String>) -> String? {
+        guard let components = expression.as(KeyPathExprSyntax.self)?.components, components.count == 1,
+            let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
+        else { return nil }
+        if misusedNames.contains(name) { return name }
+        if let property = property(named: name) { return property.column == nil ? nil : name }
+        // A superclass may have the property.
+        return mayBeSubclass || computed.contains(name) || Self.inheritedNames.contains(name) ? nil : name
     }
 }
 

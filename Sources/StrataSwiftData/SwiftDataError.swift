@@ -57,8 +57,11 @@ public struct SwiftDataError: Error, Sendable, Hashable {
     public static let backwardMigration = Self(.backwardMigration, "the migration leads to an older schema")
     /// The object is in no context.
     public static let missingModelContext = Self(.missingModelContext, "the object is in no context")
-    /// The models, or an object, are not valid.
-    public static let modelValidationFailure = Self(.modelValidationFailure, "the models are not valid")
+    /// A save, or a deletion by a predicate, in a container whose configuration has `allowsSave: false`.
+    ///
+    /// Objects that are not valid throw `SaveError` `.validation`, and models that are not valid throw `ModelError`. Both are types of the
+    /// module `ObjectGraph`.
+    public static let modelValidationFailure = Self(.modelValidationFailure, "the configuration does not allow saves")
     /// The history after a token was deleted, or the token belongs to another store.
     public static let historyTokenExpired = Self(.historyTokenExpired, "the history token is expired")
 

@@ -1,3 +1,4 @@
+import Foundation
 import StoreInterface
 import StoreModel
 import Testing
@@ -38,6 +39,7 @@ import Testing
     func aMalformedLineIsNamedByFileLineAndColumn(text: String, message: String) throws {
         let error = try #require(throws: DatasetError.self) { try file(text) }
         #expect(error.description == message)
+        #expect((error as any Error).localizedDescription == message)
     }
 
     @Test(arguments: [

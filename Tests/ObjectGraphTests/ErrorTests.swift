@@ -1,8 +1,9 @@
 import Foundation
-import ObjectGraph
 import StoreInterface
 import StoreModel
 import Testing
+
+@testable import ObjectGraph
 
 @Suite struct ErrorTests {
     private struct Plain: Error { var number: Int }
@@ -42,6 +43,30 @@ import Testing
         #expect(fetch.recoverySuggestion == "Add at least one.")
         let context = ContextError.notAChild(context: "main")
         #expect((context as any Error).localizedDescription == context.description)
+    }
+
+    @Test func `the localized text of errors of undo and validation is their description`() {
+        let errors: [any Error & CustomStringConvertible] = [
+            UndoError.noContext, UndoError.groupIsOpen(context: "edit", levels: 2),
+            UndoError.groupTooLarge(context: "edit", limit: 9),
+            RuleViolation(
+                objectID: Self.object, entity: "Track", property: "title", value: .null, valueText: "nil", rule: .required,
+                requirement: "is required"),
+            UndecodableAttribute(objectID: Self.object, entity: "Track", property: "place", reason: "Place"),
+        ]
+        for error in errors { #expect((error as any Error).localizedDescription == error.description) }
+    }
+
+    @Test func `the error of a property that is not stored tells what to use instead`() {
+        let computed = FetchError.unknownProperty(entity: "Track", property: "of type Int \(RowText.withoutName)")
+        #expect(computed.recoverySuggestion == "Use the stored properties that it reads, or filter the objects in Swift.")
+        let misspelled = FetchError.unknownProperty(entity: "Track", property: "titel")
+        #expect(misspelled.message.hasPrefix("Track has no stored property titel. Check the name."))
+    }
+
+    @Test func `the error of a child without its parent tells what to do`() {
+        #expect(SaveError.parentGone(context: "edit").recoverySuggestion?.contains("new child") == true)
+        #expect(ContextError.objectNotFound(Self.object).description.hasSuffix("fetch it again, or save it first"))
     }
 
     @Test func `a save error tells its code its objects and its cause`() {

@@ -63,7 +63,7 @@ import Testing
         let expected = [
             "index:.unique,default:\"a\",rules:[.length(1...80),.pattern(###\"[a-z]\\/#\"##\"###)]",
             "of:\\A.kind,rules:[.required]", "of:\\A.other,rules:[.pattern(\"[a-z]+\")]",
-            "cardinality:.toOne,deleteRule:.deny,rules:[.required]", "cardinality:.toMany,rules:[.count(1...)]",
+            "of:\\A.one,deleteRule:.deny,rules:[.required]", "of:\\A.many,rules:[.count(1...)]",
             "inverse:\"a\",rules:[.count(...3)]",
         ]
         for part in expected { #expect(text.contains(part), "\(part)") }
@@ -143,6 +143,27 @@ import Testing
                 "init(a: URL? = URL(string: \"b\"), b: Int? = Int(\"1\"), c: URL = URL(filePath: \"b\"), d: Int? = nil)"))
     }
 
+    /// Catches: a parameter of a private type, with which the initializer does not compile.
+    @Test func `a private property with a value is no parameter, and one without a value limits the initializer`() {
+        let source = """
+            @Model final class A {
+                var a: Int
+                private var b: B?
+                fileprivate var c = find()
+                private(set) var d = 1
+                @Relationship private var e: [A]
+            }
+            """
+        let expansion = MacroExpansion(of: source)
+        #expect(expansion.messages == [])
+        #expect(expansion.text.contains(" init(a: Int, d: Int = 1)") && !expansion.text.contains("private init(a:"))
+        for name in ["b", "c", "e"] { #expect(!expansion.text.contains("self.\(name) = \(name)")) }
+        let limited = MacroExpansion(of: "@Model final class A {\nfileprivate var a: B\n}").text
+        #expect(limited.contains("fileprivate init(a: B)"))
+        let hidden = MacroExpansion(of: "@Model final class A {\nprivate var a: B\nfileprivate var b: B\nvar c = 1\n}").text
+        #expect(hidden.contains("private init(a: B, b: B, c: Int = 1)") && !hidden.contains("fileprivate init"))
+    }
+
     @Test func `S178: initial values without an effect are in the description`() {
         let text = MacroExpansion(
             of: """
@@ -202,7 +223,7 @@ import Testing
         #expect(text.contains("_$extension = ModelPlaceholder()\n        `_$play count` = ModelPlaceholder()"))
         #expect(text.contains("name: \"Type\""))
         #expect(text.contains("AttributeDescription(\"extension\", of: \\`Type`.`extension`)"))
-        #expect(text.contains("name: \"in\", destination: \"Type\", inverse: \"default\""))
+        #expect(text.contains("RelationshipDescription(\"in\", of: \\`Type`.`in`, inverse: \"default\")"))
         #expect(text.contains("\\`Type`.`play count`: \"play count\""))
         #expect(text.contains("IndexDescription(properties: [\"extension\"]"))
         #expect(text.contains("init(`extension`: String, `in`: `Type`? = nil, `default`: [`Type`] = [], `play count`: Int)"))

@@ -6,6 +6,7 @@ import Testing
     static let repairs: [(String, String, String)] = [
         ("var (a, b) = (1, 2)", "var a = 1\n    var b = 2", "declare each property on its own line"),
         ("var a = [1].count", "var a: <#Type#> = [1].count", "add the type"),
+        ("var a = Mood(rawValue: 1)", "var a: <#Type#> = Mood(rawValue: 1)", "add the type"),
         ("@Transient var a: Int", "@Transient var a: Int = <#value#>", "add an initial value"),
         ("@Transient let a: Int?", "@Transient let a: Int? = <#value#>", "add an initial value"),
         ("@Transient var a: Optional<Int>", "@Transient var a: Optional<Int> = nil", "add an initial value"),
@@ -92,9 +93,10 @@ import Testing
     @Test(arguments: [
         "var (a, b) = pair", "var managedObject: Int", "#if DEBUG\n    var a = 1\n    #endif",
         "@Attribute(option) var a: Int", "@Attribute(.rule(rule)) var a: Int", "@Attribute(renamedFrom: old) var a: Int",
-        "@Attribute(.pattern(#/\n    a b\n    /#)) var a: String", "@Relationship(.sorted) var a: [B]",
+        "@Attribute(.pattern(#/\n    a b\n    /#)) var a: String", "@Relationship(option) var a: [B]",
         "@Relationship(.required, count: ...9) var a: [B]", "@Relationship(count: 2...2) var a: B?",
-        "@Relationship(inverse: path) var a: B?", "@Derived(count: all) var a: Int", "#Index<A>([\\.b])\n    var a: Int",
+        "@Relationship(inverse: path) var a: B?", "@Derived(count: all) var a: Int",
+        "#Index<A>([\\.b])\n    @Transient var b = 1",
     ])
     func `S173: a mistake with several possible repairs has no fix-it`(_ body: String) {
         let diagnostics = MacroExpansion(of: "@Model final class A {\n    \(body)\n}").diagnostics

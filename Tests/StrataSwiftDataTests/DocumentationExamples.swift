@@ -146,6 +146,9 @@ enum TripsPlan: SchemaMigrationPlan {
         container.mainContext.insert(Trip(name: "Bergen"))
         try container.mainContext.save()
         // end
+        // Sources/StrataSwiftData/Containers/ModelContainer.swift
+        container.logFetches(slowerThan: .milliseconds(50))
+        // end
     }
 
     @Test func `the examples of identifiers and the history run`() throws {

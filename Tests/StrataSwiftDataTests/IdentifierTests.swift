@@ -98,4 +98,20 @@ import Testing
             }
         }
     }
+
+    @Test func `a text that is no id of the store makes no identifier, and the error says so`() throws {
+        let context = ModelContext(try inMemory(ToDo.self))
+        let item = ToDo("a")
+        context.insert(item)
+        let store = try #require(item.persistentModelID.storeIdentifier)
+        #expect(throws: SwiftDataError.unknownSchema) {
+            try PersistentIdentifier.identifier(for: store, entityName: "ToDo", primaryKey: "7")
+        }
+        #expect {
+            try PersistentIdentifier.identifier(for: store, entityName: "ToDo", primaryKey: "7")
+        } throws: { error in
+            "\(error)".contains("an identifier of ToDo from \"7\"") && "\(error)".contains("the store \(store)")
+        }
+        withExtendedLifetime(context) {}
+    }
 }

@@ -139,6 +139,17 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         #expect(throws: SwiftDataError.unsupportedSortDescriptor) {
             try ResultsObserver<Film, Never>(sortBy: [SortDescriptor(\.title.count)], modelContext: context, isolation: nil)
         }
+        #expect {
+            try ResultsObserver<Film, String>(sectionBy: \.title.description, modelContext: context, isolation: nil)
+        } throws: { error in
+            SwiftDataError.unsupportedSortDescriptor ~= error && "\(error)".contains("title is no stored property")
+        }
+        let exams = ModelContext(try inMemory(Exam.self))
+        #expect {
+            try ResultsObserver<Exam, Never>(sortBy: [SortDescriptor(\.grade)], modelContext: exams, isolation: nil)
+        } throws: { error in
+            SwiftDataError.unsupportedSortDescriptor ~= error && "\(error)".contains("stored values have another order")
+        }
     }
 
     @Test(.timeLimit(.minutes(10)), arguments: ModelConfiguration.Store.allCases)

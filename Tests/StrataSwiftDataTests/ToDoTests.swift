@@ -164,6 +164,39 @@ import Testing
         }
     }
 
+    /// Catches: an evaluation of the newest state, which has objects that the context has not.
+    @Test(arguments: TestStore.allCases)
+    func `a fetch without pending changes in memory finds the saved values of the context's state`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use(ToDoList.self) { container in
+            let (context, writer) = (ModelContext(container), ModelContext(container))
+            let items = ["kept", "changed", "deleted"].map { ToDo($0) }
+            for item in items { context.insert(item) }
+            try context.save()
+            #expect(try context.fetchCount(FetchDescriptor<ToDo>()) == 3)
+            context.insert(ToDo("draft"))
+
+            let found = try writer.fetch(FetchDescriptor<ToDo>())
+            found.first { $0.title == "changed" }?.title = "y"
+            for item in found where item.title == "deleted" { writer.delete(item) }
+            writer.insert(ToDo("x"))
+            try writer.save()
+            for title in ["kept", "changed", "deleted", "draft", "x", "y"] {
+                let shout = title.uppercased()
+                var inMemory = FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == shout })
+                var inStore = FetchDescriptor<ToDo>(predicate: #Predicate { $0.title == title })
+                inMemory.includePendingChanges = false
+                inStore.includePendingChanges = false
+                let expected = items.filter { $0.title == title }
+                #expect(try context.fetch(inMemory) == expected, "\(title)")
+                #expect(try context.fetch(inStore) == expected, "\(title)")
+                #expect(try context.fetchCount(inMemory) == expected.count, "\(title)")
+            }
+            withExtendedLifetime(writer) {}
+        }
+    }
+
     /// Catches: comparisons by raw value and by the text of JSON.
     @Test(arguments: TestStore.allCases)
     func `enums and Codable values are compared and sorted as in Swift`(_ store: TestStore) async throws {

@@ -65,18 +65,18 @@ final class Song {
 
     var managedObject: ManagedObject { __$modelAnchor.object }
 
-    static let entityDescription: EntityDescription = EntityDescription(
-        name: "Song",
-        properties: [
-            .attribute(AttributeDescription("isrc", of: \Song.isrc, index: .unique)),
-            .attribute(AttributeDescription("title", of: \Song.title, renamedFrom: "name")),
+    static let entityDescription: EntityDescription = {
+        var description = EntityDescription(name: "Song", properties: [])
+        description.properties.append(.attribute(AttributeDescription("isrc", of: \Song.isrc, index: .unique)))
+        description.properties.append(.attribute(AttributeDescription("title", of: \Song.title, renamedFrom: "name")))
+        description.properties.append(
             .attribute(
-                AttributeDescription("plays", of: \Song.plays, index: .indexed, default: 0, preservesValueOnDeletion: true)),
-            .attribute(AttributeDescription("rating", of: \Song.rating)),
-            .relationship(
-                RelationshipDescription(
-                    name: "band", destination: "Band", inverse: "songs", cardinality: .toOne, renamedFrom: "group")),
-        ])
+                AttributeDescription("plays", of: \Song.plays, index: .indexed, default: 0, preservesValueOnDeletion: true)))
+        description.properties.append(.attribute(AttributeDescription("rating", of: \Song.rating)))
+        description.properties.append(
+            .relationship(RelationshipDescription("band", of: \Song.band, inverse: "songs", renamedFrom: "group")))
+        return description
+    }()
 
     static var entityName: String { "Song" }
 
@@ -137,14 +137,13 @@ final class Band {
 
     var managedObject: ManagedObject { __$modelAnchor.object }
 
-    static let entityDescription: EntityDescription = EntityDescription(
-        name: "Band",
-        properties: [
-            .attribute(AttributeDescription("name", of: \Band.name)),
-            .relationship(
-                RelationshipDescription(name: "songs", destination: "Song", cardinality: .toMany, deleteRule: .cascade)),
-        ],
-        renamedFrom: "Group")
+    static let entityDescription: EntityDescription = {
+        var description = EntityDescription(name: "Band", properties: [], renamedFrom: "Group")
+        description.properties.append(.attribute(AttributeDescription("name", of: \Band.name)))
+        description.properties.append(
+            .relationship(RelationshipDescription("songs", of: \Band.songs, deleteRule: .cascade)))
+        return description
+    }()
 
     static var entityName: String { "Band" }
 

@@ -27,6 +27,11 @@ struct ModelMistakeTests {
         ("var a: Opaque?; init() {}", "this type cannot be stored"),
         ("var a: [Opaque] = []", "this type cannot be stored"),
         ("var a = Opaque()", "this type cannot be stored"),
+        ("var a: [Mood] = []", "this type cannot be stored"),
+        ("var a: (Int, Int); init() { a = (1, 2) }", "this type cannot be stored"),
+        ("var a: Int; init() {}", "without initializing all stored properties"),
+        ("@Attribute(.uniqe) var a: Int", "'uniqe'"),
+        ("@Relationship(.sorted) var a: [Other]", "'sorted'"),
         ("weak var a: Other?", "cannot be 'weak' or 'unowned'"),
         ("var b: Int; lazy var a = 1", "cannot be 'lazy'"),
         ("@Clamped var a = 1", "a property wrapper cannot be used"),
@@ -45,6 +50,7 @@ struct ModelMistakeTests {
         ("var managedObject = 1", "choose another name"),
         ("@Relationship(inverse: \\Friend.best) var a: Other?", "the inverse must be a property"),
         ("var a = [1].count", "give the type of this property"),
+        ("var a = Mood(rawValue: \"calm\")", "give the type of this property"),
         ("\n#if os(Linux) || os(macOS)\nvar a: Int\n#endif\n", "cannot be inside '#if'"),
         ("@Attribute(.length(1...)) var a = 1", ".length is for strings"),
         ("@Attribute(.range(0...1)) var a = \"\"", ".range is for numbers"),
@@ -69,6 +75,35 @@ struct ModelMistakeTests {
             guard let found = error.firstMatch(of: /strata-[^:]*\.swift:(\d+):\d+: error:/) else { continue }
             #expect(Int(found.1) == property + 1, "\(body): \(error)")
         }
+    }
+
+    @Test func `a model without an initializer has properties of private types`() async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = """
+            import Strata
+
+            private struct Position: Codable { var x = 0 }
+            @Model final class Note {
+                var title: String
+                private var position: Position?
+                private(set) var count = 0
+            }
+            @Model final class Pin {
+                fileprivate var position: Position
+                var title = ""
+            }
+            @Model final class Leaf {
+                private struct Vein: Codable { var length = 0 }
+                private var vein: Vein
+                static func make() -> Leaf { Leaf(vein: Vein()) }
+            }
+            @Model final class Twig {
+                private var buds = ["a"].count
+            }
+            private func use() { print(Note(title: "a", count: 1), Pin(position: Position()), Leaf.make(), Twig()) }
+            """
+        let messages = try await compiler.messages(about: source)
+        #expect(messages.filter { $0.contains("error: ") || $0.contains("warning: ") } == [])
     }
 
     @Test func `S173: in the Swift 5 language mode, a constant is stored`() async throws {

@@ -169,6 +169,74 @@ enum Lists {
     static let types: [any PersistentModel.Type] = [Folder.self, Errands.self]
 }
 
+/// Relationships that all have `@Relationship`, and name no inverse.
+enum Harbors {
+    @Model final class Harbor {
+        var name = "harbor"
+        @Relationship(deleteRule: .cascade) var ships: [Ship] = []
+        @Relationship var parent: Harbor?
+        @Relationship var branches: [Harbor] = []
+        /// Kept apart on purpose.
+        @Relationship(inverse: nil) var cranes: [Crane] = []
+        init() {}
+    }
+
+    @Model final class Ship {
+        var name = "ship"
+        @Relationship var harbor: Harbor?
+        init() {}
+    }
+
+    @Model final class Crane {
+        var load = 1
+        @Relationship var harbor: Harbor?
+        init() {}
+    }
+
+    static let types: [any PersistentModel.Type] = [Harbor.self, Ship.self, Crane.self]
+}
+
+/// Relationships to classes that the source names by aliases, as in programs with a schema per version.
+enum Crates {
+    typealias Item = CrateSchema.Part
+    typealias Seal = CrateSchema.Stamp
+
+    @Model final class Crate {
+        var name: String
+        @Relationship(deleteRule: .cascade, inverse: \Item.crate) var items: [Item]
+        @Relationship(deleteRule: .cascade) var seal: Seal?
+    }
+
+    static let types: [any PersistentModel.Type] = [Crate.self, CrateSchema.Part.self, CrateSchema.Stamp.self]
+}
+
+enum CrateSchema {
+    @Model final class Part {
+        var number: Int
+        var crate: Crates.Crate?
+    }
+
+    @Model final class Stamp {
+        var text: String
+    }
+}
+
+private struct Spot: Codable, Equatable { var page = 0 }
+
+/// Private properties, of which the initializer of the macro has no parameters.
+@Model final class Bookmark {
+    var title: String
+    private var spot: Spot?
+    private var moves = 0
+
+    func move(to page: Int) {
+        spot = Spot(page: page)
+        moves += 1
+    }
+
+    var summary: String { "\(title), page \(spot?.page ?? 0), moved \(moves) times" }
+}
+
 /// An object that its author passes between tasks at their own risk.
 @Model final class Shared: @unchecked Sendable {
     var name = "shared"

@@ -36,7 +36,22 @@ extension ModelError: LocalizedError {
     public var errorDescription: String? { description }
 }
 
+extension RuleViolation: LocalizedError {
+    /// The description.
+    public var errorDescription: String? { description }
+}
+
 extension SnapshotError: LocalizedError {
+    /// The description.
+    public var errorDescription: String? { description }
+}
+
+extension UndecodableAttribute: LocalizedError {
+    /// The description.
+    public var errorDescription: String? { description }
+}
+
+extension UndoError: LocalizedError {
     /// The description.
     public var errorDescription: String? { description }
 }

@@ -64,7 +64,7 @@ public final class PersistentStoreCoordinator: Sendable {
     ) throws {
         self.model = model
         self.name = name
-        for message in model.ambiguousInverses { Self.modelLog.warning("\(message)") }
+        for message in model.inverseWarnings { Self.modelLog.warning("\(message)") }
         contextModel = model.withHiddenEntities(of: store.schema)
         makeRootRoute = rootRoute
         capabilities = ModelCapabilities(contextModel)

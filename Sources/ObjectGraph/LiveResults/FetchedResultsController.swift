@@ -80,7 +80,7 @@ public final class FetchedResultsController<Element> {
     /// - Throws: `StoreError` if the store cannot be read.
     public func performFetch() throws {
         let view = observedView()
-        let live = try observing { try LiveQuery(request.query, hasSections: request.hasSections, in: view) }
+        let live = try observing { try LiveQuery(request.query, hasSections: request.hasSections, log: log, in: view) }
         fetch = worker.follow(live)
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
@@ -97,7 +97,7 @@ public final class FetchedResultsController<Element> {
         let view = observedView()
         let number = worker.beginFetch()
         let live: LiveQuery
-        do { live = try await worker.compute(request.query, hasSections: request.hasSections, in: view) } catch {
+        do { live = try await worker.compute(request.query, hasSections: request.hasSections, log: log, in: view) } catch {
             if worker.cancelFetch(number) { endObserving() }
             throw error
         }
@@ -105,6 +105,8 @@ public final class FetchedResultsController<Element> {
         fetch = number
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
+
+    private var log: LiveFetchLog { LiveFetchLog(context, request.query.entity) }
 
     /// Merges saves that were announced, and delivers the changes that the context has processed. Costs one lock if there are none.
     func settle() {

@@ -4,6 +4,8 @@ import StoreModel
 /// A query's result that can be advanced to newer views. It is a value owned by a worker and needs no context.
 struct LiveQuery: Sendable {
     let query: StoreQuery
+    /// The log of slow queries; nil for none.
+    private let log: LiveFetchLog?
     private(set) var view: LayeredView
     /// Whether the view was released, so that old values cannot be compared with new ones.
     private var isDetached = false
@@ -15,8 +17,8 @@ struct LiveQuery: Sendable {
     private(set) var sections: SectionList?
 
     /// Runs the query. O(result).
-    init(_ query: StoreQuery, hasSections: Bool = false, in view: LayeredView) throws {
-        self.init(empty: query, hasSections: hasSections, in: view)
+    init(_ query: StoreQuery, hasSections: Bool = false, log: LiveFetchLog? = nil, in view: LayeredView) throws {
+        self.init(empty: query, hasSections: hasSections, log: log, in: view)
         adopt(try fetch(in: view), of: view)
     }
 
@@ -25,9 +27,11 @@ struct LiveQuery: Sendable {
     /// - Parameters:
     ///   - query: The query.
     ///   - hasSections: Whether objects with the same value of the first sort are a section.
+    ///   - log: The log of slow queries; nil for none.
     ///   - view: The view that the result is read from.
-    init(empty query: StoreQuery, hasSections: Bool = false, in view: LayeredView) {
+    init(empty query: StoreQuery, hasSections: Bool = false, log: LiveFetchLog? = nil, in view: LayeredView) {
         self.query = query
+        self.log = log
         self.view = view
         list = ResultList(order: SortOrder(query.sort))
         sections = hasSections ? query.sort.first.map { SectionList($0) } : nil
@@ -43,6 +47,11 @@ struct LiveQuery: Sendable {
         var whole = query
         whole.offset = 0
         whole.limit = nil
+        guard let log else { return try candidates(whole, in: view) }
+        return try log.timing(whole, view: view) { try candidates(whole, in: view) }
+    }
+
+    private func candidates(_ whole: StoreQuery, in view: LayeredView) throws -> [SortCandidate] {
         var candidates: [SortCandidate] = []
         let keys = try view.keys(whole)
         candidates.reserveCapacity(keys.count)

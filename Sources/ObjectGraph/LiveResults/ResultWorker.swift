@@ -103,9 +103,10 @@ final class ResultWorker: ViewObserver {
     }
 
     /// Runs a query off the calling executor. Nothing is delivered before ``endFetch(_:_:)``.
-    func compute(_ query: StoreQuery, hasSections: Bool, in view: LayeredView) async throws -> LiveQuery {
+    func compute(_ query: StoreQuery, hasSections: Bool, log: LiveFetchLog? = nil, in view: LayeredView) async throws -> LiveQuery
+    {
         try await withCompletion { completion in
-            queue.async { completion(Result { try LiveQuery(query, hasSections: hasSections, in: view) }) }
+            queue.async { completion(Result { try LiveQuery(query, hasSections: hasSections, log: log, in: view) }) }
         }
     }
 

@@ -20,59 +20,70 @@ extension [EntityDescription] {
     ///
     /// Two relationships within one entity are a pair if one leads to one object and the other to many.
     func withInferredInverses() -> [EntityDescription] {
-        guard let open = openRelationships() else { return self }
         var inferred = self
-        for (pair, candidates) in open {
-            var ends = candidates
-            if pair.source == pair.destination {
-                guard ends.count == 2, ends[0].relationship.cardinality != ends[1].relationship.cardinality else { continue }
-            } else {
-                let back = open[Pair(source: pair.destination, destination: pair.source)] ?? []
-                // Each pair of entities is looked at from both sides.
-                guard pair.source < pair.destination, candidates.count == 1, back.count == 1 else { continue }
-                ends += back
-            }
-            guard ends.contains(where: { $0.relationship.inference == .wanted }) else { continue }
+        for ends in candidateInverses() where ends.count == 2 && Self.wantsInverse(ends) {
             inferred[ends[0].entity].setInverse(ends[1].relationship.name, of: ends[0].relationship.name)
         }
         return inferred
     }
 
-    /// Returns a message per pair of entities between which an inverse is wanted, but could be one of several relationships.
-    func ambiguousInverses() -> [String] {
-        guard let open = openRelationships() else { return [] }
+    /// Returns a message per pair of entities whose relationships have no inverse, although they look like two ends of one relationship:
+    /// an inverse is wanted, but could be one of several relationships, or both ends have `@Relationship` and neither names the other.
+    ///
+    /// - Parameter classes: The names of the entities that have a class. Those that are described at run time are paired by name only.
+    func inverseWarnings(classes: Set<String>) -> [String] {
         var messages: [String] = []
-        for (pair, candidates) in open where pair.source <= pair.destination {
-            var ends = candidates
-            if pair.source == pair.destination {
-                guard ends.count > 2, Set(ends.map(\.relationship.cardinality)).count == 2 else { continue }
-            } else {
-                let back = open[Pair(source: pair.destination, destination: pair.source)] ?? []
-                guard !back.isEmpty, candidates.count + back.count > 2 else { continue }
-                ends += back
-            }
-            guard ends.contains(where: { $0.relationship.inference == .wanted }) else { continue }
+        for ends in candidateInverses() {
             let names = ends.map { "\(self[$0.entity].name).\($0.relationship.name)" }.sorted()
-            messages.append(
-                "cannot infer the inverse among \(names.joined(separator: ", ")): there is more than one candidate, so that none of them has "
-                    + "one. Name it with @Relationship(inverse:), or write @Relationship(inverse: nil) on those without an inverse."
-            )
+            if Self.wantsInverse(ends) {
+                guard ends.count > 2 else { continue }
+                messages.append(
+                    "cannot infer the inverse among \(names.joined(separator: ", ")): there is more than one candidate, so that "
+                        + "none of them has one. Name it with @Relationship(inverse:), or write @Relationship(inverse: nil) on "
+                        + "those without an inverse.")
+            } else if ends.count == 2, ends.allSatisfy({ classes.contains(self[$0.entity].name) }) {
+                messages.append(
+                    "cannot infer that \(names[0]) and \(names[1]) are inverses: both have @Relationship without inverse:, so "
+                        + "setting one does not change the other. Name the inverse with @Relationship(inverse:) at one end, or "
+                        + "write @Relationship(inverse: nil) at one end to keep them apart.")
+            }
         }
         return messages.sorted()
     }
 
-    /// Returns the relationships without an inverse, by the entities that they connect. Returns nil if none of them wants one.
-    private func openRelationships() -> [Pair: [Candidate]]? {
+    /// Returns the open relationships that may be inverses of each other, per pair of entities: two if each is the other's only candidate,
+    /// and otherwise more.
+    private func candidateInverses() -> [[Candidate]] {
+        let open = openRelationships()
+        var found: [[Candidate]] = []
+        // Each pair of entities is looked at from one side.
+        for (pair, candidates) in open where pair.source <= pair.destination {
+            if pair.source == pair.destination {
+                guard Set(candidates.map(\.relationship.cardinality)).count == 2 else { continue }
+                found.append(candidates)
+            } else if let back = open[Pair(source: pair.destination, destination: pair.source)] {
+                found.append(candidates + back)
+            }
+        }
+        return found
+    }
+
+    private static func wantsInverse(_ ends: [Candidate]) -> Bool {
+        ends.contains { $0.relationship.inference == .wanted }
+    }
+
+    /// Returns the relationships without an inverse, by the entities that they connect.
+    private func openRelationships() -> [Pair: [Candidate]] {
+        let entities = Dictionary(map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         var open: [Pair: [Candidate]] = [:]
-        var isWanted = false
         for (position, entity) in enumerated() {
-            for relationship in entity.relationships where !isPaired(relationship, of: entity) {
-                isWanted = isWanted || relationship.inference == .wanted
+            for relationship in entity.relationships
+            where !isPaired(relationship, of: entity, to: entities[relationship.destination]) {
                 open[Pair(source: entity.name, destination: relationship.destination), default: []].append(
                     Candidate(entity: position, relationship: relationship))
             }
         }
-        return isWanted ? open : nil
+        return open
     }
 
     private struct Pair: Hashable {
@@ -87,9 +98,10 @@ extension [EntityDescription] {
     }
 
     /// Whether a relationship has an inverse, is the inverse of another, or refuses one.
-    private func isPaired(_ relationship: RelationshipDescription, of entity: EntityDescription) -> Bool {
+    private func isPaired(
+        _ relationship: RelationshipDescription, of entity: EntityDescription, to destination: EntityDescription?
+    ) -> Bool {
         if relationship.inverse != nil || relationship.inference == .refused { return true }
-        let destination = first { $0.name == relationship.destination }
         return destination?.relationships.contains { $0.destination == entity.name && $0.inverse == relationship.name } ?? false
     }
 }

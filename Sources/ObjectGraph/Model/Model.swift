@@ -21,21 +21,21 @@ public struct Model: Sendable {
         let storeSchema: StoreSchema
         let orders: [OrderEntity]
         let hierarchies: [Hierarchy?]
-        let ambiguousInverses: [String]
+        let inverseWarnings: [String]
         let byName: [String: Entity]
         let types: [String: any PersistentModel.Type]
         let byType: [ObjectIdentifier: Entity]
 
         init(
             _ entities: [Entity], _ storeSchema: StoreSchema, types: [String: any PersistentModel.Type], orders: [OrderEntity],
-            hierarchies: [Hierarchy?], ambiguousInverses: [String]
+            hierarchies: [Hierarchy?], inverseWarnings: [String]
         ) {
             self.entities = entities
             self.storeSchema = storeSchema
             self.types = types
             self.orders = orders
             self.hierarchies = hierarchies
-            self.ambiguousInverses = ambiguousInverses
+            self.inverseWarnings = inverseWarnings
             var byName: [String: Entity] = [:]
             for entity in entities { byName[entity.name] = entity }
             for member in hierarchies.compactMap(\.self).flatMap(\.members) { byName[member.name] = member }
@@ -61,8 +61,8 @@ public struct Model: Sendable {
     var hierarchies: [Hierarchy?] { parts.hierarchies }
     /// Whether an entity inherits from another.
     var hasInheritance: Bool { !parts.hierarchies.isEmpty }
-    /// A message per pair of entities whose inverse could be one of several relationships. Opening a container logs them.
-    package var ambiguousInverses: [String] { parts.ambiguousInverses }
+    /// A message per pair of entities whose relationships look like inverses, but are not. Opening a container logs them.
+    package var inverseWarnings: [String] { parts.inverseWarnings }
 
     /// Creates a model from descriptions. Throws ``ModelError`` if they are inconsistent.
     public init(_ entities: [EntityDescription], version: SchemaVersion = SchemaVersion()) throws(ModelError) {
@@ -126,16 +126,16 @@ public struct Model: Sendable {
 
     private init(
         entities: [Entity], storeSchema: StoreSchema, types: [String: any PersistentModel.Type], orders: [OrderEntity],
-        hierarchies: [Hierarchy?] = [], ambiguousInverses: [String] = []
+        hierarchies: [Hierarchy?] = [], inverseWarnings: [String] = []
     ) {
         parts = Parts(
-            entities, storeSchema, types: types, orders: orders, hierarchies: hierarchies, ambiguousInverses: ambiguousInverses)
+            entities, storeSchema, types: types, orders: orders, hierarchies: hierarchies, inverseWarnings: inverseWarnings)
     }
 
     private init(
         _ descriptions: [EntityDescription], _ version: SchemaVersion, types: [String: any PersistentModel.Type]
     ) throws(ModelError) {
-        let ambiguousInverses = descriptions.ambiguousInverses()
+        let inverseWarnings = descriptions.inverseWarnings(classes: Set(types.keys))
         let descriptions = descriptions.withInferredInverses()
         try ModelResolution.checkNames(descriptions)
         let flattened = try FlattenedModel(descriptions)
@@ -148,7 +148,7 @@ public struct Model: Sendable {
         storeSchema.relationships = RelationshipSchema.all(of: entities, flattened.stored)
         self.init(
             entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders, hierarchies: hierarchies,
-            ambiguousInverses: ambiguousInverses)
+            inverseWarnings: inverseWarnings)
     }
 
     /// Returns the entity with this name, or nil.

@@ -50,21 +50,27 @@ extension PersistentModel {
     /// The name in ``entityDescription``.
     public static var entityName: String { entityDescription.name }
 
-    /// The object's id, which is final from its insertion on. A model that declares a property `id` has that one instead, and
-    /// ``persistentModelID`` for this.
+    /// The object's id, which is final from its insertion on (S002), and provisional before. A model that declares a property `id` has that
+    /// one instead, and ``persistentModelID`` for this.
     ///
-    /// - Precondition: The object is inserted into a context.
-    public var id: ObjectID {
-        if managedObject.state == .detached { managedObject.claim(self) }
-        return managedObject.objectID
-    }
+    /// A provisional id identifies a new object in its process, for example in a list that shows it. No other object has it, and the
+    /// insertion replaces it by the final id. So read `id` after the insertion to store it or to use it in another context. Until the
+    /// insertion is saved, ``ManagedObjectContext/model(for:)`` finds the object by both ids. A new object that a rollback removes from its
+    /// context has a provisional id again.
+    ///
+    /// - Precondition: The context of an inserted object still exists.
+    public var id: ObjectID { currentID }
 
-    /// The object's id, which is final from its insertion on, for models with and without a property `id`.
+    /// The object's id, as ``id`` is without a property `id` in the model: final from the insertion on, and provisional before.
     ///
-    /// - Precondition: The object is inserted into a context.
-    public var persistentModelID: ObjectID {
-        if managedObject.state == .detached { managedObject.claim(self) }
-        return managedObject.objectID
+    /// - Precondition: The context of an inserted object still exists.
+    public var persistentModelID: ObjectID { currentID }
+
+    private var currentID: ObjectID {
+        let object = managedObject
+        guard object.state == .detached else { return object.objectID }
+        object.claim(self)
+        return object.identifier
     }
 
     /// Returns whether two references refer to one object. Two contexts have different objects of one record.

@@ -7,7 +7,7 @@ import StoreModel
     import Foundation
 #endif
 
-/// Identifiers of new objects, for the layer with SwiftData's spelling, in which every object has one at any time.
+/// Identifiers of new objects. A typed model has an id at any time.
 extension ManagedObject {
     /// The object's id, or a provisional id while the object is detached.
     ///

@@ -169,12 +169,14 @@ public final class ManagedObject {
 extension ManagedObject {
     /// The object's id.
     ///
-    /// - Precondition: The object is inserted into a context, because a detached object has no id yet.
+    /// - Precondition: The object is inserted into a context, because a detached object has no id yet. Its typed model has a provisional
+    ///   one, ``PersistentModel/persistentModelID``.
     public var objectID: ObjectID {
         arrive()
-        precondition(state != .detached, "an object has an id once it is inserted into a context")
+        precondition(state != .detached, "cannot give the id of a new object: it is in no context. Insert it first.")
         guard let context else {
-            preconditionFailure("the object's context is gone; take its objectID while the context lives")
+            preconditionFailure(
+                "cannot give the id of an object: its context is gone. Take the objectID while the context lives.")
         }
         return ObjectID(store: context.storeIdentity, entity: entity, key: key)
     }

@@ -30,6 +30,18 @@ final class Instruments: Sendable {
         }
     }
 
+    /// Runs `body` in a span, whose context is current while it runs, and blocks until it returns.
+    func spanNow<R>(
+        _ name: String, attributes: KeyValuePairs<String, SpanAttribute>, _ body: () throws -> R
+    ) throws -> R {
+        guard let span = start(name, attributes) else { return try body() }
+        defer { span.end() }
+        do { return try InstrumentationContext.$current.withValue(span.context, operation: body) } catch {
+            span.fail(error)
+            throw error
+        }
+    }
+
     /// Starts a span in the current context; nil without a tracer.
     func start(_ name: String, _ attributes: KeyValuePairs<String, SpanAttribute>) -> (any Span)? {
         guard let tracer else { return nil }
@@ -64,6 +76,14 @@ extension Instruments? {
     ) async throws -> R {
         guard let self else { return try await body() }
         return try await self.span(name, attributes: attributes, body)
+    }
+
+    /// Runs `body` in a span, or alone if nothing is installed, and blocks until it returns.
+    func spanNow<R>(
+        _ name: String, attributes: KeyValuePairs<String, SpanAttribute>, _ body: () throws -> R
+    ) throws -> R {
+        guard let self else { return try body() }
+        return try self.spanNow(name, attributes: attributes, body)
     }
 }
 

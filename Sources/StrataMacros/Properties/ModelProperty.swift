@@ -13,6 +13,8 @@ struct ModelProperty {
 
     /// The derivation of an attribute as an expression of type `Derivation`; nil for an attribute that programs set.
     var derivation: String?
+    /// "private" or "fileprivate"; nil for a property that other files can read.
+    var accessLimit: String?
 
     struct AttributeOptions: Equatable {
         /// The index kind: "unique" or "indexed".
@@ -22,6 +24,8 @@ struct ModelProperty {
         var preservesValueOnDeletion = false
         /// The rules as expressions of type `PropertyRule`.
         var rules: [String] = []
+        /// The name of an option that `@Model` does not know.
+        var unknownOption: String?
     }
 
     struct RelationshipOptions: Equatable {
@@ -39,6 +43,8 @@ struct ModelProperty {
         var rules: [String] = []
         /// The arguments of SwiftData's limits, with their labels.
         var limits: [String] = []
+        /// The name of an option that `@Model` does not know.
+        var unknownOption: String?
     }
 
     let name: String
@@ -63,6 +69,15 @@ struct ModelProperty {
         }
     }
 
+    /// The name of an option that `@Model` does not know. It does not compile, unless the program declares it in an extension.
+    var unknownOption: String? {
+        switch marker {
+        case .attribute(let options): options.unknownOption
+        case .relationship(let options): options.unknownOption
+        case .none, .transient: nil
+        }
+    }
+
     var isTransient: Bool { marker == .transient }
 
     /// Whether the property is nil without an explicit initial value.
@@ -76,6 +91,10 @@ struct ModelProperty {
         if derivation != nil { return false }
         return initialValue == nil && !isImplicitlyNil
     }
+
+    /// Whether the initializer that the macro writes has a parameter for the property. As in that of a structure (SE-0502), a private
+    /// property with a value has none: its type may be private.
+    var isParameter: Bool { derivation == nil && (accessLimit == nil || needsValue) }
 
     /// The initial value as an expression for the entity's description, which evaluates it once; nil if there is none, or if evaluating
     /// it could have an effect.
@@ -92,8 +111,11 @@ struct ModelProperty {
     /// The type in the source, or the type of an initial value that shows it.
     var typeText: String? { type?.trimmedDescription ?? initialValue?.typeText }
 
-    /// The type of the property's parameter in an initializer.
-    var parameterType: String? { type?.spelledAsOptional ?? initialValue?.optionalType ?? typeText }
+    /// The type of the property's parameter in an initializer; nil if only the compiler knows it.
+    var parameterType: String? {
+        if let type { return type.spelledAsOptional }
+        return initialValue?.isMadeFromRawValue == true ? nil : initialValue?.optionalType ?? typeText
+    }
 
     init(name: String, sourceName: String, marker: Marker, type: TypeSyntax?, initialValue: ExprSyntax?) {
         self.name = name
@@ -171,6 +193,11 @@ extension ExprSyntax {
         let isOptional =
             labels[type].map { $0 == first.label?.text } ?? false || isNumber && (first.label?.text == "exactly" || isText)
         return isOptional ? "\(type)?" : nil
+    }
+
+    /// Whether the expression is `T(rawValue: …)`, which is an optional of an enum, and not an optional of an option set.
+    fileprivate var isMadeFromRawValue: Bool {
+        self.as(FunctionCallExprSyntax.self)?.arguments.first?.label?.text == "rawValue"
     }
 
     /// The kind of a property without a type annotation whose initial value does not show its type.

@@ -13,8 +13,8 @@ struct PropertyKind: Equatable {
     enum Access: Equatable {
         /// An attribute of a type that is stored as it is, read by its column.
         case plain
-        case toOne(destination: String)
-        case toMany(destination: String)
+        case toOne
+        case toMany
         /// The compiler chooses by the type.
         case byType
     }
@@ -46,13 +46,9 @@ struct PropertyKind: Equatable {
     init(relationship type: TypeSyntax) {
         if let element = type.unwrapped.element {
             let isArray = type.wrappedByArray != nil && element.wrappedByOptional == nil
-            self.init(
-                columns: .zero, relationships: .one,
-                access: isArray ? .toMany(destination: element.lastName) : .byType)
+            self.init(columns: .zero, relationships: .one, access: isArray ? .toMany : .byType)
         } else {
-            let destination = type.wrappedByOptional.map { $0.lastName }
-            self.init(
-                columns: .one, relationships: .one, access: destination.map { .toOne(destination: $0) } ?? .byType)
+            self.init(columns: .one, relationships: .one, access: type.wrappedByOptional == nil ? .byType : .toOne)
         }
     }
 

@@ -42,6 +42,7 @@ struct PropertyReader {
         var made = ModelProperty(
             name: property.name, sourceName: property.sourceName, marker: marker, type: property.type,
             initialValue: property.initialValue)
+        made.accessLimit = variable.accessLimit
         guard let derived = variable.attribute(named: "Derived") else { return made }
         do { made.derivation = try DerivationReader.derivation(derived, of: made) } catch {
             return misuse(error, at: derived, fixIts: derivationRemedies(error, of: made, binding))
@@ -154,6 +155,7 @@ struct PropertyReader {
             case "preserveValueOnDeletion": options.preservesValueOnDeletion = true
             case "indexed": options.index = options.index ?? "indexed"
             case _ where spelling == .swiftData: break
+            case _ where argument.expression.isUnknownOption: options.unknownOption = argument.expression.implicitMember
             default:
                 do { options.rules.append(try RuleReader.rule(argument, of: property)) } catch {
                     _ = misuse(error, at: argument, fixIts: RuleReader.remedies(error, argument, in: marker, of: property))
@@ -209,6 +211,13 @@ struct PropertyReader {
         let fixIts = Remedy.removeFormerName(argument, of: marker, currentName: name)
         _ = misuse(.formerName, at: argument.expression, fixIts: fixIts)
         return false
+    }
+}
+
+extension VariableDeclSyntax {
+    /// The modifier "private" or "fileprivate" of the whole property, which `private(set)` is not.
+    fileprivate var accessLimit: String? {
+        modifiers.first { ["private", "fileprivate"].contains($0.name.text) && $0.detail == nil }?.name.text
     }
 }
 

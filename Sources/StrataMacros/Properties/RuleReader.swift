@@ -94,7 +94,9 @@ enum RuleReader {
             case "ordered":
                 if let type = property.type?.unwrapped, type.wrappedByArray == nil { throw .notOrdered }
                 options.isOrdered = true
-            default: throw .unknownRelationshipOption
+            default:
+                guard let name = argument.expression.implicitMember else { throw .unknownRelationshipOption }
+                options.unknownOption = name
             }
         default: break
         }
@@ -102,6 +104,22 @@ enum RuleReader {
 }
 
 extension ExprSyntax {
+    /// The name in `.name` or `.name(…)`; nil for other expressions.
+    var implicitMember: String? {
+        let callee = self.as(FunctionCallExprSyntax.self)?.calledExpression ?? self
+        guard let member = callee.as(MemberAccessExprSyntax.self), member.base == nil else { return nil }
+        return member.declName.baseName.plainName
+    }
+
+    /// Whether the expression is `.name` or `.name(…)` with a name that no option of `@Attribute` has. The compiler reports it.
+    var isUnknownOption: Bool {
+        guard let name = implicitMember else { return false }
+        let known =
+            self.is(FunctionCallExprSyntax.self)
+            ? ["rule", "length", "range", "pattern"] : ["unique", "indexed", "preserveValueOnDeletion", "required"]
+        return !known.contains(name)
+    }
+
     /// Whether the expression calls a function with this name, as in `.name(1)`.
     fileprivate func isCall(of name: String) -> Bool {
         let callee = self.as(FunctionCallExprSyntax.self)?.calledExpression

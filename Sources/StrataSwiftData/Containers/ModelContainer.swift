@@ -1,3 +1,4 @@
+import Logging
 import ObjectGraph
 import StoreInterface
 import StoreModel
@@ -31,7 +32,9 @@ public final class ModelContainer: Sendable {
 
     /// Opens the store of a schema. Blocks while files are opened or migrated.
     ///
-    /// - Throws: ``SwiftDataError``, or the store's error.
+    /// - Throws: ``SwiftDataError/duplicateConfiguration`` for several configurations; ``SwiftDataError/backwardMigration`` if a stage of
+    ///   the plan leads to an older version; `ModelError` of the module `ObjectGraph` if the models are not valid; or the error of the
+    ///   migration or of the store.
     public init(
         for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: [ModelConfiguration]
     ) throws {
@@ -92,6 +95,20 @@ public final class ModelContainer: Sendable {
 
     /// Goes on after ``suspend()``. Contexts show what other processes have saved meanwhile.
     public func resume() async { await storage.container.resume() }
+
+    /// Logs each fetch and count of the container's contexts that takes at least as long as a threshold: its time, its context, the number
+    /// of objects that the store compared with the condition, the number of objects found, and the plan of the store.
+    ///
+    /// ```swift
+    /// container.logFetches(slowerThan: .milliseconds(50))
+    /// ```
+    /// While the log is off, a fetch costs one more atomic read. May be called on any thread.
+    /// - Parameters:
+    ///   - threshold: The shortest time to log; nil turns the log off, as it is at first.
+    ///   - logger: Receives messages of level `warning`, on the thread that uses the context.
+    public func logFetches(slowerThan threshold: Duration?, to logger: Logger = Logger(label: "strata.fetches")) {
+        storage.container.logFetches(slowerThan: threshold, to: logger)
+    }
 }
 
 extension ModelContainer: Equatable, CustomDebugStringConvertible {

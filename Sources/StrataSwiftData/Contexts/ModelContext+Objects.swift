@@ -19,6 +19,10 @@ extension ModelContext {
     /// The predicate selects by saved values. Unsaved objects stay. This context drops its unsaved changes of the deleted objects, keeps all
     /// others, and shows the deletion when this returns, as other contexts do at their next fetch.
     ///
+    /// If the store can evaluate the predicate, one save finds and deletes the objects. Otherwise the objects are found first, and deleted
+    /// by a save after that. Saves of other contexts between the two are not considered: an object that no longer satisfies the predicate
+    /// is deleted, and one that satisfies it only since then is kept.
+    ///
     /// - Parameters:
     ///   - model: The model class.
     ///   - predicate: The condition; nil for all objects.

@@ -73,14 +73,14 @@ extension ModelContext {
             if sorted != nil { return try inStore(descriptor.request(isFiltered: true, sorted: sorted)) }
             let paths = descriptor.sortBy.filter { $0.storeSort == nil }.compactMap(\.keyPath)
             Log.once(
-                "sort \(T.self) \(paths)",
+                "sort \(String(reflecting: T.self)) \(paths)",
                 "a sort of \(T.entityName) is made in memory: it is not by a stored property, or not in the order of what is stored"
             )
             return try inMemory(evaluated(descriptor, descriptor.request(isFiltered: true, sorted: nil)) { _ in true })
         } catch let error as FetchError {
             guard let predicate = descriptor.predicate, let part = error.unansweredPart else { throw error }
             Log.once(
-                "predicate \(T.self) \(part)",
+                "predicate \(String(reflecting: T.self)) \(predicate.form)",
                 "a predicate of \(T.entityName) is evaluated in memory, for each object: the store cannot evaluate \(part)")
             return try inMemory(
                 evaluated(descriptor, descriptor.request(isFiltered: false, sorted: sorted)) { model in
@@ -99,8 +99,10 @@ extension ModelContext {
         guard !descriptor.includePendingChanges, hasChanges, !isMigrating else {
             return descriptor.finish(try context.fetch(request).filter(isIncluded))
         }
-        // Objects of this context have unsaved values. Those of another context are as they were saved.
+        // Objects of this context have unsaved values. Those of another context that reads the same state are as they were saved. A context
+        // with unsaved changes does not show newer saves, so the newest state may have objects that this context has not.
         let other = ModelContext(container)
+        other.context.read(from: context.snapshot)
         return try withExtendedLifetime(other) {
             try other.evaluated(descriptor, request, where: isIncluded).compactMap {
                 context.model(for: $0.managedObject.objectID) as? T
@@ -123,6 +125,21 @@ extension FetchError {
 extension FetchError {
     /// Whether the predicate can be evaluated in memory instead.
     var isAnsweredInMemory: Bool { unansweredPart != nil }
+}
+
+extension Predicate {
+    /// The types of the predicate's parts, and its key paths, without the captured values.
+    fileprivate var form: String {
+        var paths: [String] = []
+        var waiting: [any PredicateExpression] = [expression]
+        while let part = waiting.popLast() {
+            for (_, value) in Mirror(reflecting: part).children {
+                if let path = value as? AnyKeyPath { paths.append("\(path)") }
+                if let inner = value as? any PredicateExpression { waiting.append(inner) }
+            }
+        }
+        return "\(String(reflecting: type(of: expression))) \(paths)"
+    }
 }
 
 extension FetchDescriptor {

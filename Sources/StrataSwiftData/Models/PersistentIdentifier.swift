@@ -43,12 +43,14 @@ public struct PersistentIdentifier: Sendable, Identifiable, Codable {
     ///   - storeIdentifier: The identity of the store, as ``storeIdentifier`` gives it.
     ///   - entityName: The entity of the object.
     ///   - primaryKey: The text of the object's id, as an encoded identifier contains it.
-    /// - Throws: ``SwiftDataError/unknownSchema`` if the text is not that of an id.
+    /// - Throws: ``SwiftDataError/unknownSchema`` if the text is not that of an id in this store.
     public static func identifier(
         for storeIdentifier: String, entityName: String, primaryKey: some LosslessStringConvertible
     ) throws -> PersistentIdentifier {
         guard let id = ObjectID(primaryKey.description), id.store.uuid.uuidString == storeIdentifier else {
-            throw SwiftDataError.unknownSchema
+            throw SwiftDataError.unknownSchema.saying(
+                "cannot make an identifier of \(entityName) from \"\(primaryKey)\": it is not the id of an object in the store "
+                    + "\(storeIdentifier). Pass the id that an encoded identifier of this store contains.")
         }
         return PersistentIdentifier(id, entityName: entityName)
     }

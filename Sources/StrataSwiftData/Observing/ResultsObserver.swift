@@ -35,12 +35,20 @@ public final class ResultsObserver<Element: PersistentModel, SectionTitle: Hasha
         context: ModelContext, isolation: (any Actor)?
     ) throws {
         var descriptor = descriptor
-        if let sections { descriptor.sortBy.insert(sections.sort, at: 0) }
+        if let sections {
+            guard sections.sort.storeSort != nil else {
+                throw SwiftDataError.unsupportedSortDescriptor.saying(
+                    "cannot observe \(Element.entityName) in sections: their title is no stored property of the model. "
+                        + "Make sections by a stored property of \(Element.entityName).")
+            }
+            descriptor.sortBy.insert(sections.sort, at: 0)
+        }
         let sorts = descriptor.sortBy.compactMap(\.storeSort)
         guard sorts.count == descriptor.sortBy.count else {
             throw SwiftDataError.unsupportedSortDescriptor.saying(
-                "cannot observe \(Element.entityName): a sort is not by a stored property. Sort by stored properties of the model."
-            )
+                "cannot observe \(Element.entityName): the store cannot make a sort by a computed property, by a property of a "
+                    + "related object, or by a type whose stored values have another order. "
+                    + "Sort by other stored properties of \(Element.entityName), or fetch the objects and sort them in Swift.")
         }
         modelContext = context
         title = sections?.title

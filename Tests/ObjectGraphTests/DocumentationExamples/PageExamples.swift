@@ -51,12 +51,14 @@ import Tracing
     }
 
     struct Window {
-        var undoManager: UndoRegistrar
+        var undoManager: UndoRegistrar?
     }
 
     static func registering(_ history: UndoHistory, with window: Window, _ show: @escaping (any Error) -> Void) {
         // Docs/Undo.md
-        history.register(with: window.undoManager) { error in show(error) }
+        if let manager = window.undoManager {
+            history.register(with: manager) { error in show(error) }
+        }
         // end
     }
 

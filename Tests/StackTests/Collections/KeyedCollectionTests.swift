@@ -99,52 +99,98 @@ import Testing
         #expect(throws: CollectionError.invalidName("a\0b")) { try container.collection("a\0b", of: Int.self) }
     }
 
-    @MainActor @Test func `S190: keys and values of each type come back and keys keep their order`() async throws {
-        let container = try await PersistentContainer(store: .memory)
-        func check<K: CollectionKey & Comparable, V: Codable & Sendable & Equatable>(
-            _ keys: [K], _ value: V, _ name: String
-        ) throws {
-            let collection = try container.collection(name, of: V.self, key: K.self)
-            for key in keys.shuffled() { try collection.setValue(value, forKey: key) }
-            #expect(try collection.all.keys() == keys.sorted(), "\(name)")
-            #expect(try collection.all.keys(.descending) == keys.sorted().reversed(), "\(name)")
-            for key in keys { #expect(try collection.value(forKey: key) == value, "\(name)") }
-        }
-        try check([Int.min, -1, 0, 1, Int.max], 5, "Int")
-        try check([Int8.min, -1, 0, 1, Int8.max], Int8(-5), "Int8")
-        try check([UInt64.min, 1, 255, 256, UInt64.max], UInt64.max, "UInt64")
-        try check(["", "a", "a\0", "aa", "b"], "text", "String")
-        try check((0..<9).map { _ in UUID() }, UUID(), "UUID")
-        let dates = [-1e9, -0.5, 0, 0.25, 1e9, 1e12].map(Date.init(timeIntervalSinceReferenceDate:))
-        try check(dates, dates[3], "Date")
-        try check([1, 2], true, "Bool")
-        try check([1, 2], 0.1, "Double")
-        try check([1, 2], Float.infinity, "Float")
-        try check([1, 2], [Double.infinity, -.infinity, 0.1], "array")
-        try check([1, 2], Optional<String>.none, "optional")
-        try check([1, 2], Data([0, 1, 255]), "Data")
-        let blobs = try container.collection("blobs", of: Data.self, key: Data.self)
-        for bytes in [[], [0], [0, 255], [1], [255], [255, 255]] as [[UInt8]] { blobs[Data(bytes)] = Data(bytes) }
-        #expect(try blobs.all.keys().map(Array.init) == [[], [0], [0, 255], [1], [255], [255, 255]])
+    private static func expect<K: CollectionKey & Comparable, V: Codable & Sendable & Equatable>(
+        _ keys: [K], _ value: V, inCollection name: String, of context: ManagedObjectContext
+    ) throws {
+        let collection = try context.collection(name, of: V.self, key: K.self)
+        #expect(try collection.all.keys() == keys.sorted(), "\(name)")
+        #expect(try collection.all.keys(.descending) == keys.sorted().reversed(), "\(name)")
+        for key in keys { #expect(try collection.value(forKey: key) == value, "\(name)") }
     }
 
-    @MainActor @Test func `S190: tuples are ordered by their parts and have prefixes`() async throws {
-        let container = try await PersistentContainer(store: .memory)
-        let places = try container.collection("places", of: Int.self, key: (String, Int).self)
-        let keys: [(String, Int)] = [("", 0), ("a", -1), ("a", 1), ("a\0", 0), ("a\0\u{1}", 0), ("ab", 0), ("b", 0)]
-        for (number, key) in keys.enumerated().shuffled() { places[key] = number }
-        #expect(try places.all.entries().map(\.value) == Array(keys.indices))
-        #expect(try places.all.keys().map(\.0) == keys.map(\.0))
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S190: keys and values of each type come back, before and after a save, and keys keep their order`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        func check<K: CollectionKey & Comparable, V: Codable & Sendable & Equatable>(
+            _ keys: [K], _ value: V, _ name: String
+        ) async throws {
+            let collection = try container.collection(name, of: V.self, key: K.self)
+            for key in keys.shuffled() { try collection.setValue(value, forKey: key) }
+            try Self.expect(keys, value, inCollection: name, of: container.mainContext)
+            try await container.saveMain()
+            try await container.read { try Self.expect(keys, value, inCollection: name, of: $0) }
+        }
+        try await check([Int.min, -1, 0, 1, Int.max], 5, "Int")
+        try await check([Int8.min, -1, 0, 1, Int8.max], Int8(-5), "Int8")
+        try await check([UInt64.min, 1, 255, 256, UInt64.max], UInt64.max, "UInt64")
+        try await check(["", "a", "a\0", "aa", "b"], "text", "String")
+        try await check((0..<9).map { _ in UUID() }, UUID(), "UUID")
+        let dates = [-1e9, -0.5, 0, 0.25, 1e9, 1e12].map(Date.init(timeIntervalSinceReferenceDate:))
+        try await check(dates, dates[3], "Date")
+        try await check([1, 2], true, "Bool")
+        try await check([1, 2], 0.1, "Double")
+        try await check([1, 2], Float.infinity, "Float")
+        try await check([1, 2], [Double.infinity, -.infinity, 0.1], "array")
+        try await check([1, 2], Optional<String>.none, "optional")
+        try await check([1, 2], Data([0, 1, 255]), "Data")
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S190: keys of bytes come back, before and after a save, and keep their order`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let expected: [[UInt8]] = [[], [0], [0, 255], [1], [255], [255, 255]]
+        let blobs = try container.collection("blobs", of: Data.self, key: Data.self)
+        for bytes in expected.shuffled() { blobs[Data(bytes)] = Data(bytes) }
+        #expect(try blobs.all.keys().map(Array.init) == expected)
+        try await container.saveMain()
+        try await container.read { context in
+            let blobs = try context.collection("blobs", of: Data.self, key: Data.self)
+            #expect(try blobs.all.keys().map(Array.init) == expected)
+            #expect(try blobs.all.entries().map { Array($0.value) } == expected)
+        }
+    }
+
+    private static let placeKeys: [(String, Int)] = [
+        ("", 0), ("a", -1), ("a", 1), ("a\0", 0), ("a\0\u{1}", 0), ("ab", 0), ("b", 0),
+    ]
+
+    private static func expectPlaces(in context: ManagedObjectContext) throws {
+        let places = try context.collection("places", of: Int.self, key: (String, Int).self)
+        #expect(try places.all.entries().map(\.value) == Array(placeKeys.indices))
+        #expect(try places.all.keys().map(\.0) == placeKeys.map(\.0))
         #expect(try places.range(withPrefix: "a").entries().map(\.value) == [1, 2])
         #expect(try places.range(from: ("a", 0), upTo: ("ab", 0)).entries().map(\.value) == [2, 3, 4])
+    }
+
+    private static func expectDays(_ id: UUID, in context: ManagedObjectContext) throws {
+        let days = try context.collection("days", of: String.self, key: (Int, UUID, String).self)
+        #expect(try days.range(withPrefix: 2, id).entries().map(\.value) == ["two"])
+        #expect(try days.range(withPrefix: 2).count == 2)
+        #expect(days[(1, id, "x")] == "one")
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S190: tuples are ordered by their parts and have prefixes, before and after a save`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let places = try container.collection("places", of: Int.self, key: (String, Int).self)
+        for (number, key) in Self.placeKeys.enumerated().shuffled() { places[key] = number }
         let days = try container.collection("days", of: String.self, key: (Int, UUID, String).self)
         let id = UUID()
         days[(1, id, "x")] = "one"
         days[(2, id, "y")] = "two"
         days[(2, UUID(), "y")] = "three"
-        #expect(try days.range(withPrefix: 2, id).entries().map(\.value) == ["two"])
-        #expect(try days.range(withPrefix: 2).count == 2)
-        #expect(days[(1, id, "x")] == "one")
+        try Self.expectPlaces(in: container.mainContext)
+        try Self.expectDays(id, in: container.mainContext)
+        try await container.saveMain()
+        try await container.read { context in
+            try Self.expectPlaces(in: context)
+            try Self.expectDays(id, in: context)
+        }
     }
 
     @MainActor @Test(arguments: Combination.all)

@@ -268,6 +268,28 @@ import Testing
         #expect("\(FetchRequest<Errand>(where: long))" == "Errand where true && true")
     }
 
+    @Test func `S172: the computed parts of a predicate print in words`() {
+        let name = "n"
+        let same = ComparisonResult.orderedSame
+        let predicates: [(Predicate<Errand>, String)] = [
+            (#Predicate { $0.days / 2 == 1 || -$0.days < 0 }, "(days / 2) == 1 || -days < 0"),
+            (#Predicate { $0.days % 2 == 0 }, "(days % 2) == 0"),
+            (#Predicate { $0.place.names.max() == name }, "maximum of place.names == \"n\""),
+            (#Predicate { $0.place.names.min() == name }, "minimum of place.names == \"n\""),
+            (#Predicate { $0.place.names[0] == name }, "place.names[0] == \"n\""),
+            (#Predicate { $0.place.names[0..<2].contains(name) }, "\"n\" is in place.names[0..<2]"),
+            (#Predicate { $0.place.scores[name] == 1 }, "place.scores[\"n\"] == 1"),
+            (#Predicate { $0.place.scores[name, default: 1] > 0 }, "place.scores[\"n\", default: 1] > 0"),
+            (#Predicate { $0.title.caseInsensitiveCompare(name) == same }, "(order of title and \"n\" ignoring case) == 0"),
+            (#Predicate { $0.title.localizedCompare(name) == same }, "(order of title and \"n\" as people sort) == 0"),
+        ]
+        for (predicate, text) in predicates { #expect("\(FetchRequest<Errand>(where: predicate))" == "Errand where \(text)") }
+        let search = FetchRequest<Errand>(where: #Predicate { $0.title.contains(/a+/) })
+        #expect("\(search)".hasPrefix("Errand where title contains /"))
+        let outings = FetchRequest<Outing>(where: #Predicate { $0 is PaidOuting || ($0 as? PaidOuting)?.price ?? 0 > 3 })
+        #expect("\(outings)" == "Outing where Outing is PaidOuting || ((Outing as? PaidOuting).price ?? 0) > 3")
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S172: a unique date that occurs twice prints as a date`(_ store: StoreKind) async throws {
         let day = EntityDescription(

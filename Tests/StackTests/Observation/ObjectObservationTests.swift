@@ -137,6 +137,32 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `S146, S151: reading another snapshot notifies of the properties that have other values in it`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let (track, other) = (main.makeTrack("a"), main.makeTrack("b"))
+        try await main.save()
+        let before = try container.coordinator.snapshot()
+        let id = track.objectID
+        try await container.newBackgroundContext().perform(andSave: .durable) { $0.object(with: id)["title"] = .string("x") }
+        try await until("the main context shows the save") { track["title"] == .string("x") }
+        let after = try container.coordinator.snapshot()
+        let watches = [Watch { _ = track["title"] }, Watch { _ = track["plays"] }, Watch { _ = other["title"] }]
+        for (snapshot, title) in [(before, "a"), (after, "x"), (before, "a")] {
+            main.read(from: snapshot)
+            #expect(watches.map { $0.take() } == [1, 0, 0])
+            #expect(track["title"] == .string(title) && other["title"] == .string("b"))
+        }
+        // The same state again has no other values.
+        main.read(from: before)
+        #expect(watches.map { $0.take() } == [0, 0, 0])
+        withExtendedLifetime(container) {}
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `S146: Observations emits the values of several saves in their order`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()

@@ -33,6 +33,32 @@ import Testing
         #expect(results.isEmpty && watch.count > before)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `S145: Observations of results emits one value per batch of changes`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let results = try Results(EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
+        // With `@MainActor in`, Swift 6.3 crashes.
+        let counts = Observations { results.count }
+        let worker = container.newBackgroundContext()
+        var seen: [Int] = []
+        for await count in counts {
+            seen.append(count)
+            if seen.count == 5 { break }
+            if seen.count == 4 {
+                for number in 0..<3 { main.makeTrack("main \(number)") }
+            } else {
+                let step = seen.count
+                try await worker.perform(andSave: .durable) { context in
+                    for number in 0..<3 { context.makeTrack("\(step) \(number)") }
+                }
+            }
+        }
+        #expect(seen == [0, 3, 6, 9, 12])
+        withExtendedLifetime((container, results)) {}
+    }
+
     /// Catches: an update of rows that look as before, because the context has saved what the results already show.
     @Test(arguments: Combination.all)
     func `S143: a context's own save delivers nothing that its results already show`(_ combination: Combination) async throws {

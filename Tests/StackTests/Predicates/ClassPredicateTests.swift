@@ -38,6 +38,7 @@ import Testing
     private static func expectAll(_ context: ManagedObjectContext, _ state: String) throws {
         let outings = try context.fetch(FetchRequest<Outing>())
         for one in OutingCases.all {
+            one.expectWords(context)
             let request = FetchRequest(where: one.predicate)
             guard one.answer != .no else {
                 #expect(throws: FetchError.self, "\(one.code)") { try context.fetch(request) }

@@ -20,7 +20,8 @@ final class Errand: PersistentModel {
     var place: ErrandPlace { managedObject.get(8) }
     var code: String? { managedObject.get(9) }
     var due: Date { managedObject.get(10) }
-    var owner: Person? { managedObject.toOne(0, 11) }
+    var link: URL? { managedObject.get(11) }
+    var owner: Person? { managedObject.toOne(0, 12) }
     /// A computed property, which is not stored.
     var shoutedTitle: String { title + "!" }
 
@@ -40,6 +41,7 @@ final class Errand: PersistentModel {
             .attribute(AttributeDescription("place", of: \Errand.place, default: ErrandPlace())),
             .attribute(AttributeDescription("code", of: \Errand.code, index: .unique)),
             .attribute(AttributeDescription("due", of: \Errand.due)),
+            .attribute(AttributeDescription("link", of: \Errand.link)),
             .relationship(
                 RelationshipDescription(name: "owner", destination: "Person", inverse: "errands", cardinality: .toOne)),
         ])
@@ -48,7 +50,7 @@ final class Errand: PersistentModel {
     nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
         \Errand.title: "title", \Errand.note: "note", \Errand.days: "days", \Errand.weight: "weight", \Errand.price: "price",
         \Errand.isDone: "isDone", \Errand.kind: "kind", \Errand.priority: "priority", \Errand.place: "place",
-        \Errand.code: "code", \Errand.due: "due", \Errand.owner: "owner",
+        \Errand.code: "code", \Errand.due: "due", \Errand.link: "link", \Errand.owner: "owner",
     ]
 }
 
@@ -162,6 +164,7 @@ enum Errands {
             place.scores[word(&random)] = random.below(4)
         }
         errand["place"] = place.storeValue
+        errand["link"] = place.names.isEmpty ? .null : .string("https://example.org/\(place.names.count)")
         errand["due"] = Date(timeIntervalSinceReferenceDate: Double(random.below(9))).storeValue
         errand.setRelatedObject("owner", to: random.chance(75) ? people.randomElement(using: &random) : nil)
     }

@@ -2,6 +2,7 @@ import Foundation
 import ObjectGraph
 import StoreInterface
 import StoreModel
+import Testing
 
 /// The column of the table in Docs/Predicates.md that says how a predicate is answered.
 enum PredicateAnswer: String, Sendable { case store, once, memory, no }
@@ -15,6 +16,18 @@ struct PredicateCase<M: PersistentModel>: Sendable {
 
     init(_ code: String, _ answer: PredicateAnswer, _ predicate: Predicate<M>) {
         (self.code, self.answer, self.predicate) = (code, answer, predicate)
+    }
+
+    /// Checks that the request, its plan and its error are in words: without a placeholder or an address.
+    func expectWords(_ context: ManagedObjectContext) {
+        let request = FetchRequest(where: predicate)
+        let plan: String
+        do { plan = try context.explain(request) } catch { plan = "\(error)" }
+        for text in ["\(request)", plan] {
+            for wrong in ["a computed condition", "0x", "<computed", "(unknown"] {
+                #expect(!text.contains(wrong), "\(code): \(text)")
+            }
+        }
     }
 }
 
@@ -48,7 +61,7 @@ enum PredicateCases {
         let (least, most) = (ErrandPriority.low, ErrandPriority.high)
         let (call, write) = (ErrandKind.call, ErrandKind.write)
         let days = [1, 2, 8]
-        let from = 3...
+        let (from, through, below) = (3..., ...3, ..<3)
         return [
             .init("$0.days == limit", .store, #Predicate { $0.days == limit }),
             .init("$0.days != limit", .store, #Predicate { $0.days != limit }),
@@ -76,6 +89,8 @@ enum PredicateCases {
             .init("(1...4).contains($0.days)", .store, #Predicate { (1...4).contains($0.days) }),
             .init("(1..<4).contains($0.days)", .store, #Predicate { (1..<4).contains($0.days) }),
             .init("from.contains($0.days)", .store, #Predicate { from.contains($0.days) }),
+            .init("through.contains($0.days)", .store, #Predicate { through.contains($0.days) }),
+            .init("below.contains($0.days)", .store, #Predicate { below.contains($0.days) }),
             .init("$0.note == nil", .store, #Predicate { $0.note == nil }),
             .init("$0.note != nil && $0.note! == word", .store, #Predicate { $0.note != nil && $0.note! == word }),
             .init("($0.note ?? word) == word", .store, #Predicate { ($0.note ?? word) == word }),
@@ -126,6 +141,7 @@ enum PredicateCases {
                     (errand.owner.flatMap { owner in errand.days } ?? 0) > limit
                 }),
             .init("$0.owner?.errands.count == limit", .store, #Predicate { $0.owner?.errands.count == limit }),
+            .init("$0.owner?.errands.isEmpty == false", .store, #Predicate { $0.owner?.errands.isEmpty == false }),
             .init(
                 "$0.owner?.errands.contains { $0.isDone } == true", .store,
                 #Predicate {
@@ -196,6 +212,7 @@ enum PredicateCases {
                 }),
             .init("($0.owner?.age ?? 0) + 1 > limit", .memory, #Predicate { ($0.owner?.age ?? 0) + 1 > limit }),
             .init("(0...$0.days).contains(limit)", .memory, #Predicate { (0...$0.days).contains(limit) }),
+            .init("(0..<$0.days).contains(limit)", .memory, #Predicate { (0..<$0.days).contains(limit) }),
             .init(
                 "$0.isDone && $0.days > limit && $0.weight % 2 == 0", .memory,
                 #Predicate {
@@ -208,7 +225,7 @@ enum PredicateCases {
     private static var computedTexts: [PredicateCase<Errand>] {
         let (limit, word, same) = (limit, word, ComparisonResult.orderedSame)
         let after = ComparisonResult.orderedDescending
-        let text = "abba x 10"
+        let (text, address) = ("abba x 10", "https://example.org/1")
         return [
             .init("$0.title.count > limit", .memory, #Predicate { $0.title.count > limit }),
             .init("text.contains($0.title)", .memory, #Predicate { text.contains($0.title) }),
@@ -230,15 +247,18 @@ enum PredicateCases {
                     $0.title.localizedCompare(word) == after
                 }),
             .init("($0.note?.count ?? 0) > 1", .memory, #Predicate { ($0.note?.count ?? 0) > 1 }),
+            .init("$0.link?.absoluteString == address", .memory, #Predicate { $0.link?.absoluteString == address }),
         ]
     }
 
     private static var fields: [PredicateCase<Errand>] {
-        let (word, note) = (word, Optional(word))
+        let (word, words, note) = (word, [word], Optional(word))
         return [
             .init("$0.place.city == word", .memory, #Predicate { $0.place.city == word }),
             .init("$0.place.names.isEmpty", .memory, #Predicate { $0.place.names.isEmpty }),
             .init("$0.place.names.contains(word)", .memory, #Predicate { $0.place.names.contains(word) }),
+            .init("$0.place.names.contains(words)", .memory, #Predicate { $0.place.names.contains(words) }),
+            .init("$0.place.names.starts(with: words)", .memory, #Predicate { $0.place.names.starts(with: words) }),
             .init(
                 "$0.place.names.contains { $0 == word && !$0.isEmpty }", .memory,
                 #Predicate {

@@ -51,6 +51,7 @@ import Testing
         let objects = try context.fetch(FetchRequest<Errand>())
         var before = PredicateCase<Errand>("true", .store, .true)
         for one in try cases(context) {
+            one.expectWords(context)
             let request = FetchRequest(where: one.predicate)
             guard one.answer != .no else {
                 #expect(throws: FetchError.self, "\(one.code)") { try context.fetch(request) }
@@ -163,7 +164,7 @@ private struct ErrandValues {
 
     init(_ errand: ManagedObject) {
         var values: [String: Value] = [:]
-        for name in ["title", "note", "days", "weight", "price", "isDone", "kind", "priority", "place", "due"] {
+        for name in ["title", "note", "days", "weight", "price", "isDone", "kind", "priority", "place", "due", "link"] {
             values[name] = errand[name]
         }
         self.values = values

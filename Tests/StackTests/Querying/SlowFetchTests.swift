@@ -54,6 +54,39 @@ import Testing
         #expect(messages.take().isEmpty)
     }
 
+    /// Catches: a query of a live result that is never logged, because no fetch of the context runs it.
+    @MainActor @Test(arguments: Combination.all)
+    func `S174: the slow query of a live result is logged each time that it runs as a whole`(_ combination: Combination)
+        async throws
+    {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let messages = Messages()
+        container.logFetches(slowerThan: .zero, to: messages.logger)
+        let context = container.mainContext
+        for number in 0..<3 { context.makeTrack("\(number)", plays: number) }
+        let request = EntityFetchRequest(
+            "Track", matching: .compare("plays", .greater, to: .int(0)), sortBy: [.init("title")])
+        let controller = try FetchedResultsController(request, context: context)
+        #expect(messages.take().isEmpty, "nothing is fetched yet")
+        try controller.performFetch()
+        let line = "warning a fetch of Track in the context main took t and found 2; plan: \(try context.explain(request))"
+        #expect(messages.take() == [line])
+        try await controller.performFetchInBackground()
+        #expect(messages.take() == [line])
+        let results = try Results(request, context: context)
+        #expect(results.count == 2 && messages.take() == [line])
+        // So many changes are not looked up one by one. The queue may compute the result as well as this read.
+        for number in 0..<1100 { context.makeTrack("\(number)", plays: 1) }
+        context.processPendingChanges()
+        #expect(results.count == 1102)
+        #expect(messages.take().contains { $0.contains("in the context main took t and found 1102; plan: ") })
+        container.logFetches(slowerThan: nil)
+        try controller.performFetch()
+        #expect(controller.snapshot.count == 1102)
+        try await container.close()
+    }
+
     /// A scan examines every object, and an index or a list of ids those that it selects. SQLite counts the rows of scans alone.
     @Test(arguments: StoreKind.allCases)
     func `S174: a slow fetch is logged with the number of objects that the store examined`(_ kind: StoreKind) async throws {

@@ -1,4 +1,5 @@
 import ObjectGraph
+import StoreModel
 import TestSupport
 import Testing
 
@@ -57,6 +58,39 @@ import Testing
             #expect(context.model(for: ada.id) === ada)
         }
         try await container.close()
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S002: a new object has a provisional id, and from its insertion on a final one`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Model(Guest.self, Party.self, Badge.self))
+        let main = container.mainContext
+        let guests = ["Ada", "Bob", "Eve"].map { Guest(party: nil, name: $0) }
+        let provisional = guests.map(\.id)
+        #expect(guests.map(\.id) == provisional && guests.map(\.persistentModelID) == provisional)
+        #expect(Set(provisional).count == 3)
+        let known = Set(guests)
+        for guest in guests { main.insert(guest) }
+        let ids = guests.map(\.id)
+        #expect(guests.map(\.persistentModelID) == ids && Set(ids).count == 3 && Set(ids).isDisjoint(with: provisional))
+        #expect(ids.allSatisfy { $0.store == main.storeIdentity })
+        // The identity of the objects does not change, and the context knows both ids.
+        #expect(guests.allSatisfy { known.contains($0) })
+        for (guest, id) in zip(guests, provisional) { #expect(main.model(for: id) === guest) }
+        try await main.save()
+        #expect(guests.map(\.id) == ids)
+        #expect(throws: ContextError.self) { try main.existingObject(with: provisional[0]) }
+        let names = try await container.read { context in
+            try ids.map { try context.existingObject(Guest.self, with: $0).name }
+        }
+        #expect(names == ["Ada", "Bob", "Eve"])
+        // A rollback removes a new object, which has a provisional id again.
+        let carl = Guest(party: nil, name: "Carl")
+        main.insert(carl)
+        let inserted = carl.id
+        main.rollback()
+        #expect(carl.id != inserted && carl.id == carl.id && carl.managedObjectContext == nil)
+        withExtendedLifetime(container) {}
     }
 
     @Test(arguments: StoreKind.allCases)

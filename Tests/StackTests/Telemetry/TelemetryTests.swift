@@ -106,6 +106,41 @@ import Tracing
         #expect(Self.names(reports.spans()).contains("strata.compact") == (kind == .lmdb))
     }
 
+    /// Catches: a deletion that is neither a span nor counted, because it blocks instead of suspending.
+    @Test(arguments: StoreKind.allCases)
+    func `S174: synchronous saves and batch deletions are spans and are counted`(_ kind: StoreKind) async throws {
+        let reports = Reports()
+        let bed = try TestBed(kind)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, telemetry: reports.telemetry)
+        let context = await container.newBackgroundContext(name: "worker")
+        _ = reports.spans()
+        try await context.perform { context throws in
+            for number in 0..<3 { context.makeTrack("\(number)") }
+            try context.saveNow(.durable)
+        }
+        let parts = ["strata.save.wait", "strata.save.check", "strata.save.write", "strata.save"]
+        // The main context merges these saves when it has its turn.
+        #expect(Self.names(reports.spans().filter { $0.operationName != "strata.merge" }) == parts)
+        #expect(reports.counter("saves") == 1 && reports.counter("objects.written") == 3)
+        let request: any Span = reports.tracer.startSpan("request")
+        let result = try Self.deleteTracksNow(container, in: request)
+        request.end()
+        #expect(result.deletedCount == 3)
+        let spans = reports.spans().filter { $0.operationName != "strata.merge" }
+        try #require(Self.names(spans) == parts + ["strata.batch.delete", "request"])
+        #expect(Self.text(spans[4], "entity") == "Track")
+        #expect(spans[3].parentSpanID == spans[4].spanID && spans[4].parentSpanID == spans[5].spanID)
+        #expect(reports.counter("saves") == 2 && reports.counter("objects.written") == 6)
+        try await container.close()
+    }
+
+    private static func deleteTracksNow(_ container: PersistentContainer, in span: any Span) throws -> BatchResult {
+        try InstrumentationContext.$current.withValue(span.context) {
+            try container.coordinator.batchDeleteNow(EntityFetchRequest("Track"))
+        }
+    }
+
     @MainActor @Test(arguments: Combination.parented)
     func `S174: a save through to the store is one span, whatever the stack`(_ combination: Combination) async throws {
         let reports = Reports()

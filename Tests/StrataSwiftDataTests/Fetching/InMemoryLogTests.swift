@@ -1,8 +1,36 @@
 import Logging
+import Platform
 import StrataSwiftData
-import Synchronization
 import TestSupport
 import Testing
+
+// Two models of one name.
+
+private enum Flat {
+    @Model final class Sheet {
+        var width = 1
+        init() {}
+    }
+}
+
+private enum Round {
+    @Model final class Sheet {
+        var width = 1
+        init() {}
+    }
+}
+
+extension Flat.Sheet {
+    fileprivate var area: Int { width * width }
+}
+
+extension Round.Sheet {
+    fileprivate var area: Int { 3 * width * width }
+}
+
+extension ToDo {
+    fileprivate var whisper: String { title.lowercased() }
+}
 
 /// The log of what the store cannot answer.
 @Suite struct InMemoryLogTests {
@@ -23,6 +51,10 @@ import Testing
                 _ = try context.fetch(FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == name }))
             }
             try #require(count("a predicate of ToDo is evaluated in memory") == 1)
+            _ = try context.fetch(FetchDescriptor<ToDo>(predicate: #Predicate { $0.whisper == "a" }))
+            try #require(count("a predicate of ToDo is evaluated in memory") == 2, "another property of this type is logged, too")
+            _ = try context.fetch(FetchDescriptor<ToDo>(predicate: #Predicate { $0.whisper != "a" }))
+            try #require(count("a predicate of ToDo is evaluated in memory") == 3, "another operator is logged, too")
             _ = try context.fetch(FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.title)]))
             try #require(count("a sort of ToDo") == 0)
             for order in [SortOrder.forward, .reverse] {
@@ -31,6 +63,20 @@ import Testing
             try #require(count("a sort of ToDo is made in memory") == 1)
             _ = try context.fetch(FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.shout)]))
             try #require(count("a sort of ToDo is made in memory") == 2, "another sort is logged, too")
+        }
+    }
+
+    @Test func `a predicate is logged for each of two models of one name`() async {
+        await #expect(processExitsWith: .success) {
+            let lines = Lines()
+            LoggingSystem.bootstrap { _ in LineHandler { line in lines.all.withLock { $0.append(line) } } }
+            func count() -> Int { lines.all.withLock { $0.count { $0.contains("a predicate of Sheet is evaluated in memory") } } }
+            let flat = ModelContext(try inMemory(Flat.Sheet.self))
+            _ = try flat.fetch(FetchDescriptor<Flat.Sheet>(predicate: #Predicate { $0.area == 1 }))
+            try #require(count() == 1)
+            let round = ModelContext(try inMemory(Round.Sheet.self))
+            _ = try round.fetch(FetchDescriptor<Round.Sheet>(predicate: #Predicate { $0.area == 1 }))
+            try #require(count() == 2)
         }
     }
 }

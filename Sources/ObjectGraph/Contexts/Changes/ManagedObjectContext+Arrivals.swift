@@ -111,7 +111,9 @@ extension ManagedObjectContext {
     /// Assigns a key to a detached object, and registers the object in the context.
     private func register(_ object: ManagedObject, relations: DetachedState, known: Entity? = nil) {
         guard let entity = known ?? storedModel.entity(named: relations.entity.name) else {
-            preconditionFailure("\(relations.entity.name) is not in the model of the context \(name)")
+            preconditionFailure(
+                "cannot insert a \(relations.entity.name) into the context \(name): the model has no such entity. "
+                    + "Give the container that type.")
         }
         precondition(!entity.isAbstract, "cannot insert \(entity.name): it is abstract. Insert an object of a subclass")
         // A detached object always has a row, created with it.

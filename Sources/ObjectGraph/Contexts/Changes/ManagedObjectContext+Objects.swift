@@ -78,12 +78,17 @@ extension ManagedObjectContext {
         object.arrive()
         checkIsolation()
         guard object.state == .detached else {
-            precondition(object.context === self, "an object belongs to one context; it cannot be inserted into another")
+            precondition(
+                object.context === self,
+                "cannot insert a \(Swift.type(of: model)) into the context \(name): it belongs to another context. "
+                    + "Look it up here by its objectID.")
             return insertAgain(object)
         }
         // A reference to the superclass may refer to an object of a subclass.
         guard let entity = self.storedModel.entity(for: Swift.type(of: model)) else {
-            preconditionFailure("\(Swift.type(of: model)) is not in the model of the context \(name)")
+            preconditionFailure(
+                "cannot insert a \(Swift.type(of: model)) into the context \(name): the model has no such entity. "
+                    + "Give the container that type.")
         }
         insertGraph(of: object, entity)
     }
@@ -122,7 +127,9 @@ extension ManagedObjectContext {
         checkIsolation()
         precondition(
             id.store == storeIdentity && storedModel.entities.indices().contains(id.entity),
-            "the id \(id) belongs to another store than that of the context \(name)")
+            id.store == .provisional
+                ? "cannot find the object \(id): the id is provisional. Insert the object, then read its id again."
+                : "the id \(id) belongs to another store than that of the context \(name)")
         return object(id.entity, id.key)
     }
 
@@ -341,7 +348,9 @@ public enum ContextError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason for the error, and usually the remedy.
     public var description: String {
         switch self {
-        case .objectNotFound(let id): "there is no object \(id); it was deleted, never saved, or belongs to another store"
+        case .objectNotFound(let id):
+            "there is no object \(id): it was deleted, never saved, has another type, or belongs to another store; "
+                + "fetch it again, or save it first"
         case .notAChild(let context): "the context \(context) has no parent; use mergeChanges or refreshAllObjects"
         }
     }

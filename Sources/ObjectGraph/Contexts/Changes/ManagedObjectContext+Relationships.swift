@@ -242,7 +242,9 @@ extension ManagedObjectContext {
     public func delete(_ object: ManagedObject) {
         checkIsolation()
         guard object.state == .registered, !object.isDeletedHere else { return }
-        precondition(object.context === self, "an object is deleted in the context that it belongs to")
+        precondition(
+            object.context === self,
+            "cannot delete an object in the context \(name): it belongs to another context. Look it up here by its objectID.")
         // A queue instead of recursion, because a chain of cascades may be longer than the stack allows.
         var deletionQueue = [object]
         observed.begin()

@@ -204,7 +204,9 @@ extension ManagedObjectContext {
     ///     relationships at both ends (S055). Objects that were deleted with the object stay deleted.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         checkIsolation()
-        precondition(object.context === self, "an object is refreshed in the context that it belongs to")
+        precondition(
+            object.context === self,
+            "cannot refresh an object in the context \(name): it belongs to another context. Look it up here by its objectID.")
         if !mergeChanges {
             withoutUndo { dropObservedChanges(of: object, members: true) }
             noteExistence(of: object)

@@ -1,6 +1,7 @@
 internal import Platform
 import StoreInterface
 import StoreModel
+import Tracing
 
 /// Batch operations: changes of many objects in the store, without creating objects in a context (S137).
 ///
@@ -148,7 +149,10 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         return try writer.suspension.whileOpen(store) {
             var result = BatchResult(entity: query.entity, store: store.identity)
-            result.add(try writer.submitAndWait(request(options, deletions(query)), from: .batch).changes)
+            result.add(
+                try instruments.spanNow("strata.batch.delete", attributes: spanAttributes(query.entity)) {
+                    try writer.submitAndWait(request(options, deletions(query)), from: .batch).changes
+                })
             return result
         }
     }
@@ -173,7 +177,7 @@ extension PersistentStoreCoordinator {
         defer { writer.suspension.leave() }
         var result = BatchResult(entity: entity, store: store.identity)
         result.add(
-            try await instruments.span(span, attributes: ["strata.entity": "\(contextModel.entities[entity].name)"]) {
+            try await instruments.span(span, attributes: spanAttributes(entity)) {
                 try await submit(options, make)
             })
         return result
@@ -183,19 +187,25 @@ extension PersistentStoreCoordinator {
         _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> ChangeSet {
         try checkOpen()
-        var request = request(options, make)
-        request.trace = instruments.map { SaveTrace($0, metadata: request.metadata, durability: request.durability) }
+        let request = request(options, make)
         // No context is the source, so all contexts are notified, and other coordinators on the file too.
-        return try await withCompletion { [request] completion in
+        return try await withCompletion { completion in
             writer.submit(request, from: .batch) { completion($0.map(\.changes)) }
         }
     }
 
+    /// Returns a save of a batch, with its report, which begins now.
     private func request(_ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer) -> SaveRequest {
-        SaveRequest(
+        var request = SaveRequest(
             layers: [], base: writer.state, policy: .error, durability: options.durability,
             metadata: SaveMetadata(author: options.author, contextName: "batch"), preserved: capabilities.preserved,
             rules: capabilities.rules, validation: capabilities.validation, make: make)
+        request.trace = instruments.map { SaveTrace($0, metadata: request.metadata, durability: request.durability) }
+        return request
+    }
+
+    private func spanAttributes(_ entity: EntityIndex) -> KeyValuePairs<String, SpanAttribute> {
+        ["strata.entity": "\(contextModel.entities[entity].name)"]
     }
 }
 

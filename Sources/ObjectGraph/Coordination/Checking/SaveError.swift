@@ -121,7 +121,9 @@ extension SaveError: LocalizedError {
                 "willSave changed objects in each of \(rounds) rounds", separator: "; ",
                 remedy: "it must stop changing them at some point")
         case .parentGone(let context):
-            ErrorText("the parent of the context \(context) was released or reset; nothing was saved")
+            ErrorText(
+                "cannot save the context \(context): its parent was released or reset, and nothing was saved",
+                remedy: "Keep the parent, and make the changes again in a new child of it")
         case .deferredSavesFailed(let failures):
             ErrorText(
                 "\(failures.count) deferred save(s) could not be written: " + failures.map(\.description).joined(separator: "; "),

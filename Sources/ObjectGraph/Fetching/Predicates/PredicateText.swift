@@ -53,6 +53,9 @@ struct PredicateText {
 
     // MARK: Variables
 
+    /// Returns the name of a model's entity, or of another type.
+    static func name(of type: Any.Type) -> String { (type as? any PersistentModel.Type)?.entityName ?? "\(type)" }
+
     private mutating func enter<T>(_ key: PredicateExpressions.VariableID, _ type: T.Type) {
         let entity = (type as? any PersistentModel.Type)?.entityName ?? "it"
         for outer in objects { names[outer.key] = outer.entity }
@@ -92,6 +95,7 @@ struct PredicateText {
     // MARK: Values
 
     static func constant<T>(_ value: T) -> String {
+        if let regex = value as? PredicateExpressions.PredicateRegex { return "/\(regex.stringRepresentation)/" }
         if let date = value as? Date { return StoreInterface.Value.double(date.timeIntervalSinceReferenceDate).text(as: .date) }
         return switch PredicateTerm(captured: value) {
         case .constant(let value): value.text(as: nil)
@@ -123,6 +127,15 @@ private protocol BinaryExpression: WritableExpression {
 extension BinaryExpression {
     fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
         "\(writer.text(operands.0)) \(symbol) \(writer.text(operands.1))"
+    }
+}
+
+/// An operator that computes a value from two sides. The parentheses keep it apart from the operators around it.
+private protocol ComputingExpression: BinaryExpression {}
+
+extension ComputingExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "(\(writer.text(operands.0)) \(symbol) \(writer.text(operands.1)))"
     }
 }
 
@@ -221,12 +234,36 @@ extension PredicateExpressions.Comparison: BinaryExpression {
     fileprivate var operands: (any PredicateExpression, any PredicateExpression) { (lhs, rhs) }
 }
 
-extension PredicateExpressions.Arithmetic: BinaryExpression {
+extension PredicateExpressions.Arithmetic: ComputingExpression {
     fileprivate var symbol: String { RowText.symbol(op) }
     fileprivate var operands: (any PredicateExpression, any PredicateExpression) { (lhs, rhs) }
-    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
-        "(\(writer.text(lhs)) \(symbol) \(writer.text(rhs)))"
-    }
+}
+
+extension PredicateExpressions.IntDivision: ComputingExpression {
+    fileprivate var symbol: String { "/" }
+    fileprivate var operands: (any PredicateExpression, any PredicateExpression) { (lhs, rhs) }
+}
+
+extension PredicateExpressions.FloatDivision: ComputingExpression {
+    fileprivate var symbol: String { "/" }
+    fileprivate var operands: (any PredicateExpression, any PredicateExpression) { (lhs, rhs) }
+}
+
+extension PredicateExpressions.IntRemainder: ComputingExpression {
+    fileprivate var symbol: String { "%" }
+    fileprivate var operands: (any PredicateExpression, any PredicateExpression) { (lhs, rhs) }
+}
+
+extension PredicateExpressions.UnaryMinus: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String { "-\(writer.text(wrapped))" }
+}
+
+extension PredicateExpressions.SequenceMinimum: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String { "minimum of \(writer.text(elements))" }
+}
+
+extension PredicateExpressions.SequenceMaximum: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String { "maximum of \(writer.text(elements))" }
 }
 
 // MARK: Strings, collections and ranges
@@ -273,6 +310,48 @@ extension PredicateExpressions.StringLocalizedStandardContains: WritableExpressi
     }
 }
 
+extension PredicateExpressions.StringContainsRegex: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "\(writer.text(subject)) contains \(writer.text(regex))"
+    }
+}
+
+extension PredicateExpressions.StringCaseInsensitiveCompare: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "(order of \(writer.text(root)) and \(writer.text(other)) ignoring case)"
+    }
+}
+
+extension PredicateExpressions.StringLocalizedCompare: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "(order of \(writer.text(root)) and \(writer.text(other)) as people sort)"
+    }
+}
+
+extension PredicateExpressions.CollectionIndexSubscript: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "\(writer.text(wrapped))[\(writer.text(index))]"
+    }
+}
+
+extension PredicateExpressions.CollectionRangeSubscript: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "\(writer.text(wrapped))[\(writer.text(range))]"
+    }
+}
+
+extension PredicateExpressions.DictionaryKeySubscript: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "\(writer.text(wrapped))[\(writer.text(key))]"
+    }
+}
+
+extension PredicateExpressions.DictionaryKeyDefaultValueSubscript: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "\(writer.text(wrapped))[\(writer.text(key)), default: \(writer.text(`default`))]"
+    }
+}
+
 extension PredicateExpressions.SequenceContainsWhere: WritableExpression {
     fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
         "any of \(writer.text(sequence)) where \(writer.inClosure(over: LHS.Output.Element.self, variable.key, test))"
@@ -288,5 +367,25 @@ extension PredicateExpressions.SequenceAllSatisfy: WritableExpression {
 extension PredicateExpressions.Filter: WritableExpression {
     fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
         "\(writer.text(sequence)) where \(writer.inClosure(over: LHS.Output.Element.self, variable.key, filter))"
+    }
+}
+
+// MARK: Types
+
+extension PredicateExpressions.TypeCheck: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "\(writer.text(input)) is \(PredicateText.name(of: Desired.self))"
+    }
+}
+
+extension PredicateExpressions.ConditionalCast: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "(\(writer.text(input)) as? \(PredicateText.name(of: Desired.self)))"
+    }
+}
+
+extension PredicateExpressions.ForceCast: WritableExpression {
+    fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
+        "(\(writer.text(input)) as! \(PredicateText.name(of: Desired.self)))"
     }
 }

@@ -104,9 +104,7 @@ extension FetchError: LocalizedError, CustomStringConvertible {
             ErrorText(
                 "the model has no entity \(name)", separator: "; ", remedy: "give the container that type")
         case .unknownProperty(let entity, let property):
-            ErrorText(
-                "\(entity) has no stored property \(property)",
-                remedy: "Computed and transient properties cannot be used in a request.")
+            ErrorText("\(entity) has no stored property \(property)", remedy: Self.remedy(property))
         case .unsupportedSort(let entity, Self.optionalChain):
             ErrorText(
                 "cannot sort \(entity) by \(Self.optionalChain): the parts of an optional chain have no names at run time",
@@ -149,5 +147,12 @@ extension FetchError: LocalizedError, CustomStringConvertible {
                 remedy: "Name the request's columns after the properties of the type, and give these the types of the attributes."
             )
         }
+    }
+
+    /// Returns what to do in place of a property that is not stored.
+    private static func remedy(_ property: String) -> String {
+        property.hasSuffix(RowText.withoutName)
+            ? "Use the stored properties that it reads, or filter the objects in Swift."
+            : "Check the name. Instead of a computed or transient property, use the stored properties that it reads."
     }
 }

@@ -81,7 +81,7 @@ extension ManagedObjectContext {
         let coordinator = configuration.coordinator
         func run() throws -> R {
             guard let log = coordinator.slowFetches.withLock({ $0 }) else { return try ask(view) }
-            return try log.timing(query, in: self, view: view) { try ask(view) }
+            return try log.timing(query, from: FetchSource(self, query.entity), view: view) { try ask(view) }
         }
         guard let instruments = coordinator.instruments else { return try run() }
         let entity = storedModel.entities[query.entity].name

@@ -8,27 +8,55 @@ struct SlowFetchLog: Sendable {
     let logger: Logger
 
     /// Runs a fetch and logs it if it was slow.
-    func timing<R>(_ query: StoreQuery, in context: ManagedObjectContext, view: LayeredView, _ fetch: () throws -> R) rethrows
-        -> R
-    {
-        let clock = context.configuration.writer.clock
+    func timing<R>(_ query: StoreQuery, from source: FetchSource, view: LayeredView, _ fetch: () throws -> R) rethrows -> R {
+        let clock = source.clock
         let start = clock.now
         let (result, examined) = try ExaminedObjects.counting(fetch)
         let taken = Duration.nanoseconds(Int64(clamping: clock.now.uptimeNanoseconds - start.uptimeNanoseconds))
-        if taken >= threshold { report(taken, query: query, in: context, view: view, result: result, examined: examined) }
+        if taken >= threshold { report(taken, query: query, from: source, view: view, result: result, examined: examined) }
         return result
     }
 
     private func report<R>(
-        _ taken: Duration, query: StoreQuery, in context: ManagedObjectContext, view: LayeredView, result: R,
-        examined: Int?
+        _ taken: Duration, query: StoreQuery, from source: FetchSource, view: LayeredView, result: R, examined: Int?
     ) {
-        let entity = context.storedModel.entities[query.entity].name
-        let count = (result as? [ObjectKey])?.count ?? result as? Int
+        let (entity, context) = (source.entity, source.context)
+        let count = (result as? [ObjectKey])?.count ?? (result as? [SortCandidate])?.count ?? result as? Int
         let looked = examined.map { ", examined \($0) objects" } ?? ""
         let found = count.map { " and found \($0)" } ?? ""
         let plan = (try? view.explain(query)) ?? "unknown"
-        logger.warning("a fetch of \(entity) in the context \(context.name) took \(taken)\(looked)\(found); plan: \(plan)")
+        logger.warning("a fetch of \(entity) in the context \(context) took \(taken)\(looked)\(found); plan: \(plan)")
+    }
+}
+
+/// The names in the message about a slow fetch, and the clock that measures it, for threads that may not use the context.
+struct FetchSource: Sendable {
+    let entity: String
+    let context: String
+    let clock: any WriterClock
+
+    init(_ context: ManagedObjectContext, _ entity: EntityIndex) {
+        self.entity = context.storedModel.entities[entity].name
+        self.context = context.name
+        clock = context.configuration.writer.clock
+    }
+}
+
+/// The log of slow queries of a live result, which also runs its query off the context's executor.
+struct LiveFetchLog: Sendable {
+    private let source: FetchSource
+    /// Returns the log that is on now. Does not keep the coordinator alive.
+    private let log: @Sendable () -> SlowFetchLog?
+
+    init(_ context: ManagedObjectContext, _ entity: EntityIndex) {
+        source = FetchSource(context, entity)
+        log = { [weak coordinator = context.configuration.coordinator] in coordinator?.slowFetches.withLock { $0 } }
+    }
+
+    /// Runs a query and logs it if the log is on and the query was slow.
+    func timing<R>(_ query: StoreQuery, view: LayeredView, _ fetch: () throws -> R) rethrows -> R {
+        guard let log = self.log() else { return try fetch() }
+        return try log.timing(query, from: source, view: view, fetch)
     }
 }
 
@@ -39,10 +67,12 @@ extension PersistentContainer {
     /// ```swift
     /// container.logFetches(slowerThan: .milliseconds(50))
     /// ```
-    /// While it is off, a fetch costs one more atomic read.
+    /// A live result logs its query: when it is fetched, and each time the whole query runs again. Updates that are computed from the
+    /// changes alone are not logged. While the log is off, a fetch costs one more atomic read.
     /// - Parameters:
     ///   - threshold: The shortest time to log; nil turns the log off, as it is at first.
-    ///   - logger: Receives messages of level `warning`, on the executor of the context.
+    ///   - logger: Receives messages of level `warning`, on the executor of the context. Messages about live results may come on another
+    ///     thread.
     public func logFetches(slowerThan threshold: Duration?, to logger: Logger = Logger(label: "strata.fetches")) {
         coordinator.logFetches(slowerThan: threshold, to: logger)
         if backgroundCoordinator !== coordinator { backgroundCoordinator.logFetches(slowerThan: threshold, to: logger) }

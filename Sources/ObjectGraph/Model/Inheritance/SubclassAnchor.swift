@@ -70,7 +70,9 @@ public struct SubclassAnchor<M: PersistentModel>: ~Copyable {
 
     private var declared: Inheritance {
         guard let inheritance = object.requiredContext.storedModel.entity(for: M.self)?.inheritance else {
-            preconditionFailure("\(M.self) is not in the model of the context, or not as a subclass")
+            preconditionFailure(
+                "cannot use an object as \(M.self): the model of its context does not have that subclass. "
+                    + "Give the container that type.")
         }
         return inheritance
     }

@@ -102,7 +102,7 @@ public struct EncodedAttribute<V: Codable>: AttributeValue {
 
 /// The JSON of attributes of `Codable` types.
 enum AttributeJSON {
-    /// Returns the same bytes for equal values.
+    /// Returns the same bytes for equal values, unless their type encodes something that has no order, such as a set in a structure.
     static func encode(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -131,12 +131,12 @@ extension Optional: OptionalValue {
 }
 
 /// A collection whose elements have no order. Its JSON gets one, so that equal values have equal bytes (S032).
-private protocol UnorderedValue {
+protocol UnorderedValue {
     func orderedJSON(_ encoder: JSONEncoder) throws -> Data
 }
 
 extension Set: UnorderedValue where Element: Encodable {
-    fileprivate func orderedJSON(_ encoder: JSONEncoder) throws -> Data {
+    func orderedJSON(_ encoder: JSONEncoder) throws -> Data {
         let elements = try map { try encoder.encode($0) }.sorted { $0.lexicographicallyPrecedes($1) }
         return Data("[".utf8) + Data(elements.joined(separator: Data(",".utf8))) + Data("]".utf8)
     }

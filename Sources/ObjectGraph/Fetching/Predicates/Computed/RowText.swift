@@ -21,9 +21,12 @@ enum RowText {
         return "\(root).\(name)"
     }
 
+    /// The end of the words for a property that has no name at run time.
+    static let withoutName = "(it is computed or transient)"
+
     /// Returns a property's name for messages.
     static func property(_ keyPath: AnyKeyPath) -> String {
-        name(of: keyPath) ?? "of type \(type(of: keyPath).valueType) (it is computed or transient)"
+        name(of: keyPath) ?? "of type \(type(of: keyPath).valueType) \(withoutName)"
     }
 
     /// Returns the name of a key path's last property; nil if the key path has none at run time.

@@ -1,0 +1,175 @@
+import ObjectGraph
+import Platform
+
+/// Models with a property of each kind whose accessor the compiler chooses by its type.
+enum Journeys {
+    static let model: Model = {
+        do {
+            return try Model([Journey.self, Stop.self, Guide.self])
+        } catch { preconditionFailure("the test model is wrong: \(error)") }
+    }()
+
+    enum Mood: String, Codable { case calm, tired }
+
+    struct Place: Codable, Equatable {
+        var city: String
+    }
+
+    /// A value whose encoder writes the same content in two ways, as that of a set in a structure does in two processes. Two values are
+    /// equal whatever their notes are.
+    struct Words: Codable, Equatable, Sendable {
+        var words: Set<String>
+        var note = ""
+
+        private static let isBackward = Mutex(false)
+
+        private enum CodingKeys: CodingKey { case words, note }
+
+        init(_ words: Set<String>, note: String = "") { (self.words, self.note) = (words, note) }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            words = try container.decode(Set<String>.self, forKey: .words)
+            note = try container.decode(String.self, forKey: .note)
+        }
+
+        static func == (a: Words, b: Words) -> Bool { a.words == b.words }
+
+        /// Encodes from now on as another process does.
+        static func turnRound() { isBackward.withLock { $0.toggle() } }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            let ordered = Self.isBackward.withLock { $0 } ? words.sorted(by: >) : words.sorted()
+            try container.encode(ordered, forKey: .words)
+            try container.encode(note, forKey: .note)
+        }
+    }
+
+    final class Journey: PersistentModel {
+        private let anchor: ModelAnchor
+        var managedObject: ManagedObject { anchor.object }
+
+        var mood: Mood {
+            get { managedObject.property(0) }
+            set { managedObject.setProperty(0, to: newValue) }
+        }
+        var place: Place? {
+            get { managedObject.property(1) }
+            set { managedObject.setProperty(1, to: newValue) }
+        }
+        var words: Words {
+            get { managedObject.property(2) }
+            set { managedObject.setProperty(2, to: newValue) }
+        }
+        var moreWords: Words? {
+            get { managedObject.property(3) }
+            set { managedObject.setProperty(3, to: newValue) }
+        }
+        var start: Stop {
+            get { managedObject.property(4, 0) }
+            set { managedObject.setProperty(4, 0, to: newValue) }
+        }
+        var stops: [Stop]? {
+            get { managedObject.property(5, 1) }
+            set { managedObject.setProperty(5, 1, to: newValue) }
+        }
+        var guides: Set<Guide> {
+            get { managedObject.property(5, 2) }
+            set { managedObject.setProperty(5, 2, to: newValue) }
+        }
+
+        init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+        convenience init(words: Set<String>) {
+            self.init(managedObject: ManagedObject(detached: DetachedEntity(Self.entityDescription)))
+            self.words = Words(words)
+            moreWords = Words(words)
+        }
+
+        /// The descriptions of the other classes need it before the description of this class exists.
+        static let entityName = "Journey"
+        static let entityDescription = EntityDescription(
+            name: entityName,
+            properties: [
+                .property("mood", of: \Journey.mood, default: Mood.calm),
+                .property("place", of: \Journey.place),
+                .property("words", of: \Journey.words, default: Words([])),
+                .property("moreWords", of: \Journey.moreWords),
+                .relationship(.init(name: "start", destination: "Stop", cardinality: .toOne)),
+                .related("stops", of: \Journey.stops, inverse: "journey"),
+                .related("guides", of: \Journey.guides, inverse: "journeys"),
+            ])
+        // Immutable: it is created once, and key paths do not change.
+        nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
+            \Journey.mood: "mood", \Journey.place: "place", \Journey.words: "words", \Journey.moreWords: "moreWords",
+            \Journey.start: "start", \Journey.stops: "stops", \Journey.guides: "guides",
+        ]
+    }
+
+    final class Stop: PersistentModel {
+        private let anchor: ModelAnchor
+        var managedObject: ManagedObject { anchor.object }
+
+        var name: String {
+            get { managedObject.property(0) }
+            set { managedObject.setProperty(0, to: newValue) }
+        }
+        var journey: Journey? {
+            get { managedObject.property(1, 0) }
+            set { managedObject.setProperty(1, 0, to: newValue) }
+        }
+
+        init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+        convenience init(_ name: String) {
+            self.init(managedObject: ManagedObject(detached: DetachedEntity(Self.entityDescription)))
+            self.name = name
+        }
+
+        /// The descriptions of the other classes need it before the description of this class exists.
+        static let entityName = "Stop"
+        static let entityDescription = EntityDescription(
+            name: entityName,
+            properties: [
+                .property("name", of: \Stop.name), .related("journey", of: \Stop.journey, inverse: "stops"),
+            ])
+        // Immutable: it is created once, and key paths do not change.
+        nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
+            \Stop.name: "name", \Stop.journey: "journey",
+        ]
+    }
+
+    final class Guide: PersistentModel {
+        private let anchor: ModelAnchor
+        var managedObject: ManagedObject { anchor.object }
+
+        var name: String {
+            get { managedObject.property(0) }
+            set { managedObject.setProperty(0, to: newValue) }
+        }
+        var journeys: [Journey] {
+            get { managedObject.property(1, 0) }
+            set { managedObject.setProperty(1, 0, to: newValue) }
+        }
+
+        init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+        convenience init(_ name: String) {
+            self.init(managedObject: ManagedObject(detached: DetachedEntity(Self.entityDescription)))
+            self.name = name
+        }
+
+        /// The descriptions of the other classes need it before the description of this class exists.
+        static let entityName = "Guide"
+        static let entityDescription = EntityDescription(
+            name: entityName,
+            properties: [
+                .property("name", of: \Guide.name), .related("journeys", of: \Guide.journeys, inverse: "guides"),
+            ])
+        // Immutable: it is created once, and key paths do not change.
+        nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
+            \Guide.name: "name", \Guide.journeys: "journeys",
+        ]
+    }
+}
