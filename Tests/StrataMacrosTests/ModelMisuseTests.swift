@@ -15,7 +15,6 @@ import Testing
         ("var a = 1, b = 2", .severalInOne),
         ("var (a, b) = (1, 2)", .pattern),
         ("var a = [1].count", .untyped),
-        ("var a = Mood(rawValue: \"calm\")", .untyped),
         ("#if DEBUG\nvar a = 1\n#endif", .conditional),
         ("#if DEBUG\n#else\n#if X\nvar a = 1\n#endif\n#endif", .conditional),
         ("#if DEBUG\n@Attribute(.unique)\n#endif\nvar a: Int", .conditionalMarker),

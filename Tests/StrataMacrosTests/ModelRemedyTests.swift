@@ -6,7 +6,6 @@ import Testing
     static let repairs: [(String, String, String)] = [
         ("var (a, b) = (1, 2)", "var a = 1\n    var b = 2", "declare each property on its own line"),
         ("var a = [1].count", "var a: <#Type#> = [1].count", "add the type"),
-        ("var a = Mood(rawValue: 1)", "var a: <#Type#> = Mood(rawValue: 1)", "add the type"),
         ("@Transient var a: Int", "@Transient var a: Int = <#value#>", "add an initial value"),
         ("@Transient let a: Int?", "@Transient let a: Int? = <#value#>", "add an initial value"),
         ("@Transient var a: Optional<Int>", "@Transient var a: Optional<Int> = nil", "add an initial value"),

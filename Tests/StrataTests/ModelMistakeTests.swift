@@ -50,7 +50,6 @@ struct ModelMistakeTests {
         ("var managedObject = 1", "choose another name"),
         ("@Relationship(inverse: \\Friend.best) var a: Other?", "the inverse must be a property"),
         ("var a = [1].count", "give the type of this property"),
-        ("var a = Mood(rawValue: \"calm\")", "give the type of this property"),
         ("\n#if os(Linux) || os(macOS)\nvar a: Int\n#endif\n", "cannot be inside '#if'"),
         ("@Attribute(.length(1...)) var a = 1", ".length is for strings"),
         ("@Attribute(.range(0...1)) var a = \"\"", ".range is for numbers"),

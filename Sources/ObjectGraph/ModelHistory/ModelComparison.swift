@@ -32,11 +32,13 @@ struct ModelComparison {
     ) throws {
         let file = recorded.current
         var current = recorded
-        for stage in stages {
+        // The stage before the others of a file without a version changes nothing.
+        let changing = stages.filter { $0.isCustom || !$0.target.storeSchema.storesTheSame(as: $0.source.storeSchema) }
+        for stage in changing {
             addStep(current, to: stage.target.storeSchema, isCustom: stage.isCustom, changes: &changes)
             current = RecordedSchemas(stage.target.storeSchema, exchanged: ExchangedNames(of: stage.target.storeSchema))
         }
-        if stages.isEmpty { addStep(recorded, to: model.storeSchema, isCustom: false, changes: &changes) }
+        if changing.isEmpty { addStep(recorded, to: model.storeSchema, isCustom: false, changes: &changes) }
         try countDropped(file, &changes)
         // A custom stage may drop everything, because it has seen the values.
         guard !stages.contains(where: \.isCustom) else { return }

@@ -112,10 +112,7 @@ struct ModelProperty {
     var typeText: String? { type?.trimmedDescription ?? initialValue?.typeText }
 
     /// The type of the property's parameter in an initializer; nil if only the compiler knows it.
-    var parameterType: String? {
-        if let type { return type.spelledAsOptional }
-        return initialValue?.isMadeFromRawValue == true ? nil : initialValue?.optionalType ?? typeText
-    }
+    var parameterType: String? { type?.spelledAsOptional ?? initialValue?.optionalType ?? typeText }
 
     init(name: String, sourceName: String, marker: Marker, type: TypeSyntax?, initialValue: ExprSyntax?) {
         self.name = name
@@ -193,11 +190,6 @@ extension ExprSyntax {
         let isOptional =
             labels[type].map { $0 == first.label?.text } ?? false || isNumber && (first.label?.text == "exactly" || isText)
         return isOptional ? "\(type)?" : nil
-    }
-
-    /// Whether the expression is `T(rawValue: …)`, which is an optional of an enum, and not an optional of an option set.
-    fileprivate var isMadeFromRawValue: Bool {
-        self.as(FunctionCallExprSyntax.self)?.arguments.first?.label?.text == "rawValue"
     }
 
     /// The kind of a property without a type annotation whose initial value does not show its type.

@@ -46,7 +46,7 @@ import Testing
 
     /// Catches: a read that stops the program, because a confined context notices only at a request that its file is gone.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
-    func `S167: after the file was removed, objects of a confined context read as deleted, and requests throw`(
+    func `S167: while the file is away, objects of a confined context read as deleted, and requests throw`(
         _ kind: StoreKind
     ) async throws {
         let bed = try TestBed(kind)
@@ -59,12 +59,20 @@ import Testing
         let tracks = [ids[0], ids[199]].map { context.object(with: $0) }
         #expect(tracks[0]["title"] == .string("0"))
         try await container.suspend()
-        for name in try FileManager.default.contentsOfDirectory(atPath: bed.folder.path) {
-            try FileManager.default.removeItem(at: bed.folder.appendingPathComponent(name))
+        let (files, away) = (try FileManager.default.contentsOfDirectory(atPath: bed.folder.path), try TestBed(kind))
+        func move(_ from: URL, _ to: URL) throws {
+            for name in files {
+                try FileManager.default.moveItem(at: from.appendingPathComponent(name), to: to.appendingPathComponent(name))
+            }
         }
+        try move(bed.folder, away.folder)
         await container.resume()
         for track in tracks { #expect(track["title"] == .string("")) }
         #expect(throws: StoreError.self) { try context.count(EntityFetchRequest("Track")) }
         #expect(throws: (any Error).self) { try context.existingObject(with: ids[0]) }
+        try move(away.folder, bed.folder)
+        #expect(try context.count(EntityFetchRequest("Track")) == 200)
+        #expect(tracks.map { $0["title"] } == [.string("0"), .string("199")] && !tracks.contains(where: \.isDeleted))
+        try await container.close()
     }
 }

@@ -1,5 +1,4 @@
 import ObjectGraph
-import Platform
 
 /// Models with a property of each kind whose accessor the compiler chooses by its type.
 enum Journeys {
@@ -15,35 +14,10 @@ enum Journeys {
         var city: String
     }
 
-    /// A value whose encoder writes the same content in two ways, as that of a set in a structure does in two processes. Two values are
-    /// equal whatever their notes are.
+    /// A structure with a set.
     struct Words: Codable, Equatable, Sendable {
         var words: Set<String>
-        var note = ""
-
-        private static let isBackward = Mutex(false)
-
-        private enum CodingKeys: CodingKey { case words, note }
-
-        init(_ words: Set<String>, note: String = "") { (self.words, self.note) = (words, note) }
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            words = try container.decode(Set<String>.self, forKey: .words)
-            note = try container.decode(String.self, forKey: .note)
-        }
-
-        static func == (a: Words, b: Words) -> Bool { a.words == b.words }
-
-        /// Encodes from now on as another process does.
-        static func turnRound() { isBackward.withLock { $0.toggle() } }
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            let ordered = Self.isBackward.withLock { $0 } ? words.sorted(by: >) : words.sorted()
-            try container.encode(ordered, forKey: .words)
-            try container.encode(note, forKey: .note)
-        }
+        init(_ words: Set<String>) { self.words = words }
     }
 
     final class Journey: PersistentModel {

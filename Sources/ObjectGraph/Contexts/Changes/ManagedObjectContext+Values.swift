@@ -39,9 +39,15 @@ extension ManagedObjectContext {
             precondition(
                 shouldDeleteInaccessibleFaults || phase.closure != nil || configuration.coordinator.isClosed,
                 "faultCannotBeFulfilled: the record of \(object.objectID) is gone")
-            object.isDeletedHere = true
+            // Not if the store cannot be read since it was suspended: a later use may find it readable.
+            object.isDeletedHere = phase.closure != nil || configuration.coordinator.isClosed || isBaseReadable
         }
         return storedModel.entities[object.entity].columns[column].isOptional ? .null : zeroValue(object.entity, column)
+    }
+
+    private var isBaseReadable: Bool {
+        let base = layerStack.baseState.state.base
+        return !(base is ClosedSnapshot) && (base as? RevocableSnapshot)?.isReadable ?? true
     }
 
     /// Returns the last value of a column of an object that has an unsaved deletion here (S054); nil for any other object.

@@ -153,12 +153,16 @@ final class RevocableSnapshot: StoreSnapshot {
         return try body(reading.target ?? closed)
     }
 
-    /// Reads objects. If the file was replaced while the store was suspended, for instance, the snapshot contains none, and requests throw.
+    /// Reads objects. If the snapshot is not readable, it contains none, and requests throw.
     fileprivate func readObjects<R>(_ body: (any StoreSnapshot) throws -> R) rethrows -> R {
-        try read { base in
-            let isReadable = reading.generationBefore == nil || (base as? LazySnapshot).map { (try? $0.take()) != nil } ?? true
-            return try body(isReadable ? base : closed)
-        }
+        try read { try body(isReadable($0) ? $0 : closed) }
+    }
+
+    /// Whether the store can be read. Since it was suspended, its file may have been replaced, for instance.
+    var isReadable: Bool { read(isReadable) }
+
+    private func isReadable(_ base: any StoreSnapshot) -> Bool {
+        reading.generationBefore == nil || (base as? LazySnapshot).map { (try? $0.take()) != nil } ?? true
     }
 
     var generation: Generation { read(\.generation) }

@@ -82,11 +82,9 @@ extension ManagedObject {
     }
 
     /// Sets an attribute of a `Codable` type, which may be optional. Encodes JSON.
-    ///
-    /// If the bytes differ from the saved ones, these are decoded and encoded again. A value that then has the same bytes is no change.
     @_disfavoredOverload @inlinable
     public func setProperty<V: Codable>(_ column: Int, _ relationship: Int = 0, to value: V) {
-        setEncoded(ColumnIndex(rawValue: column), to: EncodedAttribute(value))
+        set(column, to: EncodedAttribute(value))
     }
 
     // MARK: Relationships
