@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// Returns a coordinator with one save, and a snapshot of it that somebody forgets.
+    /// Returns a coordinator with one save, and a snapshot of it, which the caller keeps.
     private static func forgotten(
         in bed: TestBed, _ clock: SteppedClock
     ) async throws -> (coordinator: PersistentStoreCoordinator, kept: Snapshot) {

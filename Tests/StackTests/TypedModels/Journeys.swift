@@ -14,12 +14,6 @@ enum Journeys {
         var city: String
     }
 
-    /// A structure with a set.
-    struct Words: Codable, Equatable, Sendable {
-        var words: Set<String>
-        init(_ words: Set<String>) { self.words = words }
-    }
-
     final class Journey: PersistentModel {
         private let anchor: ModelAnchor
         var managedObject: ManagedObject { anchor.object }
@@ -32,33 +26,23 @@ enum Journeys {
             get { managedObject.property(1) }
             set { managedObject.setProperty(1, to: newValue) }
         }
-        var words: Words {
-            get { managedObject.property(2) }
-            set { managedObject.setProperty(2, to: newValue) }
-        }
-        var moreWords: Words? {
-            get { managedObject.property(3) }
-            set { managedObject.setProperty(3, to: newValue) }
-        }
         var start: Stop {
-            get { managedObject.property(4, 0) }
-            set { managedObject.setProperty(4, 0, to: newValue) }
+            get { managedObject.property(2, 0) }
+            set { managedObject.setProperty(2, 0, to: newValue) }
         }
         var stops: [Stop]? {
-            get { managedObject.property(5, 1) }
-            set { managedObject.setProperty(5, 1, to: newValue) }
+            get { managedObject.property(3, 1) }
+            set { managedObject.setProperty(3, 1, to: newValue) }
         }
         var guides: Set<Guide> {
-            get { managedObject.property(5, 2) }
-            set { managedObject.setProperty(5, 2, to: newValue) }
+            get { managedObject.property(3, 2) }
+            set { managedObject.setProperty(3, 2, to: newValue) }
         }
 
         init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
 
-        convenience init(words: Set<String>) {
+        convenience init() {
             self.init(managedObject: ManagedObject(detached: DetachedEntity(Self.entityDescription)))
-            self.words = Words(words)
-            moreWords = Words(words)
         }
 
         /// The descriptions of the other classes need it before the description of this class exists.
@@ -68,16 +52,14 @@ enum Journeys {
             properties: [
                 .property("mood", of: \Journey.mood, default: Mood.calm),
                 .property("place", of: \Journey.place),
-                .property("words", of: \Journey.words, default: Words([])),
-                .property("moreWords", of: \Journey.moreWords),
                 .relationship(.init(name: "start", destination: "Stop", cardinality: .toOne)),
                 .related("stops", of: \Journey.stops, inverse: "journey"),
                 .related("guides", of: \Journey.guides, inverse: "journeys"),
             ])
         // Immutable: it is created once, and key paths do not change.
         nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
-            \Journey.mood: "mood", \Journey.place: "place", \Journey.words: "words", \Journey.moreWords: "moreWords",
-            \Journey.start: "start", \Journey.stops: "stops", \Journey.guides: "guides",
+            \Journey.mood: "mood", \Journey.place: "place", \Journey.start: "start", \Journey.stops: "stops",
+            \Journey.guides: "guides",
         ]
     }
 

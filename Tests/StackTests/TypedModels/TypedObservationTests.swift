@@ -5,7 +5,7 @@ import Testing
 /// Observation through accessors that the compiler chooses by the property's type.
 @Suite @MainActor struct TypedObservationTests {
     private struct Fixture {
-        let journey = Journeys.Journey(words: ["a"])
+        let journey = Journeys.Journey()
         let stops = [Journeys.Stop("a"), Journeys.Stop("b")]
         let guide = Journeys.Guide("c")
 
