@@ -8,7 +8,7 @@ import Testing
     func `S141, S145: live results, their sections and their differences say what a fetch says after every step`(
         _ combination: Combination
     ) async throws {
-        try await explore(combination, rounds: Rounds.of(2, long: 100), atOnce: 1)
+        try await explore(combination, rounds: Rounds.of(1, long: 100), atOnce: 1)
     }
 
     /// The steps of a failure are not repeated in their order, so they may be more than necessary.
@@ -16,7 +16,7 @@ import Testing
     func `S141, S145: live results say what a fetch says after several contexts have worked at the same time`(
         _ combination: Combination
     ) async throws {
-        try await explore(combination, rounds: Rounds.of(2, long: 100), atOnce: 4)
+        try await explore(combination, rounds: Rounds.of(1, long: 100), atOnce: 4)
     }
 
     /// Catches: live results that go on showing objects which a failed save has given back to a context that was reset meanwhile.

@@ -153,9 +153,9 @@ import Testing
         _ = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
         try await Self.rest(container)
         await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
-            try await IdleContainerTests.saveElsewhere(path: path, saves: 1000)
+            try await IdleContainerTests.saveElsewhere(path: path, saves: 500)
         }
-        // 1,000 saves of 100 objects write some 12 MB of pages. Each page is free again after the next save.
+        // 500 saves of 100 objects write some 6 MB of pages. Each page is free again after the next save.
         #expect(try container.coordinator.store.fileBytes() < 2_000_000)
         let count = try await MainActor.run { try container.mainContext.count(EntityFetchRequest("Track")) }
         #expect(count == 100)

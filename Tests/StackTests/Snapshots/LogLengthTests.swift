@@ -15,7 +15,7 @@ import Testing
         (try? FileManager.default.attributesOfItem(atPath: path + "-wal"))?[.size] as? Int ?? 0
     }
 
-    /// Saves tracks of 20 KB one by one.
+    /// Saves tracks of 60 KB one by one.
     /// - Parameter saved: A closure that is called after each save with the number of saves.
     /// - Returns: The most bytes that the log has had.
     private static func importTracks(
@@ -23,7 +23,7 @@ import Testing
         saved: @MainActor @Sendable (Int) async throws -> Void = { _ in }
     ) async throws -> Int {
         let importer = container.newBatchOperationContext(name: "import")
-        let text = String(repeating: "x", count: 20_000)
+        let text = String(repeating: "x", count: 60_000)
         var longest = 0
         for number in 0..<count {
             await importer.perform { _ = $0.makeTrack("\(number) \(text)", plays: number) }
@@ -44,7 +44,7 @@ import Testing
         let results = try FetchedResultsController(
             EntityFetchRequest("Track", sortBy: [AttributeSort("plays")]), context: main)
         try results.performFetch()
-        let longest = try await Self.importTracks(container, 700, path: bed.file.path) { @MainActor count in
+        let longest = try await Self.importTracks(container, 250, path: bed.file.path) { @MainActor count in
             try await until("main shows the save") { results.snapshot.count == count }
         }
         #expect(longest < Self.bound, "\(longest) bytes")
@@ -54,7 +54,7 @@ import Testing
     static func importElsewhere(_ path: String) async throws {
         let container = try await PersistentContainer(model: Music.model, store: .sqlite(URL(fileURLWithPath: path)))
         // A context that falls behind reads an older state, which keeps the log. So main moves after each save.
-        let longest = try await importTracks(container, 700, path: path) { @MainActor _ in
+        let longest = try await importTracks(container, 250, path: path) { @MainActor _ in
             _ = try container.mainContext.count(EntityFetchRequest("Track"))
         }
         try await container.close()

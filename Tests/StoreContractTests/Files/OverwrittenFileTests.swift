@@ -63,7 +63,7 @@ import Testing
         _ subject: (kind: FileKind, content: Content), _ use: Use
     ) throws {
         // With large values, SQLite copies its log into the file from time to time.
-        for (bytes, saves) in [(10, 10), (20_000, 400)] {
+        for (bytes, saves) in [(10, 10), (60_000, 140)] {
             let folder = try TemporaryFolder()
             let path = folder.url.appendingPathComponent("store").path
             try Self.prepare(subject.kind, path, bytes: bytes, saves: saves)

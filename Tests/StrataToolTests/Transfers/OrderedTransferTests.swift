@@ -140,7 +140,7 @@ import Testing
         async throws
     {
         var random = SeededGenerator()
-        for _ in 0..<Rounds.of(4, long: 100) {
+        for _ in 0..<Rounds.of(2, long: 100) {
             let expected = Self.expected(&random)
             let folder = try ToolFolder()
             let cache = "INSERT INTO Z_MODELCACHE VALUES (\(Self.coreData.sqlLiteral));\n"
