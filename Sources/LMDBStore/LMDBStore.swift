@@ -278,7 +278,7 @@ public final class LMDBStore: ObjectStore {
     @inline(__always)
     func beginUse() throws {
         try checkProcess()
-        if suspension.isOn.load(ordering: .acquiring) { try reopen() }
+        if suspension.isOn.load(ordering: .acquiring) { try reopen(unlessClosed: true) }
     }
 
     func checkProcess() throws {
@@ -297,8 +297,8 @@ public final class LMDBStore: ObjectStore {
         replaceFailedCommit()
         isClosed.store(true, ordering: .releasing)
         for _ in 0..<5000 {
-            // No write is running, and none can begin.
-            if writing.withLock({ _ in environment.retire() }) {
+            // No write is running, and none can begin. Nor does a read that has begun before open a suspended file.
+            if writing.withLock({ _ in suspension.reopening.withLock { _ in environment.retire() } }) {
                 EnvironmentRegistry.close(environment, file)
                 signal.end()
                 claims.end()

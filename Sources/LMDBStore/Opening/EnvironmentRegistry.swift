@@ -109,14 +109,14 @@ enum EnvironmentRegistry {
         table.withLock { $0.entries[file] != nil || $0.busy.contains(.file(file)) }
     }
 
-    /// Returns the store of a file that this process has open, or nil.
-    static func openStore(path: String) throws -> LMDBStore? {
+    /// Returns the result of `known` if this process has the file open, and otherwise that of `other`, while no other thread opens the file.
+    static func looking<R>(path: String, open known: (LMDBStore) -> R, other: () throws -> R) throws -> R {
         switch try find(path) {
-        case .open(let store): return store
+        case .open(let store): return known(store)
         case .claimed(let claims, let left, _):
             defer { release(claims) }
             left?.close()
-            return nil
+            return try other()
         }
     }
 

@@ -61,12 +61,14 @@ extension LMDBStore {
 
     /// Opens the environment with a slot in the reader table if the lock file exists or can be created. Otherwise, requires
     /// that no process has the file open.
+    /// - Parameter usesSlot: false for a file that was opened without a slot before. Its store tests the lock file at each snapshot, which
+    ///   would release LMDB's locks of this process.
     static func readOnlyEnvironment(
-        _ path: String, maximumDatabases: Int, options: Options
+        _ path: String, maximumDatabases: Int, options: Options, usesSlot: Bool = true
     ) throws -> (Environment, ReaderlessFile?) {
         let lock = path + "-lock"
         let isThere = FileSystem.allows(lock)
-        if isThere ? FileSystem.allows(lock, [.read, .write]) : FilePermission.mayWriteFolder(of: path) {
+        if usesSlot, isThere ? FileSystem.allows(lock, [.read, .write]) : FilePermission.mayWriteFolder(of: path) {
             return (try OpenedEnvironment.open(path, maximumDatabases: maximumDatabases, options), nil)
         }
         let readerless = ReaderlessFile(path: path, lock: lock)

@@ -57,10 +57,12 @@ extension LMDBStore {
     }
 
     /// Opens the file again after ``suspend()``.
-    func reopen() throws {
+    /// - Parameter unlessClosed: Whether a closed store stays closed. The last writes of a store that is being closed open its file.
+    func reopen(unlessClosed: Bool = false) throws {
         try mappingErrors {
             try suspension.reopening.withLock { _ in
                 guard suspension.isOn.load(ordering: .acquiring) else { return }
+                if unlessClosed { try checkProcess() }
                 try checkFileIdentity()
                 // This process has checked the file before, and knows why it may have the meta page of a failed commit.
                 if !counters.hasFailedCommit.load(ordering: .relaxed) {
@@ -70,7 +72,8 @@ extension LMDBStore {
                 let maximumDatabases = Tables.count(schema) + 128
                 let (reopened, readerless) =
                     try isReadOnly
-                    ? Self.readOnlyEnvironment(url.path, maximumDatabases: maximumDatabases, options: options)
+                    ? Self.readOnlyEnvironment(
+                        url.path, maximumDatabases: maximumDatabases, options: options, usesSlot: opened.readerless == nil)
                     : (OpenedEnvironment.open(url.path, maximumDatabases: maximumDatabases, options), nil)
                 do {
                     guard try FileIdentity.of(descriptor: reopened.fileDescriptor()) == file,

@@ -27,15 +27,15 @@ struct MigratableLMDBFile: MigratableFile {
         let url = try StoreFile.resolved(url)
         guard try FileIdentity.of(path: url.path) != nil, StoreFile.isFilled(url.path) else { return nil }
         // If the store is open in this process, its schema is known. The next opening shows whether the schema matches.
-        if let open = try EnvironmentRegistry.openStore(path: url.path) { return plain(open.schemas) }
-        return try withEnvironment(url) { environment in
-            guard let meta = try environment.openDatabases({ try $0.open(MetaTable.name, .bytes) }) else { return nil }
-            let transaction = try ReadTransaction(environment)
-            defer { transaction.end() }
-            guard let format = try transaction.metaNumber(MetaTable.Key.format, meta), format <= MetaTable.formatVersion else {
-                return nil
+        return try EnvironmentRegistry.looking(path: url.path, open: { plain($0.schemas) }) {
+            try withClaimedEnvironment(url) { environment -> RecordedSchemas? in
+                guard let meta = try environment.openDatabases({ try $0.open(MetaTable.name, .bytes) }) else { return nil }
+                let transaction = try ReadTransaction(environment)
+                defer { transaction.end() }
+                guard let format = try transaction.metaNumber(MetaTable.Key.format, meta), format <= MetaTable.formatVersion
+                else { return nil }
+                return plain(try StoredSchemas(meta, in: transaction, path: url.path).versions)
             }
-            return plain(try StoredSchemas(meta, in: transaction, path: url.path).versions)
         }
     }
 
@@ -70,24 +70,27 @@ struct MigratableLMDBFile: MigratableFile {
 
     /// Opens the environment of the file while this process does not have it open.
     private func withEnvironment<R>(_ url: URL, _ body: (Environment) throws -> R) throws -> R {
-        try EnvironmentRegistry.exclusively(path: url.path) {
-            do {
-                try FileCheck.beforeOpening(url.path, options.openingCheck)
-                guard options.isReadOnly else {
-                    let environment = try OpenedEnvironment.open(url.path, maximumDatabases: 8, options)
-                    defer { environment.close() }
-                    return try environment.adoptingSizes { try body(environment) }
-                }
-                let (environment, readerless) = try LMDBStore.readOnlyEnvironment(
-                    url.path, maximumDatabases: 8, options: options)
+        try EnvironmentRegistry.exclusively(path: url.path) { try withClaimedEnvironment(url, body) }
+    }
+
+    /// Opens the environment of a file that the caller has claimed.
+    private func withClaimedEnvironment<R>(_ url: URL, _ body: (Environment) throws -> R) throws -> R {
+        do {
+            try FileCheck.beforeOpening(url.path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(url.path))
+            guard options.isReadOnly else {
+                let environment = try OpenedEnvironment.open(url.path, maximumDatabases: 8, options)
                 defer { environment.close() }
-                let result = try environment.adoptingSizes { try body(environment) }
-                // A process that has opened the file meanwhile may have overwritten the pages that were read.
-                try readerless?.checkUnused()
-                return result
-            } catch let error as LMDBError {
-                throw StoreError(opening: error, path: url.path)
+                return try environment.adoptingSizes { try body(environment) }
             }
+            let (environment, readerless) = try LMDBStore.readOnlyEnvironment(
+                url.path, maximumDatabases: 8, options: options)
+            defer { environment.close() }
+            let result = try environment.adoptingSizes { try body(environment) }
+            // A process that has opened the file meanwhile may have overwritten the pages that were read.
+            try readerless?.checkUnused()
+            return result
+        } catch let error as LMDBError {
+            throw StoreError(opening: error, path: url.path)
         }
     }
 

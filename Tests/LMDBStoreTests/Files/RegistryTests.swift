@@ -101,4 +101,19 @@ import Testing
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 160)
         #expect(try store.verify() == [])
     }
+
+    /// Catches: a read that has begun before the closing and opens the suspended file again after it.
+    @Test func `a closed store stays closed beside a read that wakes it`() throws {
+        for _ in 0..<100 {
+            let scratch = try Scratch()
+            let store = try scratch.store()
+            try store.insertTracks(1)
+            try store.suspend()
+            DispatchQueue.concurrentPerform(iterations: 2) { number in
+                if number == 0 { _ = try? store.snapshot() } else { try? store.shutDown() }
+            }
+            try store.shutDown()
+            #expect(!store.environment.isOpen)
+        }
+    }
 }

@@ -104,6 +104,30 @@ import Testing
         }
     }
 
+    #if os(Linux)
+        /// Catches: a store that releases LMDB's locks with each read, because it began without a place among the readers.
+        @Test func `S166, S167: a store that reads without locks does so after a suspension`() async throws {
+            let bed = try TestBed(.lmdb)
+            try await ReadOnlyTests.fill(bed)
+            let lock = bed.file.path + "-lock"
+            try Self.protect(bed, file: 0o444, folder: 0o555, beside: 0o444)
+            try #require(chown(lock, 65_534, 65_534) == 0)
+            await #expect(processExitsWith: .success) { [file = bed.file as URL, lock = lock as String] in
+                try PermissionTests.becomeNobody()
+                let container = try await ReadOnlyTests.open(file, "lmdb")
+                try #require(try await ReadOnlyTests.count(container) == ReadOnlyTests.count)
+                try await container.suspend()
+                try #require(chmod(lock, 0o666) == 0)
+                await container.resume()
+                try #require(try await ReadOnlyTests.count(container) == ReadOnlyTests.count)
+                let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").map {
+                    try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+                }
+                try #require(!descriptors.contains { $0?.hasSuffix("-lock") == true })
+            }
+        }
+    #endif
+
     @Test func `S166: a file that is open elsewhere is not read without a place among its readers`() async throws {
         let bed = try TestBed(.lmdb)
         try await ReadOnlyTests.fill(bed)
