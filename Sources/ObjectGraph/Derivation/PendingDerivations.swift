@@ -10,8 +10,8 @@ struct PendingDerivations {
     let store: StoreDescription
     /// The model's schema.
     let schema: StoreSchema
-    /// The schema of the file, if the caller knows it; otherwise it is read.
-    var file: StoreSchema?
+    /// What the file has recorded of its schemas, if the caller knows it; otherwise it is read.
+    var file: RecordedSchemas?
 
     /// The number of pages that are written in one transaction.
     private static let pagesAtOnce = 64
@@ -30,8 +30,8 @@ struct PendingDerivations {
 
     /// Returns the schema with marks at the derived columns whose values the file does not have; nil if it has them all.
     private func missing() throws -> StoreSchema? {
-        guard schema.hasDerivations, let found = try file ?? store.storedSchema?() else { return nil }
-        return schema.pendingDerivations(in: found)
+        guard schema.hasDerivations, let found = try file ?? store.recordedSchemas?() else { return nil }
+        return schema.pendingDerivations(in: found.current, exchanged: found.exchanged)
     }
 
     /// Computes the missing values. Blocks until the store is closed again.

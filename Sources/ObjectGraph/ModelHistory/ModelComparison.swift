@@ -44,7 +44,7 @@ struct ModelComparison {
         guard !stages.contains(where: \.isCustom) else { return }
         var wanted = model.storeSchema
         wanted.migration.allowedLoss = .named(allowsDataLoss)
-        wanted.migration.way = stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema)
+        wanted.migration.way = (stages.isEmpty ? [] : [file]) + stages.map(\.target.storeSchema)
         let path = store.path ?? store.name
         let losses = try SchemaPath(from: recorded, to: wanted, path: path).losses
         guard !losses.isEmpty else { return }
@@ -54,7 +54,7 @@ struct ModelComparison {
     private func addStep(_ recorded: RecordedSchemas, to new: StoreSchema, isCustom: Bool, changes: inout ModelChanges) {
         let old = recorded.current
         var found = SchemaComparison(recorded, new).changes()
-        if let pending = new.pendingDerivations(in: old.withoutHints) {
+        if let pending = new.pendingDerivations(in: old.withoutHints, exchanged: recorded.exchanged) {
             for entity in pending.entities {
                 for column in entity.columns where column.derivation?.isPending == true {
                     found.append(.init(kind: .computed, name: "\(entity.name).\(column.name)"))

@@ -96,8 +96,10 @@ struct PlannedMigration: Sendable {
         guard let file = store.migration, let found = try file.storedSchema() else { return .opening([]) }
         let stages = try plan.stages(from: found, to: model)
         guard stages.contains(where: \.isCustom) else {
-            return .opening(stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema))
+            // From the schema of the file, which may lack derived values that its model has.
+            return .opening(stages.isEmpty ? [] : [found] + stages.map(\.target.storeSchema))
         }
+        var recorded = try store.recordedSchemas?() ?? RecordedSchemas(found)
         let copy = CopiedFile()
         // One step before, one during and one after each stage. The duration of a stage's work is unknown.
         var steps = [Step(activity: "copying the file") { try copy.make(of: file) }]
@@ -109,7 +111,11 @@ struct PlannedMigration: Sendable {
                         try copy.use { try Self.work(work, model: stage.source, description: $0.store) }
                     }
                 })
-            steps.append(Step(activity: "the change \(name)") { try copy.use { try evolve(stage, $0.store) } })
+            steps.append(
+                Step(activity: "the change \(name)") { [recorded] in try copy.use { try evolve(stage, from: recorded, $0.store) }
+                })
+            let target = stage.target.storeSchema
+            recorded = RecordedSchemas(target.withoutHints, exchanged: ExchangedNames(of: target))
             steps.append(
                 Step(activity: "after the change \(name)") {
                     if let work = stage.didMigrate {
@@ -122,15 +128,15 @@ struct PlannedMigration: Sendable {
     }
 
     /// Opens the copy with the new model. For a custom stage, it is first opened without the properties that the stage converts.
-    private func evolve(_ stage: MigrationStage, _ store: StoreDescription) throws {
+    private func evolve(_ stage: MigrationStage, from file: RecordedSchemas, _ store: StoreDescription) throws {
         var target = stage.target.storeSchema
         target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
         let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
-        var current = stage.source.storeSchema.withoutHints
+        var current = file
         for schema in plain.withoutHints == target.withoutHints ? [target] : [plain, target] {
             try PendingDerivations(store: store, schema: schema, file: current).compute()
             try Self.closing { try store.open(schema) }
-            current = schema.withoutHints
+            current = RecordedSchemas(schema.withoutHints, exchanged: ExchangedNames(of: schema))
         }
     }
 

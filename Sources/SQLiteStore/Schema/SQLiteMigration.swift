@@ -31,11 +31,11 @@ struct SQLiteMigration {
         guard stored != wanted || !way.steps.isEmpty else { return }
         try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
         var current = stored
-        for step in way.steps {
+        for (number, step) in way.steps.enumerated() {
             let schema = step.schema.withoutHints
             try SQLiteMigration(
                 connection, from: current, to: SQLiteLayout(step.schema), step.evolution, path: path, name: name
-            ).run()
+            ).run(isLast: number == way.steps.count - 1)
             try SQLiteFile.write(schema, after: current, connection)
             current = schema
         }
@@ -62,7 +62,8 @@ struct SQLiteMigration {
         }
     }
 
-    private func run() throws {
+    /// - Parameter isLast: Whether the step leads to the model. A constraint that a later step takes back refuses nothing.
+    private func run(isLast: Bool) throws {
         // Otherwise renaming a table would change the foreign keys that refer to it.
         try connection.run("PRAGMA legacy_alter_table = ON")
         defer { try? connection.run("PRAGMA legacy_alter_table = OFF") }
@@ -78,7 +79,7 @@ struct SQLiteMigration {
         let known = try Set(connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"))
         for text in new.indexes where !known.contains(text) { try connection.runScript(text) }
         try foreign.restoreIndexes()
-        try checkUnique()
+        if isLast { try checkUnique() }
         try moveKeys()
         try moveHistory()
     }

@@ -125,11 +125,13 @@ extension StoreSchema {
 
     /// Returns this schema with a mark at each derivation whose values a file does not have yet, or nil if the file has them all.
     ///
-    /// - Parameter file: The schema of the file.
-    package func pendingDerivations(in file: StoreSchema) -> StoreSchema? {
+    /// - Parameters:
+    ///   - file: The schema of the file.
+    ///   - exchanged: The exchanges of names that the file has recorded.
+    package func pendingDerivations(in file: StoreSchema, exchanged: ExchangedNames) -> StoreSchema? {
         guard hasDerivations, withoutHints.withoutKeyedValues != file else { return nil }
         // Opening the file reports the error.
-        guard let steps = try? SchemaPath(from: file, to: self, path: "the file").steps else {
+        guard let steps = try? SchemaPath(from: file, exchanged: exchanged, to: self, path: "the file").steps else {
             return markingDerivations { _, _ in true }
         }
         // Positions in the file, per entity, column and link of this schema.

@@ -170,7 +170,9 @@ struct SchemaPositions {
         case .objects(let entity):
             return entities[entity].map { .objects(entity: $0) }
         case .objectsOfType(let entity, let column, let type):
-            guard let place = entities[entity], let source = columns[entity][column] else { return nil }
+            guard let place = entities[entity] else { return nil }
+            // Objects that are older than the column of types are of the entity at the head of the hierarchy.
+            guard let source = columns[entity][column] else { return type == 0 ? .objects(entity: place) : nil }
             return .objectsOfType(entity: place, column: source, type: type)
         case .values(let entity, let column):
             guard let place = entities[entity], let source = columns[entity][column] else { return nil }

@@ -166,4 +166,23 @@ import Testing
         #expect(model.storeSchema.entities.map { $0.columns.map(\.name) } == [["name"], ["code"]])
         #expect(!String(reflecting: model.storeSchema).contains("type of object"))
     }
+
+    /// Catches: objects of an abstract entity, because the type column of a later stage is looked for in the file.
+    @Test(arguments: stores)
+    func `S165, S184: objects of an entity that a later stage makes abstract refuse the plan`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.with(bed, [Self.trip()]) { Self.insert("Trip", "a", $0) }
+        try await bed.closed()
+        let first = try Model([Self.trip()], version: .init(1))
+        let second = try Model([Self.trip(), Self.business()], version: .init(2))
+        let third = try Model([Self.trip(isAbstract: true), Self.business()], version: .init(3))
+        let plan = MigrationPlan([.lightweight(from: first, to: second), .lightweight(from: second, to: third)])
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(model: third, store: bed.description, migrationPlan: plan)
+        }
+        #expect(error?.message.contains("Trip (1 object") == true, "\(error?.message ?? "")")
+        try await bed.closed()
+        let found = try await Self.with(bed, [Self.trip()]) { try $0.count(EntityFetchRequest("Trip")) }
+        #expect(found == 1)
+    }
 }

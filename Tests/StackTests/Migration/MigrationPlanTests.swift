@@ -260,4 +260,39 @@ enum People {
         #expect(error?.code == .schemaMismatch)
         #expect(error?.message.contains("0.5.0") == true)
     }
+
+    /// Catches: a file that is refused for good because of a constraint that its model does not have any more.
+    @Test(arguments: kinds)
+    func `S164: a constraint that a later lightweight stage takes back refuses no file`(_ kind: StoreKind) async throws {
+        func model(_ version: Int) throws -> Model {
+            try People.model(.init(version), [.init(name: "name", type: .string, index: version == 2 ? .unique : .none)])
+        }
+        let bed = try TestBed(kind)
+        let first = try await bed.container(model: model(1))
+        try await first.coordinator.insert(into: "Person", ["name"], rows: [[.string("x")], [.string("x")]])
+        try await first.close()
+        try await bed.closed()
+        let plan = MigrationPlan([
+            .lightweight(from: try model(1), to: try model(2)), .lightweight(from: try model(2), to: try model(3)),
+        ])
+        let migrated = try await PersistentContainer(model: try model(3), store: bed.description, migrationPlan: plan)
+        #expect(try await migrated.read { try $0.count(EntityFetchRequest("Person")) } == 2)
+        try await migrated.close()
+        try await bed.closed()
+        // The last model's constraint is checked, whichever stage has brought it.
+        let kept = MigrationPlan([
+            .lightweight(
+                from: try model(3), to: try People.model(.init(4), [.init(name: "name", type: .string, index: .unique)])),
+            .lightweight(
+                from: try People.model(.init(4), [.init(name: "name", type: .string, index: .unique)]),
+                to: try People.model(
+                    .init(5), [.init(name: "name", type: .string, index: .unique), .init(name: "note", type: .string)])),
+        ])
+        let error = await #expect(throws: StoreError.self) {
+            let last = try People.model(
+                .init(5), [.init(name: "name", type: .string, index: .unique), .init(name: "note", type: .string)])
+            _ = try await PersistentContainer(model: last, store: bed.description, migrationPlan: kept)
+        }
+        #expect(error?.message.contains("must be unique") == true)
+    }
 }
