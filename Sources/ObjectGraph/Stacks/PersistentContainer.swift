@@ -208,7 +208,7 @@ extension PersistentStoreCoordinator {
     public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
         precondition(snapshot.store == store.identity, "the context \(name) cannot read a snapshot of another store")
         var new = NewContext.root(of: self, name: name)
-        new.baseState.state = snapshot.state
+        new.baseState.state = snapshot.state(for: writer)
         new.baseState.isPinned = true
         return BackgroundContext(new)
     }

@@ -103,6 +103,45 @@ import Testing
         #expect(try await late.perform { try $0.trackTitles() } == ["a"])
     }
 
+    /// Catches: a lost update, because the states of two containers of one file are ordered as if they were of one writer.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S100, S151: a context that reads another container's snapshot meets the saves since`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let first = try await bed.container()
+        let id = try await first.coordinator.newBackgroundContext().perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        let kept = try first.coordinator.snapshot()
+        let second = try await bed.container()
+        try await second.coordinator.newBackgroundContext().perform(andSave: .durable) { $0.object(with: id)["title"] = "b" }
+        let reader = second.coordinator.newBackgroundContext(reading: kept)
+        await #expect(throws: SaveError.self) {
+            try await reader.perform(andSave: .durable) { $0.object(with: id)["title"] = "c" }
+        }
+        let moved = second.coordinator.newBackgroundContext()
+        await moved.perform {
+            $0.read(from: kept)
+            $0.object(with: id)["title"] = "d"
+        }
+        await #expect(throws: SaveError.self) { try await moved.save() }
+        #expect(try await second.read { try $0.trackTitles() } == ["b"])
+    }
+
+    /// Catches: a context that does not show its own save, and that a refresh does not move.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S068, S151: a context that reads another container's snapshot moves with its save`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let first = try await bed.container()
+        let writer = first.coordinator.newBackgroundContext()
+        for title in ["a", "b", "c"] { try await writer.perform(andSave: .durable) { _ = $0.makeTrack(title) } }
+        let kept = try first.coordinator.snapshot()
+        let second = try await bed.container()
+        let reader = second.coordinator.newBackgroundContext(reading: kept)
+        try await reader.perform(andSave: .durable) { _ = $0.makeTrack("d") }
+        #expect(try await reader.perform { try $0.trackTitles() } == ["a", "b", "c", "d"])
+        try await writer.perform(andSave: .durable) { _ = $0.makeTrack("e") }
+        await reader.perform { $0.refreshAllObjects() }
+        #expect(try await reader.perform { try $0.trackTitles() } == ["a", "b", "c", "d", "e"])
+    }
+
     @Test func S151_aContextDoesNotReadAnotherStoresSnapshot() async throws {
         await #expect(processExitsWith: .failure) {
             let (bed, otherBed) = (try TestBed(.memory), try TestBed(.memory))

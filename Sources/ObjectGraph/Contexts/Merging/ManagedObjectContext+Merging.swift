@@ -150,14 +150,14 @@ extension ManagedObjectContext {
         precondition(isRoot, "a child reads its parent's state; let its root read the snapshot")
         precondition(snapshot.store == storeIdentity, "the context \(name) cannot read a snapshot of another store")
         var moved = layerStack.baseState
-        moved.state = snapshot.state
+        moved.state = snapshot.state(for: configuration.writer)
         moved.isPinned = true
         let refreshed = showing(layerStack.view(movedTo: moved), changes: nil) {
             move(to: moved, nil)
             return refreshRegistered(nil)
         }
         // Children that are created now may read an older state than the one that was merged last.
-        phase.mergedThrough = min(phase.mergedThrough, snapshot.state.sequence)
+        phase.mergedThrough = min(phase.mergedThrough, moved.state.sequence)
         notify(nil, refreshed: refreshed)
     }
 

@@ -40,7 +40,8 @@ extension ManagedObjectContext {
         prepareRequest()
         layerStack.baseState.state.takeBase()
         let state = layerStack.baseState.state
-        let token = HistoryToken(configuration.coordinator.store, configuration.writer.newestStored(in: snapshot.state))
+        let token = HistoryToken(
+            configuration.coordinator.store, configuration.writer.newestStored(in: snapshot.state(for: configuration.writer)))
         let known = try configuration.coordinator.historyNow(HistoryRequest(after: token)).map(\.changeSet)
         // Saves that are not on disk have no author yet, so they count as made by others.
         // The snapshot may have saves of other processes that came after the context was made.

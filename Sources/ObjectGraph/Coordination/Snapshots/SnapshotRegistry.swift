@@ -14,6 +14,7 @@ final class SnapshotLease: Sendable {
 
     deinit { snapshotRegistry.remove(number) }
 
+    func isRegistered(in other: SnapshotRegistry) -> Bool { snapshotRegistry === other }
     func rename(_ owner: String) { snapshotRegistry.rename(number, owner) }
     func move(to state: StoreState) { snapshotRegistry.move(number, to: state) }
     /// The state held by the lease. Returns nil after the lease has ended.

@@ -90,6 +90,20 @@ public struct Snapshot: Sendable {
 
     /// The newest save that the snapshot contains.
     public var generation: Generation { state.generation }
+
+    /// Returns the state among those of a writer. Sequences order the states of one writer. Each container of an SQLite file has its own
+    /// writer, so that the state of another one counts as older than all of this writer's, and every save over it checks versions.
+    ///
+    /// - Precondition: A snapshot of another writer has no saves that are not on disk. Only a container that was released without closing it
+    ///   leaves such a snapshot behind.
+    func state(for writer: StoreWriter) -> StoreState {
+        let state = state
+        if pin.isRegistered(in: writer.snapshotRegistry) { return state }
+        precondition(
+            state.pendingSaves == 0,
+            "cannot read a snapshot of a released container that has saves which are not on disk; flush before you take it")
+        return StoreState(base: state.base, committed: state.committed, sequence: .zero)
+    }
 }
 
 extension Snapshot: CustomStringConvertible {

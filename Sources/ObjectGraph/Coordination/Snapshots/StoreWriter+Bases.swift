@@ -137,6 +137,17 @@ extension StoreWriter {
     /// May be called on any thread. During a commit this does nothing, because the group being written is published after those saves.
     func adoptExternalSaves() throws { _ = try adoptsExternalSaves() }
 
+    /// Publishes the state after saves of other connections, if there are any. Never waits for a commit of this process, which publishes
+    /// them with its own. If the store cannot be read, the known state stays the newest.
+    func lookForExternalSaves() {
+        guard suspension.enterIfOpen() else { return }
+        defer { suspension.leave() }
+        let current = state
+        guard capabilities.contains(.externalSaves), current.pendingSaves == 0, store.mayHaveCommitted(after: current.committed)
+        else { return }
+        try? adoptExternalSaves()
+    }
+
     /// - Returns: false if a commit is running, which will publish the saves.
     private func adoptsExternalSaves() throws -> Bool {
         let known = state.committed

@@ -92,7 +92,11 @@ extension StoreWriter {
     private func lookAgainLater(_ listener: UInt64) {
         clock.run(at: clock.now + Self.budgetRepetition, on: snapshotRegistry.budget.queue) { [weak self] in
             guard let self, snapshotRegistry.budget.withLock({ $0.listener == listener }) else { return }
-            if !suspension.isSuspended { try? adoptExternalSaves() }
+            // A suspension that begins meanwhile waits.
+            if suspension.enterIfOpen() {
+                try? adoptExternalSaves()
+                suspension.leave()
+            }
             holdToBudget()
             lookAgainLater(listener)
         }

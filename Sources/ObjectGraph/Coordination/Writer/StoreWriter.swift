@@ -95,7 +95,8 @@ final class StoreWriter: Sendable {
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
         let base = try store.snapshot()
-        shared = Mutex(Shared(state: StoreState(base: base, sequence: .zero), unsynced: .shared(by: store)))
+        // Not zero, which is the sequence of the states of other writers: see `Snapshot.state(for:)`.
+        shared = Mutex(Shared(state: StoreState(base: base, sequence: SaveSequence.zero.next), unsynced: .shared(by: store)))
         let resting = lazySnapshot(after: base.generation)
         shared.withLock { $0.state = $0.state.reading(resting) }
         startMigration()
@@ -222,7 +223,7 @@ final class StoreWriter: Sendable {
             case .keys(let range): return range
             case .keysLow(let range):
                 // A refill opens the file. While the store is suspended, only an insert that needs keys does so.
-                if !suspension.isSuspended { disk.async { self.refillKeys() } }
+                disk.async { if self.suspension.isSuspended { self.keys.refillFailed() } else { self.refillKeys() } }
                 return range
             case .empty:
                 keys.markWanted(entity)
