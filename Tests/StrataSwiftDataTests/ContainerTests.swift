@@ -1,3 +1,5 @@
+import Dispatch
+import Platform
 import StrataSwiftData
 import Testing
 
@@ -30,6 +32,26 @@ private enum Short {
         #expect { try ModelContainer(for: Schema([ToDo.self]), configurations: configurations) } throws: { error in
             SwiftDataError.duplicateConfiguration ~= error
         }
+    }
+
+    /// Catches: an opening that reads the schema of the file, and is refused because another one opens it meanwhile.
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `containers of one file that are opened at once all open`(_ store: ModelConfiguration.Store) async throws {
+        try await TestFile.use(store) { file in
+            try await file.open(ToDo.self).close()
+            for _ in 0..<10 {
+                let opened = Opened()
+                DispatchQueue.concurrentPerform(iterations: 4) { _ in
+                    let result = Result { try file.open(ToDo.self) }
+                    opened.results.withLock { $0.append(result) }
+                }
+                for result in opened.results.withLock({ $0 }) { try await result.get().close() }
+            }
+        }
+    }
+
+    private final class Opened: Sendable {
+        let results = Mutex<[Result<ModelContainer, any Error>]>([])
     }
 
     @Test(arguments: TestStore.allCases)

@@ -229,6 +229,29 @@ import Testing
         try context.save()
         #expect(try ModelContext(context.container).fetchCount(FetchDescriptor<ToDo>()) == 1)
     }
+
+    /// Two containers of one SQLite file are to each other like two processes: nothing announces the saves of one to the other.
+    @Test @MainActor func `the main context shows saves of another container at each fetch`() async throws {
+        let file = TestFile(store: .sqlite)
+        defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
+        let (own, other) = (try file.open(ToDo.self), try file.open(ToDo.self))
+        own.mainContext.insert(ToDo("own"))
+        try own.mainContext.save()
+        try await own.flush()
+        let held = try own.mainContext.fetch(FetchDescriptor<ToDo>())
+        for number in 1...3 {
+            do {
+                let context = ModelContext(other)
+                context.insert(ToDo("\(number)"))
+                try context.save()
+            }
+            try await other.flush()
+            #expect(try own.mainContext.fetchCount(FetchDescriptor<ToDo>()) == number + 1)
+        }
+        withExtendedLifetime(held) {}
+        try await own.close()
+        try await other.close()
+    }
 }
 
 /// Catches: members that are less visible than the actor.

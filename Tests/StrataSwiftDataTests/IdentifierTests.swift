@@ -114,4 +114,25 @@ import Testing
         }
         withExtendedLifetime(context) {}
     }
+
+    @Test(arguments: TestStore.allCases)
+    func `an actor finds a new object by its provisional identifier, until it is saved or deleted`(_ store: TestStore)
+        async throws
+    {
+        try await store.use(ToDo.self) { container in
+            let found = try await Finder(modelContainer: container).findsNewObject()
+            #expect(found == [true, true, false])
+        }
+    }
+}
+
+@ModelActor private actor Finder {
+    func findsNewObject() throws -> [Bool] {
+        let item = ToDo("a")
+        let early = item.persistentModelID
+        modelContext.insert(item)
+        let found = [modelContext.model(for: early) as? ToDo === item, self[early, as: ToDo.self] === item]
+        modelContext.delete(item)
+        return found + [self[early, as: ToDo.self] != nil]
+    }
 }

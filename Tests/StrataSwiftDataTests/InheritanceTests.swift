@@ -63,4 +63,83 @@ import Testing
             try await container.close()
         }
     }
+
+    /// Catches: the object of a batch becomes a new one of the subclass, because its class cannot be read any more.
+    @Test(arguments: TestStore.allCases)
+    func `S022, S181: an object of a subclass that was deleted since its batch was found reads as deleted`(_ store: TestStore)
+        async throws
+    {
+        try await store.use(PaidJourney.self, Leg.self) { container in
+            let context = ModelContext(container)
+            for name in ["a", "b"] { context.insert(PaidJourney(name: name, price: 1)) }
+            try context.save()
+            let reader = ModelContext(container)
+            let found = try reader.fetch(FetchDescriptor<PaidJourney>(sortBy: [SortDescriptor(\.name)]), batchSize: 1)
+            try reader.delete(model: PaidJourney.self, where: #Predicate { $0.name == "b" })
+            try reader.save()
+            for _ in 0..<2 { #expect(found[1].isDeleted && found[1].modelContext == nil) }
+            let gone = found[1]
+            #expect(!reader.hasChanges)
+            let leg = Leg(place: "x")
+            reader.insert(leg)
+            leg.journey = gone
+            try reader.save()
+            #expect(try reader.fetchCount(FetchDescriptor<PaidJourney>()) == 1)
+            #expect(try reader.fetch(FetchDescriptor<Leg>()).map { $0.journey == nil } == [true])
+            withExtendedLifetime(context) {}
+        }
+    }
+
+    /// Catches: the class of an object that was looked up by its id before it was saved stays that at the head of the hierarchy.
+    @Test(arguments: TestStore.allCases)
+    func `S181: an object looked up before the save that makes it has its class afterwards`(_ store: TestStore) async throws {
+        try await store.use(PaidJourney.self, Leg.self) { container in
+            let (reader, writer) = (ModelContext(container), ModelContext(container))
+            let paid = PaidJourney(name: "cruise", price: 9)
+            writer.insert(paid)
+            let early = reader.model(for: paid.persistentModelID)
+            try writer.save()
+            let found = try reader.fetch(FetchDescriptor<PaidJourney>())
+            #expect(found.map(\.price) == [9] && found.map(\.name) == ["cruise"])
+            found.first?.price = 10
+            try reader.save()
+            withExtendedLifetime((early, writer)) {}
+            let other = ModelContext(container)
+            #expect(try other.fetch(FetchDescriptor<Journey>()).map { ($0 as? PaidJourney)?.price } == [10])
+        }
+    }
+
+    /// Catches: results that stop the program, because an object that was deleted counts as one of the superclass.
+    @Test(arguments: TestStore.allCases)
+    @MainActor func `S181: results of a subclass that were kept show deleted objects as deleted`(_ store: TestStore) async throws
+    {
+        try await store.useOnMain(PaidJourney.self, Leg.self) { container in
+            let context = container.mainContext
+            for name in ["a", "b"] { context.insert(PaidJourney(name: name, price: 1)) }
+            try context.save()
+            let observer = try ResultsObserver(
+                fetchDescriptor: FetchDescriptor<PaidJourney>(sortBy: [SortDescriptor(\.name)]), modelContext: context)
+            let kept = observer.results
+            let other = ModelContext(container)
+            try other.delete(model: PaidJourney.self, where: #Predicate { $0.name == "b" })
+            try other.save()
+            #expect(observer.results.map(\.name) == ["a"])
+            #expect(kept[1].isDeleted)
+            withExtendedLifetime(other) {}
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S180: erasing deletes objects of a superclass that the schema does not list`(_ store: TestStore) async throws {
+        try await store.use(PaidJourney.self) { container in
+            let context = ModelContext(container)
+            context.insert(Journey(name: "walk"))
+            context.insert(PaidJourney(name: "cruise", price: 9))
+            try context.save()
+            try container.erase()
+            let after = ModelContext(container)
+            #expect(try after.fetchCount(FetchDescriptor<Journey>()) == 0)
+            withExtendedLifetime(context) {}
+        }
+    }
 }

@@ -16,11 +16,14 @@ extension ManagedObjectContext {
     /// Shows newer saves before a read, if the context merges automatically or is confined.
     ///
     /// Other reads show a save once the executor has run the job that announces it. This also shows saves that other contexts made
-    /// synchronously in the running job.
+    /// synchronously in the running job, and those of other processes.
     package func catchUpWithSaves() {
         checkIsolation()
         prepareRequest()
-        if place.confinement == nil, !phase.isMoving { storeDidChange() }
+        guard place.confinement == nil, !phase.isMoving else { return }
+        // Nothing has announced saves of other processes, unless the program follows them.
+        if followsStore { configuration.writer.lookForExternalSaves() }
+        storeDidChange()
     }
 
     /// Calls a closure when a confined context has work that waits for its next request. Does nothing in other contexts, which do such work

@@ -187,10 +187,14 @@ extension ManagedObject {
         return state == .registered ? context : nil
     }
 
-    /// A Boolean value that indicates whether the object has an unsaved deletion in this context, or its record is gone.
+    /// A Boolean value that indicates whether the object has an unsaved deletion in this context, or its record is gone. Looks for the record,
+    /// which takes as long as reading a property.
     public var isDeleted: Bool {
         willRead(.isDeleted)
-        return isDeletedHere
+        if isDeletedHere { return true }
+        guard row == nil, state == .registered, let context else { return false }
+        context.checkAccess()
+        return (try? context.exists(entity, key)) == false
     }
 
     /// A Boolean value that indicates whether the object has an unsaved insertion in this context.

@@ -76,7 +76,12 @@ public final class ModelContainer: Sendable {
     /// Deletes all objects of all models. Blocks until the deletion is saved.
     public func erase() throws {
         let context = ModelContext(self)
-        for type in schema.types { try context.deleteAll(type) }
+        // The model also has superclasses, which the schema does not list.
+        for entity in context.context.model.entities {
+            for object in try context.context.fetch(EntityFetchRequest(entity.name)) where !object.isDeleted {
+                context.context.delete(object)
+            }
+        }
         try context.save()
     }
 

@@ -32,7 +32,10 @@ extension ModelActor {
     /// Returns the object with an identifier; nil if it is not of this type or its object does not exist.
     public subscript<T: PersistentModel>(id: PersistentIdentifier, as type: T.Type) -> T? {
         modelContext.catchUp(with: id)
-        return try? modelContext.context.existingObject(type, with: id.objectID)
+        guard id.storeIdentifier == nil else { return try? modelContext.context.existingObject(type, with: id.objectID) }
+        // Only the context of the insertion knows an object by its provisional identifier.
+        let inserted: T? = modelContext.registeredModel(for: id)
+        return inserted.flatMap { $0.isDeleted ? nil : $0 }
     }
 }
 

@@ -63,9 +63,6 @@ extension ModelContext {
         }
     }
 
-    /// Deletes all objects of a model at the next save.
-    func deleteAll<T: PersistentModel>(_ type: T.Type) throws { try deleteObjects(FetchDescriptor<T>()) }
-
     /// Returns the object with an identifier: the registered one, or one that is read when it is used.
     ///
     /// For an object that the context has not registered, it first shows newer saves, as a fetch does: the identifier may come from another

@@ -81,10 +81,7 @@ public final class ResultsObserver<Element: PersistentModel, SectionTitle: Hasha
         modelContext.context.catchUpWithSaves()
         let (snapshot, context) = (live.snapshot, modelContext.context)
         return FetchResultsCollection(count: snapshot.count) { position in
-            guard let model = context.model(for: snapshot[position]) as? Element else {
-                preconditionFailure("an object of \(Element.entityName) has another class")
-            }
-            return model
+            context.object(Element.self, with: snapshot[position])
         }
     }
 

@@ -78,6 +78,8 @@ import Testing
             #expect(track["plays"] == .int(0))
             #expect(track.isDeleted)
         }
+        let other = await container.newBackgroundContext()
+        await other.perform { #expect($0.object(with: id).isDeleted, "a fault that is made after the deletion") }
     }
 
     @Test(arguments: Combination.all)

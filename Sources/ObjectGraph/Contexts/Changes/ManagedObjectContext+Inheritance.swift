@@ -37,13 +37,40 @@ extension ManagedObjectContext {
     /// Returns the model of an object whose class may be a subclass of `M`.
     @inline(never)
     func wrappedMember<M: PersistentModel>(_ object: ManagedObject, as type: M.Type) -> M {
-        let own = definition(of: object)
+        let own = definition(of: object, askedFor: type)
         guard object.member != ManagedObject.unknownMember, let type = storedModel.type(of: own), type != M.self else {
             return M(managedObject: object)
         }
         guard let model = type.init(managedObject: object) as? M else {
             preconditionFailure("\(object.objectID) is a \(type), not a \(M.self)")
         }
+        return model
+    }
+
+    /// Returns the entity of an object of a hierarchy. An object whose record is gone becomes one of the class that is asked for, because the
+    /// anchor of that class finds it by the name of its entity.
+    private func definition<M: PersistentModel>(of object: ManagedObject, askedFor type: M.Type) -> Entity {
+        let own = definition(of: object)
+        guard own.inheritance != nil, object.member == ManagedObject.unknownMember,
+            let asked = storedModel.entity(for: type), asked.number == object.entity, asked.inheritance?.isHead == false
+        else { return own }
+        note(asked, of: object)
+        return asked
+    }
+
+    /// Replaces the model of an object that was wrapped while its record, and so its class, could not be read: before another context saved
+    /// it, or after it was deleted. The former model stays usable as one of its class.
+    @inline(never)
+    func wrappedAgain<M: PersistentModel>(_ object: ManagedObject, as type: M.Type) -> M {
+        let (former, wasRetained) = (object.model, object.isRetained)
+        registry.release(object)
+        object.model = nil
+        // The anchor of the former model.
+        if object.unattachedAnchors < .max { object.unattachedAnchors += 1 }
+        let model = wrappedMember(object, as: type)
+        object.claim(model)
+        if wasRetained { registry.retain(object) }
+        withExtendedLifetime(former) {}
         return model
     }
 }

@@ -215,7 +215,12 @@ extension ManagedObjectContext {
             if ObjectIdentifier(Swift.type(of: model)) == ObjectIdentifier(M.self) {
                 return unsafeDowncast(model as AnyObject, to: M.self)
             }
-            if storedModel.hasInheritance, let model = model as? M { return model }
+            if storedModel.hasInheritance {
+                if let model = model as? M { return model }
+                if let asked = storedModel.entity(for: M.self), isObject(object, of: asked) {
+                    return wrappedAgain(object, as: M.self)
+                }
+            }
             preconditionFailure("\(object.objectID) is a \(Swift.type(of: model)), not a \(M.self)")
         }
         let model = storedModel.hasInheritance ? wrappedMember(object, as: M.self) : M(managedObject: object)
