@@ -10,7 +10,7 @@ struct PendingDerivations {
     let store: StoreDescription
     /// The model's schema.
     let schema: StoreSchema
-    /// What the file has recorded of its schemas, if the caller knows it; otherwise it is read.
+    /// The schemas that the file has recorded, if the caller knows them; otherwise they are read.
     var file: RecordedSchemas?
 
     /// The number of pages that are written in one transaction.
