@@ -126,6 +126,23 @@ extension ModelContainer: Erasable {}
         #expect(context.hasChanges)
     }
 
+    /// Catches: a change that stays unsaved, because it was not the first one.
+    @Test @MainActor func `a change that an observer makes during an automatic save is saved by the next one`() throws {
+        let container = try inMemory(ToDo.self)
+        let context = container.mainContext
+        var due: [@MainActor @Sendable () -> Void] = []
+        context.runLater = { _, job in due.append(job) }
+        let item = ToDo("a")
+        context.insert(item)
+        let observer = context.context.addObserver { if $0.kind == .didSave, item.title == "a" { item.title = "saved" } }
+        due.first?()
+        #expect(context.hasChanges && due.count == 2)
+        due.last?()
+        #expect(!context.hasChanges && due.count == 2)
+        #expect(try titles(in: container) == ["saved"])
+        context.context.removeObserver(observer)
+    }
+
     @Test @MainActor func `processPendingChanges shows changes to observers in the same job`() throws {
         let container = try inMemory(ToDo.self)
         let context = container.mainContext

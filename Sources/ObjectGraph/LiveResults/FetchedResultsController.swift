@@ -37,11 +37,18 @@ public final class FetchedResultsController<Element> {
     private let element: (ManagedObject) -> Element
     private var isObserving = false
     private var fetch = 0
-    private var continuations: [Int: AsyncStream<ResultUpdate>.Continuation] = [:]
-    private var observers: [Int: (ResultUpdate) -> Void] = [:]
-    /// The number of the last continuation or observer.
-    private var lastNumber = 0
+    private var receivers = Receivers()
     private let reference: WeakBox<FetchedResultsController>
+
+    /// The receivers of updates besides ``onChange``.
+    private struct Receivers {
+        var continuations: [Int: AsyncStream<ResultUpdate>.Continuation] = [:]
+        var observers: [Int: (ResultUpdate) -> Void] = [:]
+        /// The number of the last continuation or observer.
+        var lastNumber = 0
+        /// The updates that they have not received yet, while ``onChange`` runs.
+        var unreported: [ResultUpdate] = []
+    }
 
     private init(
         _ query: StoreQuery, hasSections: Bool = false, context: ManagedObjectContext,
@@ -68,7 +75,7 @@ public final class FetchedResultsController<Element> {
         worker.releaseViews(context.layerStack.baseState.state.closed(context.configuration.coordinator.store).view)
         worker.stop()
         if isObserving { context.removeViewObserver(worker) }
-        for continuation in continuations.values { continuation.finish() }
+        for continuation in receivers.continuations.values { continuation.finish() }
     }
 
     // MARK: Fetching
@@ -154,8 +161,8 @@ public final class FetchedResultsController<Element> {
     /// The updates from now on, in order and without gaps. The sequence ends when the controller is released or the iteration ends.
     public var updates: AsyncStream<ResultUpdate> {
         let (stream, continuation) = AsyncStream<ResultUpdate>.makeStream()
-        lastNumber += 1
-        continuations[lastNumber] = continuation
+        receivers.lastNumber += 1
+        receivers.continuations[receivers.lastNumber] = continuation
         return stream
     }
 
@@ -163,12 +170,12 @@ public final class FetchedResultsController<Element> {
     ///
     /// ``snapshot`` is set and ``onChange`` is called before. The observation also ends with the controller, which the token does not retain.
     public func observe(_ observer: @escaping (ResultUpdate) -> Void) -> ObservationToken {
-        lastNumber += 1
-        let (number, end, reference) = (lastNumber, ObservationEnd(), reference)
-        observers[number] = { if !end.isReached { observer($0) } }
+        receivers.lastNumber += 1
+        let (number, end, reference) = (receivers.lastNumber, ObservationEnd(), reference)
+        receivers.observers[number] = { if !end.isReached { observer($0) } }
         let contextExecutor = WeakContext(contextExecutor: context.contextExecutor)
         return ObservationToken(end) {
-            contextExecutor.contextExecutor?.enqueue { _ in reference.owner?.observers[number] = nil }
+            contextExecutor.contextExecutor?.enqueue { _ in reference.owner?.receivers.observers[number] = nil }
         }
     }
 
@@ -184,10 +191,15 @@ public final class FetchedResultsController<Element> {
             // Ignore an update that was in delivery when a newer fetch began.
             guard number == fetch else { return }
             snapshot = update.snapshot
+            receivers.unreported.append(update)
             onChange?(update)
-            for observer in observers.sorted(by: { $0.key < $1.key }) { observer.value(update) }
-            for (key, continuation) in continuations {
-                if case .terminated = continuation.yield(update) { continuations[key] = nil }
+            // A closure that has read the result has delivered the updates after this one, and reported this one before them.
+            while !receivers.unreported.isEmpty {
+                let next = receivers.unreported.removeFirst()
+                for (key, continuation) in receivers.continuations {
+                    if case .terminated = continuation.yield(next) { receivers.continuations[key] = nil }
+                }
+                for observer in receivers.observers.sorted(by: { $0.key < $1.key }) { observer.value(next) }
             }
         }
     }

@@ -93,7 +93,7 @@ struct LiveQuery: Sendable {
     mutating func advance(
         to next: LayeredView, changes: [ChangeSet]?, saved: [ChangeSet] = []
     ) throws -> ResultDifference {
-        if isDetached || isReplaced { return try reattach(to: next, changes.map { $0 + saved }) }
+        if isDetached || isReplaced { return try reattach(to: next, changes, saved: saved) }
         let followsOthers = query.predicate.traversesRelationships || query.followedBySort != nil
         guard let changes = changes ?? view.changesWithin(next), remembered == nil || !followsOthers else {
             return try recompute(in: next)
@@ -123,18 +123,44 @@ struct LiveQuery: Sendable {
         isDetached = true
     }
 
-    private mutating func reattach(to next: LayeredView, _ changes: [ChangeSet]?) throws -> ResultDifference {
+    private mutating func reattach(
+        to next: LayeredView, _ changes: [ChangeSet]?, saved: [ChangeSet]
+    ) throws -> ResultDifference {
         var attached = self
         attached.isDetached = false
-        let updated = changes.map { changes in
-            Set(
-                changes.flatMap { change in
+        let updated = changes.flatMap { changes -> Set<ObjectKey>? in
+            // The former partners cannot be read any more, so that each object may have lost or gained one.
+            if changes.contains(where: { mayRelate($0, next.schema) }) { return nil }
+            return Set(
+                (changes + saved).flatMap { change in
                     change.change(of: query.entity).map { $0.insertedKeys + $0.updatedKeys + $0.deletedKeys } ?? []
                 })
         }
         let difference = try attached.recompute(in: next, updated: updated ?? Set(list.keys(window)))
         self = attached
         return difference
+    }
+
+    /// Whether changes may concern relationships of the query's objects, or objects that its condition or sort follows.
+    private func mayRelate(_ changes: ChangeSet, _ schema: StoreSchema) -> Bool {
+        let followsOthers = query.predicate.traversesRelationships || query.followedBySort != nil
+        let hasPairs = changes.links.contains { change in
+            let link = schema.links[change.link]
+            return followsOthers || link.source == query.entity || link.destination == query.entity
+        }
+        return hasPairs
+            || changes.entities.contains { change in
+                if followsOthers, change.entity != query.entity { return true }
+                let definition = schema.entities[change.entity]
+                return definition.columnIndices.contains { column in
+                    guard definition.columns[column].destination == query.entity else { return false }
+                    let position = definition.position(in: column)
+                    return change.pages.contains { page in
+                        page.inserted | page.deleted != 0 || page.columns.contains(column)
+                            || position.map(page.columns.contains) ?? false
+                    }
+                }
+            }
     }
 
     // MARK: Replacing a few objects

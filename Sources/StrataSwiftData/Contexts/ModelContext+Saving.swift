@@ -66,7 +66,11 @@ extension ModelContext {
         // Not only after a save: the changes may be undone by now, or the save may fail.
         defer { context.awaitUnsavedChange() }
         guard hasChanges else { return }
-        do { try save() } catch let error as StoreError where error.code == .suspended {
+        do {
+            try save()
+            // Observers and hooks may have changed objects during the save.
+            if hasChanges { autosave(after: Self.autosaveDelay) }
+        } catch let error as StoreError where error.code == .suspended {
             autosave(after: suspensionDelay)
         } catch {
             if let onAutosaveError { return onAutosaveError(error) }

@@ -259,4 +259,30 @@ import Testing
         }
         #expect(counts == [0, 1, 2])
     }
+
+    /// Catches: a list that applies the differences in the wrong order, because a reader gets ahead of the update that it is notified of.
+    @Test(arguments: StoreKind.allCases)
+    func `S142, S145: updates come in order, also if an observer reads the results while it is notified`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let results = try Results(EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
+        var updates = results.updates.makeAsyncIterator()
+        var made = 1
+        let watch = Watch({ _ = results.count }) {
+            guard made == 1 else { return }
+            made = 2
+            main.makeTrack("b")
+            main.processPendingChanges()
+            _ = results.count
+        }
+        main.makeTrack("a")
+        main.processPendingChanges()
+        _ = results.count
+        #expect(await updates.next()?.snapshot.count == 1)
+        #expect(await updates.next()?.snapshot.count == 2)
+        withExtendedLifetime(watch) {}
+    }
 }

@@ -563,4 +563,32 @@ import Testing
         guard plays == .int(1299) else { exit(3) }
         try await container.close()
     }
+
+    /// Catches: a list that shows an object with its former members after a suspension.
+    @Test @MainActor func `S167, S080: a live result hears of members that another connection has added meanwhile`() async throws
+    {
+        let bed = try TestBed(.sqlite)
+        let container = try await bed.container()
+        let elsewhere = try await bed.container()
+        let main = container.mainContext
+        let (artist, album) = (main.makeArtist("a"), main.insert("Album"))
+        album.setRelatedObject("artist", to: artist)
+        try await container.saveMain()
+        main.automaticallyMergesChanges = true
+        let results = try FetchedResultsController(
+            EntityFetchRequest("Album", sortBy: [AttributeSort("title")]), context: main)
+        try results.performFetch()
+        var updates: [ResultUpdate] = []
+        results.onChange = { updates.append($0) }
+        let id = album.objectID
+        try await container.suspend()
+        try await elsewhere.newBatchOperationContext().perform(andSave: .durable) { context throws in
+            context.makeTrack("new").setRelatedObject("album", to: try context.existingObject(with: id))
+        }
+        await container.resume()
+        #expect(album.relatedObjects("tracks").count == 1)
+        try await until("the album is reported") { updates.map(\.difference.updates) == [[0]] }
+        try await container.close()
+        try await elsewhere.close()
+    }
 }

@@ -349,4 +349,31 @@ import Testing
             withExtendedLifetime(bed) {}
         }
     }
+
+    /// Catches: an undone deletion that takes back what another context has saved, without a conflict.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: an undone deletion keeps what another context has saved meanwhile`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (worker, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await worker.perform { $0.makeTrack("t", plays: 1).objectID }
+        try await worker.save()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await worker.perform { context throws in
+            let track = try context.existingObject(with: id)
+            track["title"] = "own"
+            context.delete(track)
+        }
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform { try $0.existingObject(with: id)["plays"] = 7 }
+        try await other.save()
+        try await worker.perform { context throws in
+            context.refreshAllObjects()
+            try context.undoHistory?.undo()
+            let track = try context.existingObject(with: id)
+            #expect(track["plays"] == 7 && ["t", "own"].contains(track["title"]))
+        }
+        try await worker.save()
+        #expect(try await container.read { try $0.existingObject(with: id)["plays"] } == 7)
+    }
 }

@@ -137,7 +137,22 @@ struct UndoPlan {
         let row = wanted.copy(layer: layer.id)
         row.kind = .insert
         row.fill(with: context.storedModel.entities[address.entity].defaults)
+        try takeNewerValues(of: address, to: row)
         layer.put(row, entity: address.entity, key: address.key)
+    }
+
+    /// Takes the values below an unsaved deletion. It has changed none of them, and others may have saved new ones since. Values that this
+    /// context has changed before the deletion stay.
+    private func takeNewerValues(of address: ObjectAddress, to row: Row) throws {
+        let count = context.layerStack.sealed.count + 1
+        let own = view.layers.prefix(count).compactMap { $0.row(address.entity, address.key) }
+        guard own.first?.kind == .delete, own.last?.kind != .insert else { return }
+        let below = StateBelow(
+            context: context, layers: Array(view.layers.dropFirst(count)), entity: address.entity, key: address.key)
+        guard try below.exists() else { return }
+        for column in row.columnIndices where !own.contains(where: { $0.isSet(column) }) {
+            if let value = try below.value(column) { row[column] = value }
+        }
     }
 
     /// Returns the object that has the key of a keyed value now; nil if there is none, or if the object is no keyed value.
