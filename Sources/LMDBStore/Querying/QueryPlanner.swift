@@ -207,7 +207,7 @@ struct QueryPlanner {
             found.access.ranges = ranges
             found.access.accessKind = .membership(members.values.count)
             found.parts.insert(members.part)
-        } else if let prefix = range?.prefix {
+        } else if let prefix = range?.prefix, column.type == .string {
             var longer = key
             if index.isCompound {
                 KeyCodec.appendPrefix(prefix.text, to: &longer)

@@ -222,4 +222,29 @@ struct PredicateLoweringTests {
         }
         try songs(chain) { (0..<400).contains($0.plays) && $0.plays % 2 == 0 }
     }
+
+    /// Catches: a condition on the outer object that is tested on each object of the closure.
+    @Test func `S134: an optional condition that is bound outside of a closure is that of the outer object`() throws {
+        try songs(
+            #Predicate { song in
+                if let hit = song.subtitle?.contains("b") {
+                    song.singer?.songs.contains { $0.isFavorite == hit } == true
+                } else {
+                    false
+                }
+            }
+        ) { song in
+            guard let hit = song.subtitle?.contains("b") else { return false }
+            return song.singer?.songs.contains { $0.isFavorite == hit } == true
+        }
+    }
+
+    /// Catches: one element at which Swift would stop the program, and which makes the whole condition false.
+    @Test func `S138: where Swift would stop for one element, the closure is false for that element only`() throws {
+        let divisors = [0, 1]
+        try songs(#Predicate { song in divisors.contains { song.plays / $0 == 2 } }) { $0.plays == 2 }
+        try songs(#Predicate { song in (song.rank / song.plays == 1 ? song.rank : song.plays) > -1 }) { song in
+            (song.plays != 0 && song.rank / song.plays == 1 ? song.rank : song.plays) > -1
+        }
+    }
 }

@@ -408,4 +408,26 @@ final class Measure: PersistentModel {
     ) async throws {
         try await Self.compareInContexts(kind) { try Self.compare($0, $1, &$2) }
     }
+
+    /// Catches: a prefix that is looked for among the bytes of an index.
+    @Test(arguments: StoreKind.allCases)
+    func `S134: a condition on strings selects no value of another type`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Model(Measure.self))
+        let context = container.newBatchOperationContext()
+        await context.perform { context in
+            for bytes in [Data("abc".utf8), Data([127, 1])] { context.insert("Measure")["bytes"] = .data(bytes) }
+        }
+        for _ in 0..<2 {
+            for pattern in ["ab", "", "\u{7F}"] {
+                let isPrefixed = Condition.string("bytes", .hasPrefix, pattern: pattern, sensitivity: .sensitive)
+                let found = try await context.perform { try $0.count(EntityFetchRequest("Measure", matching: isPrefixed)) }
+                let others = try await context.perform {
+                    try $0.count(EntityFetchRequest("Measure", matching: .not(isPrefixed)))
+                }
+                #expect(found == 0 && others == 2, "\(pattern)")
+            }
+            try await context.save()
+        }
+    }
 }

@@ -81,12 +81,16 @@ struct ValueRules: Sendable {
     private struct Rule {
         var type: ColumnType
         var isOptional: Bool
+        /// Whether values have a size that needs a check.
+        var hasSize: Bool
     }
 
     private let rules: ContiguousArray<Rule>
 
     init(_ schema: EntitySchema) {
-        rules = ContiguousArray(schema.columns.map { Rule(type: $0.type, isOptional: $0.isOptional) })
+        rules = ContiguousArray(
+            schema.columns.map { Rule(type: $0.type, isOptional: $0.isOptional, hasSize: $0.type == .string || $0.type == .data) }
+        )
     }
 
     /// Returns whether an inserted or updated row has an invalid value. The pages are not sorted, because sorting them costs as much as
@@ -108,7 +112,9 @@ struct ValueRules: Sendable {
             set.forEach { column in
                 let rule = rules[column.rawValue]
                 let value = values[column.rawValue]
-                if refused == nil, !rule.type.accepts(value, isOptional: rule.isOptional) || value.isTooLarge { refused = column }
+                if refused == nil, !rule.type.accepts(value, isOptional: rule.isOptional) || rule.hasSize && value.isTooLarge {
+                    refused = column
+                }
             }
             return refused
         }

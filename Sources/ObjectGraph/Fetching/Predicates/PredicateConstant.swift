@@ -10,6 +10,8 @@ protocol PredicateConstant {
 extension PredicateTerm {
     /// Creates a term from a captured value; nil if columns cannot store such a value.
     init?<T>(captured value: T) {
+        // Its bytes do not decide whether it is equal to another, but Swift does, for each object.
+        if value is any CodableAttribute { return nil }
         if let id = value as? any ObjectIDConvertible {
             self = .identities([id.objectID])
         } else if let constant = value as? any PredicateConstant {
@@ -33,6 +35,7 @@ extension PredicateTerm {
         var ids: [ObjectID] = []
         var values: [Value] = []
         for element in elements {
+            if element is any CodableAttribute { return nil }
             if let id = element as? any ObjectIDConvertible {
                 ids.append(id.objectID)
             } else if let value = element as? any AttributeValue ?? (element as? any RawRepresentable)?.rawValue
@@ -56,6 +59,7 @@ extension Optional: PredicateConstant {
     var predicateTerm: PredicateTerm? {
         switch self {
         case nil: .constant(.null)
+        case _ as any CodableAttribute: nil
         case let id as any ObjectIDConvertible: .identities([id.objectID])
         case let value as any AttributeValue: .constant(value.storeValue)
         case let raw as any RawRepresentable: (raw.rawValue as? any AttributeValue).map { .constant($0.storeValue) }

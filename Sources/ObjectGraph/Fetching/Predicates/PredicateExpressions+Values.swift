@@ -17,7 +17,11 @@ extension PredicateExpressions.Value: LowerableExpression {
 }
 
 extension PredicateExpressions.Variable: LowerableExpression {
-    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm { try lowering.binding(key) }
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        let term = try lowering.binding(key)
+        guard case .truth = term, lowering.boundScope(of: key) != lowering.scope else { return term }
+        throw FetchError.unsupportedPredicate(part: "a condition on an object outside of the closure that uses it")
+    }
 }
 
 extension PredicateExpressions.KeyPath: LowerableExpression {

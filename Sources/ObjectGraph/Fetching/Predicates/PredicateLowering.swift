@@ -28,6 +28,11 @@ struct PredicateLowering {
     /// The number of parts that enclose the current part.
     private var depth = 0
     private var bindings: [PredicateExpressions.VariableID: PredicateTerm] = [:]
+    /// The scopes in which `?.` and `if let` have bound variables. A condition has no path that says to which object it belongs.
+    private var boundScopes: [PredicateExpressions.VariableID: Int] = [:]
+
+    /// Returns the scope in which a variable was bound.
+    func boundScope(of key: PredicateExpressions.VariableID) -> Int { boundScopes[key] ?? scope }
     /// The entity that the condition of each enclosing scope tests, from the fetched entity to the innermost collection.
     private(set) var scopeEntities: [EntityIndex] = []
     /// The variables of closures over values, which have no term.
@@ -151,6 +156,7 @@ struct PredicateLowering {
         _ expression: E, binding key: PredicateExpressions.VariableID, to term: PredicateTerm
     ) throws -> PredicateTerm {
         bindings[key] = term
+        boundScopes[key] = scope
         return try self.term(expression)
     }
 
@@ -159,6 +165,7 @@ struct PredicateLowering {
         _ expression: E, binding key: PredicateExpressions.VariableID, to term: PredicateTerm
     ) throws -> RowExpression<E.Output> {
         bindings[key] = term
+        boundScopes[key] = scope
         return try row(expression)
     }
 

@@ -15,7 +15,9 @@ extension PredicateExpressions.Value: ComputedExpression {
 
 extension PredicateExpressions.Variable: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
-        guard lowering.elements.contains(key) else { return try lowering.row(of: lowering.binding(key), as: Output.self) }
+        guard lowering.elements.contains(key) else {
+            return try lowering.row(of: lowering.binding(key), in: lowering.boundScope(of: key), as: Output.self)
+        }
         let key = key
         var row = RowExpression("element") { row in
             guard let element = row.variables[key] as? Output else { throw MissingValue() }
@@ -167,7 +169,7 @@ extension PredicateExpressions.Conditional: ComputedExpression {
         let test = try lowering.row(test)
         let (yes, no) = (try lowering.row(trueBranch), try lowering.row(falseBranch))
         return RowExpression("(\(test.text) ? \(yes.text) : \(no.text))", of: test, yes, no) {
-            try test.evaluate($0) ? yes.evaluate($0) : no.evaluate($0)
+            try test.holds($0) ? yes.evaluate($0) : no.evaluate($0)
         }
     }
 }

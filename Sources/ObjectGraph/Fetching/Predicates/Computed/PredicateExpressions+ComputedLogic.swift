@@ -119,7 +119,7 @@ extension PredicateExpressions.SequenceContainsWhere: ComputedExpression {
         let (sequence, key) = (try lowering.row(sequence), variable.key)
         let test = try lowering.row(test, over: key)
         return RowExpression("\(sequence.text).contains { \(test.text) }", of: sequence, test) { row in
-            try sequence.evaluate(row).contains { try test.evaluate(row.setting(key, to: $0)) }
+            try sequence.evaluate(row).contains { try test.holds(row.setting(key, to: $0)) }
         }
     }
 }
@@ -134,7 +134,7 @@ extension PredicateExpressions.SequenceAllSatisfy: ComputedExpression {
         let (sequence, key) = (try lowering.row(sequence), variable.key)
         let test = try lowering.row(test, over: key)
         return RowExpression("\(sequence.text).allSatisfy { \(test.text) }", of: sequence, test) { row in
-            try sequence.evaluate(row).allSatisfy { try test.evaluate(row.setting(key, to: $0)) }
+            try sequence.evaluate(row).allSatisfy { try test.holds(row.setting(key, to: $0)) }
         }
     }
 }
@@ -144,7 +144,7 @@ extension PredicateExpressions.Filter: ComputedExpression {
         let (sequence, key) = (try lowering.row(sequence), variable.key)
         let test = try lowering.row(filter, over: key)
         return RowExpression("\(sequence.text).filter { \(test.text) }", of: sequence, test) { row in
-            try sequence.evaluate(row).filter { try test.evaluate(row.setting(key, to: $0)) }
+            try sequence.evaluate(row).filter { try test.holds(row.setting(key, to: $0)) }
         }
     }
 }

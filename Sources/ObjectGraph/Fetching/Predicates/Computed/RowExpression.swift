@@ -170,13 +170,13 @@ extension PredicateLowering {
     // MARK: Properties
 
     /// Returns a term of the store as a computation.
-    func row<T>(of term: PredicateTerm, as type: T.Type) throws -> RowExpression<T> {
+    func row<T>(of term: PredicateTerm, in bound: Int? = nil, as type: T.Type) throws -> RowExpression<T> {
         switch term {
         case .constant(let value):
             let constant: T = try Self.decode(value)
             return RowExpression(constant: constant, "\(value)")
         case .scalar(let scalar): return try row(of: scalar)
-        case .truth(let truth): return try row(of: truth)
+        case .truth(let truth): return try row(of: truth, in: bound ?? scope)
         case .objectID(let path): return try row(ofObjectAt: path)
         default: throw FetchError.unsupportedPredicate(part: "\(Self.kind(term)) as a value")
         }
@@ -205,8 +205,8 @@ extension PredicateLowering {
         }
     }
 
-    private func row<T>(of truth: PredicateTruth) throws -> RowExpression<T> {
-        let (entity, scope) = (scopeEntities[scope], scope)
+    private func row<T>(of truth: PredicateTruth, in scope: Int) throws -> RowExpression<T> {
+        let entity = scopeEntities[scope]
         let schema = model.storeSchema
         let (isTrue, isDefined) = (
             truth.isTrue.withoutDangling(on: entity, schema), truth.isDefined.withoutDangling(on: entity, schema)
