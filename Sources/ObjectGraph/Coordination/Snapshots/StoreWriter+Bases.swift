@@ -138,7 +138,7 @@ extension StoreWriter {
     func adoptExternalSaves() throws { _ = try adoptsExternalSaves() }
 
     /// Publishes the state after saves of other connections, if there are any. Never waits for a commit of this process, which publishes
-    /// them with its own. If the store cannot be read, the known state stays the newest.
+    /// them with its own. A suspension that begins meanwhile waits. If the store cannot be read, the known state stays the newest.
     func lookForExternalSaves() {
         guard suspension.enterIfOpen() else { return }
         defer { suspension.leave() }

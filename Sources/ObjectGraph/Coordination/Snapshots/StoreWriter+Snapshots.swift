@@ -92,11 +92,7 @@ extension StoreWriter {
     private func lookAgainLater(_ listener: UInt64) {
         clock.run(at: clock.now + Self.budgetRepetition, on: snapshotRegistry.budget.queue) { [weak self] in
             guard let self, snapshotRegistry.budget.withLock({ $0.listener == listener }) else { return }
-            // A suspension that begins meanwhile waits.
-            if suspension.enterIfOpen() {
-                try? adoptExternalSaves()
-                suspension.leave()
-            }
+            lookForExternalSaves()
             holdToBudget()
             lookAgainLater(listener)
         }
