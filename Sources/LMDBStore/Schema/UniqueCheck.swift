@@ -39,15 +39,21 @@ struct UniqueCheck {
         }
     }
 
-    /// Calls `body` with the values of each object. Skips objects with a null among the values, because nulls differ.
+    /// Calls `body` with the values of each object. Skips objects with a null among the values, because nulls differ, and objects that do
+    /// not have all of the columns.
     private func eachObject(
         _ columns: [ColumnIndex], of entity: EntityIndex, in transaction: WriteTransaction,
         _ body: (ObjectKey, [Value]) throws -> Void
     ) throws {
+        let schema = pages.schema.entities[entity]
+        let types = schema.types(having: columns)
         try pages.forEachPage(of: entity, in: transaction) { number, page throws in
             for slot in SlotIterator(page.presence) {
                 let values = try columns.map { try page.value(slot, $0) }
                 if values.contains(where: \.isNull) { continue }
+                if let types, let column = schema.typeColumn {
+                    guard case .int(let type) = try page.value(slot, column), types.contains(type) else { continue }
+                }
                 try body(PageAddress.key(page: number, slot: slot), values)
             }
         }

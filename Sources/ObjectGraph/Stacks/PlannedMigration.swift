@@ -114,12 +114,14 @@ struct PlannedMigration: Sendable {
             steps.append(
                 Step(activity: "the change \(name)") { [recorded] in try copy.use { try evolve(stage, from: recorded, $0.store) }
                 })
-            let target = stage.target.storeSchema
+            let (target, schemaOfWork) = (stage.target.storeSchema, stage.schemaOfWork)
             recorded = RecordedSchemas(target.withoutHints, exchanged: ExchangedNames(of: target))
             steps.append(
                 Step(activity: "after the change \(name)") {
-                    if let work = stage.didMigrate {
-                        try copy.use { try Self.work(work, model: stage.target, description: $0.store) }
+                    guard let work = stage.didMigrate else { return }
+                    try copy.use { copy in
+                        try Self.work(work, model: stage.target, schema: schemaOfWork, description: copy.store)
+                        if schemaOfWork != target { try Self.closing { try copy.store.open(target) } }
                     }
                 })
         }
@@ -129,7 +131,7 @@ struct PlannedMigration: Sendable {
 
     /// Opens the copy with the new model. For a custom stage, it is first opened without the properties that the stage converts.
     private func evolve(_ stage: MigrationStage, from file: RecordedSchemas, _ store: StoreDescription) throws {
-        var target = stage.target.storeSchema
+        var target = stage.isCustom ? stage.schemaOfWork.withZeroDefaults : stage.target.storeSchema
         target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
         let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
         var current = file
@@ -140,10 +142,12 @@ struct PlannedMigration: Sendable {
         }
     }
 
-    private static func work(_ work: MigrationStage.Work, model: Model, description: StoreDescription) throws {
+    private static func work(
+        _ work: MigrationStage.Work, model: Model, schema: StoreSchema? = nil, description: StoreDescription
+    ) throws {
         let end = StoreRelease()
         do {
-            let store = try description.open(model.storeSchema)
+            let store = try description.open(schema ?? model.storeSchema)
             end.watch(store)
             let coordinator = try PersistentStoreCoordinator(model: model, store: store, name: "migration")
             let context = ConfinedExecutor.makeContext(.root(of: coordinator, name: "migration"))

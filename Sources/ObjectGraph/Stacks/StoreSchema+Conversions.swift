@@ -44,6 +44,50 @@ extension StoreSchema {
         return plain
     }
 
+    /// Returns the schema with plain indexes instead of the unique ones that an older schema does not have. Only the work of a custom stage
+    /// can make these values unique.
+    func withoutNewUniqueness(from old: StoreSchema) -> StoreSchema {
+        var plain = self
+        let exchanges = ExchangedNames(of: self).subtracting(ExchangedNames(of: old))
+        for (number, entity) in entities.enumerated(as: EntityIndex.self) {
+            guard let before = old.predecessor(of: entity, exchanges).map({ old.entities[$0] }) else { continue }
+            func source(_ position: ColumnIndex) -> ColumnIndex? {
+                let column = entity.columns[position]
+                let found = Self.former(
+                    column.name, renamedFrom: column.renamedFrom, in: before.columns.map(\.name), exchanges,
+                    scope: entity.name + ".")
+                guard let place = found.map({ ColumnIndex(rawValue: $0) }) else { return nil }
+                let type = before.columns[place].type
+                return type == column.type || type.widens(to: column.type) ? place : nil
+            }
+            for column in entity.columnIndices where entity.columns[column].index == .unique {
+                if source(column).map({ before.columns[$0].index }) == .unique { continue }
+                plain.entities[number].columns[column].index = .indexed
+            }
+            for (position, index) in entity.indexes.enumerated() where index.kind == .unique {
+                let columns = index.columns.compactMap(source)
+                if before.indexes.contains(where: { $0.kind == .unique && $0.columns == columns }) { continue }
+                plain.entities[number].indexes[position].kind = .indexed
+            }
+        }
+        return plain
+    }
+
+    /// The schema with a default for each required attribute: what a custom stage leaves null becomes zero or empty, as values that it
+    /// converts do.
+    var withZeroDefaults: StoreSchema {
+        var filled = self
+        for entity in filled.entities.indices {
+            for column in filled.entities[entity].columns.indices {
+                filled.entities[entity].columns[column].defaultValue = filled.entities[entity].columns[column].initialValue
+            }
+            for subentity in filled.entities[entity].subentities.indices {
+                filled.entities[entity].subentities[subentity].attributesWithoutDefault = []
+            }
+        }
+        return filled
+    }
+
     private func predecessor(of entity: EntitySchema, _ exchanges: ExchangedNames) -> EntityIndex? {
         Self.former(entity.name, renamedFrom: entity.renamedFrom, in: entities.map(\.name), exchanges, scope: "")
             .map { EntityIndex(rawValue: $0) }
@@ -89,6 +133,13 @@ extension StoreSchema {
         let ledBackToOne = before.inverse.map { old.relationships[$0].column != nil } ?? false
         // A column stays unchanged if its inverse becomes a to-many relationship, which reads the column.
         return new.column == nil ? leadsBackToOne != ledBackToOne : leadsBackToOne && !ledBackToOne
+    }
+}
+
+extension MigrationStage {
+    /// The schema while `didMigrate` runs.
+    var schemaOfWork: StoreSchema {
+        didMigrate == nil ? target.storeSchema : target.storeSchema.withoutNewUniqueness(from: source.storeSchema)
     }
 }
 

@@ -181,10 +181,14 @@ struct SQLiteMigration {
             let single = entity.columnIndices.filter { entity.columns[$0].index == .unique }.map { [$0] }
             for columns in single + entity.indexes.filter({ $0.kind == .unique }).map(\.columns) {
                 let names = columns.map { new.columns[number][$0] }
-                let conditions = columns.map { column in
+                var conditions = columns.map { column in
                     // NaN is stored as text, and equals nothing.
                     entity.columns[column].type.isFloating
                         ? "typeof(\(new.columns[number][column])) = 'real'" : "\(new.columns[number][column]) IS NOT NULL"
+                }
+                if let types = entity.types(having: columns), let column = entity.typeColumn {
+                    let list = types.sorted().map(String.init).joined(separator: ", ")
+                    conditions.append("\(new.columns[number][column]) IN (\(list))")
                 }
                 let found = try connection.texts(
                     "SELECT json_array(MIN(id), MAX(id), \(names.map { "quote(\($0))" }.joined(separator: " || ', ' || "))) "

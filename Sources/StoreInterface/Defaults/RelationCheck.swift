@@ -97,6 +97,7 @@ package struct RelationCheck {
         let pairs = oneToOne(entity)
         let unique = uniqueColumns(entity)
         guard !references.isEmpty || !unique.isEmpty else { return }
+        let types = unique.map { schema.entities[entity].types(having: $0) }
         var entries = [[UniqueEntry]](repeating: [], count: unique.count)
         for number in pages[entity] where !isFull {
             try countPage()
@@ -106,7 +107,9 @@ package struct RelationCheck {
                 for column in references { try checkReference(page, slot: slot, key: key, entity: entity, column: column) }
                 for pair in pairs { try checkPair(page, slot: slot, key: key, entity: entity, pair: pair) }
                 for (position, columns) in unique.enumerated() {
-                    guard let values = try values(page, slot: slot, columns: columns) else { continue }
+                    guard let values = try values(page, slot: slot, columns: columns),
+                        try isOne(of: types[position], page, slot: slot, entity: entity)
+                    else { continue }
                     entries[position].append(UniqueEntry(hash: values.hashValue, key: key))
                 }
             }
@@ -165,6 +168,13 @@ package struct RelationCheck {
     private func values(_ page: any StorePage, slot: Int, columns: [ColumnIndex]) throws -> [Value]? {
         guard let values = try Self.readable({ try columns.map { try page.value(slot, $0) } }) else { return nil }
         return values.contains(where: \.isNull) ? nil : values
+    }
+
+    /// Returns whether an object is of one of some types; nil for all.
+    private func isOne(of types: Set<Int64>?, _ page: any StorePage, slot: Int, entity: EntityIndex) throws -> Bool {
+        guard let types, let column = schema.entities[entity].typeColumn else { return true }
+        guard case .int(let type)? = try Self.readable({ try page.value(slot, column) }) else { return false }
+        return types.contains(type)
     }
 
     /// Reads objects whose values have the same hash again and compares them.

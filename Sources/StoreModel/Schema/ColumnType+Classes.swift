@@ -24,6 +24,12 @@ extension ColumnType {
         }
     }
 
+    /// Returns whether a finite number stays finite in a column of this type.
+    package func keepsFinite(_ value: Value) -> Bool {
+        guard self == .float, case .double(let number) = value, number.isFinite else { return true }
+        return Float(number).isFinite
+    }
+
     /// Returns a value as a column of this type stores it. For example, a `float` column stores fewer digits than the double
     /// passed to it.
     public func stored(_ value: Value) -> Value {

@@ -29,7 +29,7 @@ public struct SchemaEvolution: Sendable, Hashable {
     }
 
     /// The changes per entity of the new schema.
-    public private(set) var entities: [Entity] = []
+    public internal(set) var entities: [Entity] = []
     /// The links per link of the new schema; nil for a new link.
     public private(set) var links: [Link?] = []
     /// Descriptions of the names that were exchanged.
@@ -64,6 +64,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                     }))
         }
         try checkInheritance(old, new)
+        try fillRequiredAttributes(old, new)
         try checkDestinations(old, new)
         try matchLinks(old, with: new, exchanging: exchanging)
     }
@@ -112,11 +113,7 @@ public struct SchemaEvolution: Sendable, Hashable {
             change.isWidened = true
         }
         if old.isOptional, !new.isOptional {
-            guard !new.defaultValue.isNull else {
-                throw mismatch(
-                    "\(entity).\(new.name) was optional and is required, but has no default for objects without a value",
-                    "Give it a default, or fill it in a custom stage of a MigrationPlan")
-            }
+            guard !new.defaultValue.isNull else { throw withoutDefault("\(entity).\(new.name)") }
             change.fill = new.defaultValue
         }
         return change
@@ -221,6 +218,13 @@ public struct SchemaEvolution: Sendable, Hashable {
         mismatch(
             "relationship \(name) led \(before) and leads \(after)",
             "Give it another name, and move its objects in a custom stage of a MigrationPlan")
+    }
+
+    /// Returns the error for an attribute that became required.
+    static func withoutDefault(_ name: String) -> StoreError {
+        mismatch(
+            "\(name) was optional and is required, but has no default for objects without a value",
+            "Give it a default, or fill it in a custom stage of a MigrationPlan")
     }
 
     private static func mismatch(_ what: String, _ remedy: String) -> StoreError {

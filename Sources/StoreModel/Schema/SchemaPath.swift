@@ -38,6 +38,10 @@ public struct SchemaPath: Sendable {
         let wanted = model.withoutHints
         let pending = ExchangedNames(of: model).subtracting(exchanged)
         if wanted == file, pending.isEmpty { return }
+        let complete = wanted.withoutPendingDerivations
+        if complete != wanted, complete.withoutKeyedValues == file.withoutKeyedValues {
+            throw StoreError(.schemaMismatch, "\(path) has all derived values, which another process has computed. Open it again")
+        }
         let schemas = Self.schemas(from: file, to: model)
         if schemas.count == 1 { try Self.checkKinship(file, with: model, at: path) }
         guard wanted.version >= file.version else {

@@ -205,6 +205,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
             plain.entities[entity].otherFormerNames = []
             for subentity in plain.entities[entity].subentities.indices {
                 plain.entities[entity].subentities[subentity].renamedFrom = nil
+                plain.entities[entity].subentities[subentity].attributesWithoutDefault = []
             }
             for column in plain.entities[entity].columns.indices {
                 plain.entities[entity].columns[column].defaultValue = .null

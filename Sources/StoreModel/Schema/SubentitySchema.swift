@@ -13,6 +13,8 @@ public struct SubentitySchema: Sendable, Hashable, Codable {
     public var properties: [String]
     /// The names of the added attributes that need a value. Their columns can be null, because other objects have none.
     public var requiredAttributes: [String]
+    /// The names of those required attributes for which the developer specified no default.
+    package var attributesWithoutDefault: [String] = []
     /// The first name of the entity. A renamed entity keeps the type that this name gave it.
     public var renamedFrom: String?
 
@@ -30,7 +32,7 @@ public struct SubentitySchema: Sendable, Hashable, Codable {
         type = Self.type(of: renamedFrom ?? name)
     }
 
-    /// Files do not store the former name.
+    /// Files do not store the former name, nor which attributes have a default.
     private enum CodingKeys: String, CodingKey { case name, superentity, type, isAbstract, properties, requiredAttributes }
 
     /// Returns the type of objects of an entity by its first name: a hash of the name that is positive, so that no table is needed.
@@ -98,7 +100,70 @@ extension EntitySchema {
     }
 }
 
+extension EntitySchema {
+    /// Returns whether a column may be null in an object of one of these types, none of which is the type of this entity itself.
+    fileprivate func canLack(_ column: ColumnIndex, types: Set<Int64>) -> Bool {
+        guard columns[column].isOptional else { return false }
+        let requiring = subentities.filter { $0.requiredAttributes.contains(columns[column].name) }
+        let having = requiring.reduce(into: Set()) { $0.formUnion(self.types(ofSubentity: $1.name)) }
+        return subentities.contains { !$0.isAbstract && types.contains($0.type) && !having.contains($0.type) }
+    }
+
+    /// Returns the types of the objects that have all of these columns; nil if all objects do. Other objects may have values from before an
+    /// attribute moved to the entity that declares it now.
+    package func types(having columns: [ColumnIndex]) -> Set<Int64>? {
+        var types: Set<Int64>?
+        for column in columns {
+            let declaring = subentities.filter { $0.properties.contains(self.columns[column].name) }
+            if declaring.isEmpty { continue }
+            let own = declaring.reduce(into: Set()) { $0.formUnion(self.types(ofSubentity: $1.name)) }
+            types = types?.intersection(own) ?? own
+        }
+        return types
+    }
+}
+
 extension SchemaEvolution {
+    /// Fills the columns of attributes that are required now in an entity which inherits from another one. Objects without the attribute
+    /// have no use for the value.
+    mutating func fillRequiredAttributes(_ old: StoreSchema, _ new: StoreSchema) throws {
+        for (number, entity) in new.entities.enumerated(as: EntityIndex.self) {
+            guard let source = entities[number].source else { continue }
+            for subentity in entity.subentities {
+                let types = entity.types(ofSubentity: subentity.name)
+                for name in subentity.requiredAttributes {
+                    guard let column = entity.columnIndices.first(where: { entity.columns[$0].name == name }),
+                        let before = entities[number].columns[column].source, entity.columns[column].isOptional,
+                        old.entities[source].canLack(before, types: types)
+                    else { continue }
+                    let isNew = old.entities[source].types(having: [before])?.isDisjoint(with: types) == true
+                    entities[number].columns[column].fill = try Self.fill(subentity, column, in: entity, isNew: isNew)
+                }
+            }
+        }
+    }
+
+    /// Returns the value of older objects of a subentity, which may lack an attribute that is required now.
+    private static func fill(
+        _ subentity: SubentitySchema, _ column: ColumnIndex, in entity: EntitySchema, isNew: Bool
+    ) throws -> Value {
+        let name = entity.columns[column].name
+        let fill = entity.columns[column].defaultValue
+        let others = entity.subentities.filter { $0.name != subentity.name && $0.properties.contains(name) }
+        let isShared = others.contains { !$0.requiredAttributes.contains(name) } || !others.isEmpty && fill.isNull
+        guard !isShared else {
+            throw StoreError(
+                .schemaMismatch,
+                "\(subentity.name).\(name) is required now, but \(others[0].name) has an attribute of this name that is optional or has "
+                    + "another default. Give one of them another name, or fill the attribute in a custom stage of a MigrationPlan"
+            )
+        }
+        guard !fill.isNull, isNew || !subentity.attributesWithoutDefault.contains(name) else {
+            throw withoutDefault("\(subentity.name).\(name)")
+        }
+        return fill
+    }
+
     /// Checks that each object stays in its hierarchy, because keys of different hierarchies are independent of each other.
     func checkInheritance(_ old: StoreSchema, _ new: StoreSchema) throws {
         for (number, entity) in new.entities.enumerated() {

@@ -352,4 +352,18 @@ import Testing
             try await next.close()
         }
     }
+
+    /// Catches: a slower process that takes the file of a faster one back to the time before its values.
+    @Test(arguments: stores)
+    func `S201: a file whose derived values are complete is not marked as incomplete again`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let model = RecordLibrary.make(version: 2)
+        let container = try await bed.container(model: model)
+        let marked = model.storeSchema.markingDerivations { _, _ in true }.withKeyedValues
+        #expect(throws: StoreError.self) { _ = try bed.description.open(marked) }
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { _ = $0.makeRecord("A") }
+        try await context.save()
+        try await container.close()
+    }
 }

@@ -86,6 +86,70 @@ import Testing
         }
     }
 
+    private static func note(isOptional: Bool, defaultValue: Value = .null) -> PropertyDescription {
+        .attribute(.init(name: "note", type: .string, isOptional: isOptional, defaultValue: defaultValue))
+    }
+
+    @Test(arguments: stores)
+    func `S163: an attribute of a subentity that becomes required gets its default, or is refused`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        func model(_ notes: [PropertyDescription], private other: [PropertyDescription] = []) -> [EntityDescription] {
+            [Self.trip(), Self.business("BusinessTrip", notes), Self.business("PrivateTrip", other)]
+        }
+        try await Self.with(bed, model([Self.note(isOptional: true)])) { context throws in
+            Self.insert("BusinessTrip", "a", context)
+            let noted = context.insert("BusinessTrip")
+            noted["name"] = "b"
+            noted["note"] = "kept"
+            Self.insert("PrivateTrip", "c", context)
+        }
+        await Self.expectRefusal(bed, model([Self.note(isOptional: false)]), "BusinessTrip.note was optional and is required")
+        let required = Self.note(isOptional: false, defaultValue: "none")
+        await Self.expectRefusal(
+            bed, model([required], private: [Self.note(isOptional: true)]), "PrivateTrip has an attribute of this name")
+        try await Self.with(bed, model([required]), 2) { context throws in
+            let request = EntityFetchRequest("BusinessTrip", sortBy: [.init("name")])
+            #expect(try context.fetch(request).map { $0["note"] } == ["none", "kept"])
+            #expect(try context.count(EntityFetchRequest("BusinessTrip", matching: .equal("note", .null))) == 0)
+        }
+        // A subentity gets the attribute that another one has: its objects have no value yet.
+        let plain = Self.note(isOptional: false)
+        await Self.expectRefusal(bed, model([required], private: [plain]), "another default")
+        try await Self.with(bed, model([required], private: [required]), 3) { context throws in
+            #expect(try context.fetch(EntityFetchRequest("PrivateTrip")).map { $0["note"] } == ["none"])
+            #expect(try context.count(EntityFetchRequest("BusinessTrip", matching: .equal("note", "kept"))) == 1)
+        }
+    }
+
+    /// Catches: a value from before an attribute moved, which nothing shows, and which the constraint of the subentity counts.
+    @Test(arguments: stores)
+    func `S185: a unique attribute that moved to a subentity counts in its objects only`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        func code(_ index: IndexKind) -> PropertyDescription {
+            .attribute(.init(name: "code", type: .string, isOptional: true, index: index))
+        }
+        try await Self.with(bed, [Self.trip([code(.none)]), Self.business("BusinessTrip", [])]) { context in
+            for name in ["a", "b"] {
+                let trip = context.insert("Trip")
+                trip["name"] = .string(name)
+                trip["code"] = "X"
+            }
+        }
+        try await Self.with(bed, [Self.trip(), Self.business("BusinessTrip", [code(.unique)])], 2) { context in
+            let business = context.insert("BusinessTrip")
+            business["name"] = "c"
+            business["code"] = "X"
+        }
+        await #expect(throws: SaveError.self) {
+            try await Self.with(bed, [Self.trip(), Self.business("BusinessTrip", [code(.unique)])], 2) { context in
+                let business = context.insert("BusinessTrip")
+                business["name"] = "d"
+                business["code"] = "X"
+            }
+        }
+    }
+
     @Test(arguments: stores)
     func `S186: an independent entity cannot become a subentity, nor a subentity an independent one`(
         _ kind: StoreKind

@@ -295,4 +295,82 @@ enum People {
         }
         #expect(error?.message.contains("must be unique") == true)
     }
+
+    /// Catches: a constraint that is checked before the stage's work has set the values.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S164: a custom stage fills a new unique attribute, and a constraint that stays is kept meanwhile`(_ kind: StoreKind)
+        async throws
+    {
+        func model(_ version: Int) throws -> Model {
+            let slug = AttributeDescription(name: "slug", type: .string, index: .unique)
+            return try People.model(
+                .init(version),
+                [.init(name: "name", type: .string), .init(name: "number", type: .int64, index: .unique)]
+                    + (version == 1 ? [] : [slug]))
+        }
+        let bed = try TestBed(kind)
+        let old = try await bed.container(model: model(1))
+        try await old.coordinator.insert(
+            into: "Person", ["name", "number"], rows: ["a", "b", "d"].enumerated().map { [.string($1), .int(Int64($0 + 1))] })
+        try await old.close()
+        try await bed.closed()
+        func plan(_ slug: @escaping @Sendable (ManagedObject) -> Value) throws -> MigrationPlan {
+            MigrationPlan([
+                .custom(
+                    from: try model(1), to: try model(2),
+                    didMigrate: { context in
+                        for person in try context.fetch(EntityFetchRequest("Person")) { person["slug"] = slug(person) }
+                        context.mergePolicy = .objectTrump
+                        let again = context.insert("Person")
+                        again["name"] = "c"
+                        again["number"] = 2
+                        again["slug"] = "c"
+                    })
+            ])
+        }
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(
+                model: try model(2), store: bed.description, migrationPlan: try plan { _ in "same" })
+        }
+        #expect(
+            error?.code == .schemaMismatch && error?.message.contains("slug must be unique") == true,
+            "\(String(describing: error))")
+        let container = try await PersistentContainer(
+            model: try model(2), store: bed.description, migrationPlan: try plan { $0["name"] })
+        let slugs = try await container.read { context in
+            try context.fetch(EntityFetchRequest("Person", sortBy: [.init("number")])).map { $0["slug"] }
+        }
+        #expect(slugs == ["a", "c", "d"], "the second object of number 2 takes the place of the first")
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S164: a custom stage fills an attribute that becomes required`(_ kind: StoreKind) async throws {
+        func model(_ version: Int) throws -> Model {
+            try People.model(
+                .init(version),
+                [.init(name: "name", type: .string), .init(name: "note", type: .string, isOptional: version == 1)])
+        }
+        let bed = try TestBed(kind)
+        let old = try await bed.container(model: model(1))
+        try await old.coordinator.insert(into: "Person", ["name"], rows: [[.string("a")], [.string("b")]])
+        try await old.close()
+        try await bed.closed()
+        let plan = MigrationPlan([
+            .custom(
+                from: try model(1), to: try model(2),
+                willMigrate: { context in
+                    for person in try context.fetch(EntityFetchRequest("Person", matching: .equal("name", "a"))) {
+                        person["note"] = "none"
+                    }
+                })
+        ])
+        let container = try await PersistentContainer(model: try model(2), store: bed.description, migrationPlan: plan)
+        let notes = try await container.read { context in
+            try context.fetch(EntityFetchRequest("Person", sortBy: [.init("name")])).map { $0["note"] }
+        }
+        #expect(notes == ["none", ""])
+        try await container.close()
+    }
 }

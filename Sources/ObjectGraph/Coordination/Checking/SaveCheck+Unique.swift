@@ -62,6 +62,7 @@ extension SaveCheck {
         var holders: [[Value]: ObjectKey] = [:]
         var conflicts: [UniquenessConflict] = []
         let columns = constraint.columns
+        let types = writer.store.schema.entities[constraint.entity].types(having: columns)
         for number in changes.sortedPageNumbers {
             guard let page = changes.page(number) else { continue }
             for slot in SlotIterator(page.inserted | page.updated) {
@@ -71,6 +72,7 @@ extension SaveCheck {
                     try row.isSet(column) ? row[column] : state.view.value(constraint.entity, key: key, column: column) ?? .null
                 }
                 if values.contains(where: \.isNull) { continue }
+                guard try isOne(of: types, constraint.entity, key) else { continue }
                 let known =
                     try holders.updateValue(key, forKey: values)
                     ?? holder(of: values, constraint: constraint, in: layer, key: key)
@@ -100,11 +102,19 @@ extension SaveCheck {
                 candidates += deferred.candidates(entity: entity, column: column, value: value)
             }
         }
+        let types = writer.store.schema.entities[entity].types(having: columns)
         return try candidates.first { other in
-            guard other != key else { return false }
+            guard try other != key && isOne(of: types, entity, other) else { return false }
             if let own = layer.row(entity, other), own.kind == .delete || columns.contains(where: own.isSet) { return false }
             return try zip(columns, values).allSatisfy { try view.value(entity, key: other, column: $0) == $1 }
         }
+    }
+
+    /// Returns whether an object is of one of some types; nil for all.
+    private func isOne(of types: Set<Int64>?, _ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
+        guard let types, let column = writer.store.schema.entities[entity].typeColumn else { return true }
+        guard case .int(let type)? = try after.value(entity, key: key, column: column) else { return false }
+        return types.contains(type)
     }
 
     // MARK: Resolving
@@ -121,6 +131,10 @@ extension SaveCheck {
             merged.kind = layer.row(entity, conflict.theirs)?.kind == .insert ? .insert : .update
             layer.put(merged, entity: entity, key: conflict.theirs)
             layer.remove(entity: entity, key: conflict.ours)
+            let (ours, theirs) = (
+                ObjectAddress(entity: entity, key: conflict.ours), ObjectAddress(entity: entity, key: conflict.theirs)
+            )
+            restored[theirs] = restored.removeValue(forKey: ours)
             replaced[conflict.ours] = conflict.theirs
         case (.storeTrump, .insert), (.rollback, .insert):
             if let kept = layer.row(entity, conflict.theirs) {

@@ -70,8 +70,9 @@ struct FlattenedModel {
             for index in entity.indexes { whole.indexes.append(try checked(index, of: entity, shared)) }
             var subentity = SubentitySchema(
                 name: entity.name, superentity: entity.superentity ?? "", isAbstract: entity.isAbstract,
-                properties: entity.properties.map(\.name), requiredAttributes: entity.requiredAttributes,
-                renamedFrom: entity.renamedFrom)
+                properties: entity.properties.map(\.name),
+                requiredAttributes: entity.requiredAttributes.map(\.name), renamedFrom: entity.renamedFrom)
+            subentity.attributesWithoutDefault = entity.requiredAttributes.filter(\.defaultValue.isNull).map(\.name)
             subentity.type = entity.storedType ?? subentity.type
             whole.subentities.append(subentity)
         }
@@ -132,11 +133,11 @@ struct FlattenedModel {
 }
 
 extension EntityDescription {
-    /// The names of the attributes that need a value.
-    fileprivate var requiredAttributes: [String] {
+    /// The attributes that need a value.
+    fileprivate var requiredAttributes: [AttributeDescription] {
         properties.compactMap { property in
             guard case .attribute(let attribute) = property, !attribute.isOptional else { return nil }
-            return attribute.name
+            return attribute
         }
     }
 
