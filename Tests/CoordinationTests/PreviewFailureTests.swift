@@ -1,3 +1,4 @@
+import Dispatch
 import StoreInterface
 import StoreModel
 import TestSupport
@@ -76,5 +77,32 @@ import Testing
         let preview = await preview()
         #expect(preview.failure == nil && !preview.changes.isEmpty, "\(preview)")
         await #expect(throws: SaveError.self) { try await coordinator.flush() }
+    }
+
+    /// Catches: a check that a rollback has ended, and that the end of a running preview brings back.
+    @Test func `S048, S065: a rollback during a preview ends the checks of objects`() async throws {
+        let (ours, other) = (coordinator.newBackgroundContext(), coordinator.newBackgroundContext())
+        let track = await ours.perform { $0.makeTrack("a").objectID }
+        try await ours.save()
+        try await ours.perform { context throws in
+            context.automaticallyMergesChanges = false
+            context.detectConflicts(for: try context.existingObject(with: track))
+            context.makeTrack("new")
+        }
+        let gate = DispatchSemaphore(value: 0)
+        coordinator.writer.queue.async { gate.wait() }
+        async let preview = ours.previewSave()
+        while await ours.perform({ $0.tracker.takenChecks.watched.isEmpty }) { await Task.yield() }
+        await ours.perform { $0.rollback() }
+        gate.signal()
+        _ = await preview
+        try await other.perform { context throws in
+            context.refreshAllObjects()
+            try context.existingObject(with: track)["plays"] = 7
+        }
+        try await other.save()
+        await ours.perform { _ = $0.makeTrack("later") }
+        try await ours.save()
+        #expect(try await coordinator.titles() == ["a", "later"])
     }
 }

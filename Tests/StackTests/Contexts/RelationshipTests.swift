@@ -16,15 +16,23 @@ import Testing
         let container = try await bed.container(combination.stack)
         let worker = await container.newBackgroundContext()
         let counter = Counter()
-        await worker.perform { context in
+        let gone = await worker.perform { context in
             _ = context.addObserver { counter.note($0) }
-            context.delete(context.makeTrack("gone"))
+            let gone = context.makeTrack("gone")
+            context.delete(gone)
             context.makeTrack("kept")
             #expect(context.deletedObjects.isEmpty)
+            return gone.objectID
         }
         try await worker.save(through: .store)
         let saved = try #require(counter.all.last { $0.kind == .didSave })
-        #expect(saved.changes.deletedIDs(in: container.coordinator.store.identity).isEmpty)
+        let store = container.coordinator.store.identity
+        #expect(saved.changes.deletedIDs(in: store).isEmpty)
+        #expect(counter.all.contains { !$0.changes.insertedIDs(in: store).isEmpty })
+        for notice in counter.all {
+            let named = notice.changes.insertedIDs(in: store) + notice.changes.updatedIDs(in: store)
+            #expect(!named.contains(gone) && !notice.changes.deletedIDs(in: store).contains(gone), "\(notice.kind)")
+        }
         let history = try #require(try container.coordinator.store.changes(after: 0))
         #expect(history.allSatisfy { $0.entities.allSatisfy { $0.deletedKeys.isEmpty } })
     }

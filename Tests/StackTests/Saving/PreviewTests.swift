@@ -39,6 +39,38 @@ import Testing
         #expect(saved == preview.changes)
     }
 
+    /// Catches: an insertion that is previewed without the deletion that follows it.
+    @Test(arguments: StoreKind.allCases)
+    func `S041, S065: a preview leaves out new objects that were deleted again`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let parent = await container.newBackgroundContext(name: "parent")
+        let store = container.coordinator.store.identity
+        // A child reads its parent's changes, which are then no longer changed in place.
+        let (gone, child) = await parent.perform { context in
+            let gone = context.makeTrack("gone")
+            gone["isrc"] = "A"
+            return (gone.objectID, context.newBackgroundChild(name: "child"))
+        }
+        await parent.perform { context in
+            context.delete(context.object(with: gone))
+            #expect(!context.hasChanges)
+        }
+        await child.perform { $0.makeTrack("new")["isrc"] = "A" }
+        let preview = await child.previewSave()
+        #expect(preview.failure == nil, "\(preview)")
+        #expect(preview.changes.insertedIDs(in: store).count == 1 && !preview.changes.insertedIDs(in: store).contains(gone))
+        let (own, grandchild) = await child.perform { context in
+            let own = context.makeTrack("own")
+            return (own.objectID, context.newBackgroundChild(name: "grandchild"))
+        }
+        await child.perform { $0.delete($0.object(with: own)) }
+        #expect(!(await child.previewSave()).changes.insertedIDs(in: store).contains(own))
+        try await child.save(through: .store)
+        #expect(try await parent.perform { context throws in try context.trackTitles() } == ["new"])
+        _ = grandchild
+    }
+
     /// The conflicts that a preview of a child must find or not find, because the save does.
     enum Reason: CaseIterable { case merged, watched, refused }
 

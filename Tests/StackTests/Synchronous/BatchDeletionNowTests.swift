@@ -97,4 +97,26 @@ import Testing
         }
         try await container.flush()
     }
+
+    /// Catches: changes before the batch deletion that belong to no group, so that undo takes back the group before.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: changes beside a batch deletion stay one group for undo`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        try await Carrier(container).onThread { context in
+            let (kept, gone) = (context.makeTrack("kept"), context.makeTrack("gone", plays: 9))
+            try context.saveNow()
+            context.undoHistory = UndoHistory()
+            context.makeTrack("new")
+            context.processPendingChanges()
+            kept["plays"] = 1
+            gone["title"] = "changed"
+            try context.batchDeleteNow(EntityFetchRequest("Track", matching: .ids([gone.objectID])))
+            context.processPendingChanges()
+            #expect(try context.trackTitles() == ["kept", "new"])
+            _ = try context.undoHistory?.undo(onConflict: .skip)
+            #expect(kept["plays"] == 0)
+            #expect(try context.trackTitles() == ["kept", "new"])
+        }
+    }
 }

@@ -19,6 +19,8 @@ struct ChangeLog {
     /// A closure called when the first change is recorded in the empty log; nil for none. It must not change the log.
     var onFirstChange: (() -> Void)?
     private var touched: Set<ObjectAddress> = []
+    /// The recorded objects that are new.
+    private(set) var inserted: Set<ObjectAddress> = []
     private var links: Set<ChangedPair> = []
 
     struct ChangedPair: Hashable {
@@ -35,6 +37,12 @@ struct ChangeLog {
         guard isWatching, records() else { return }
         if let onFirstChange, isEmpty { onFirstChange() }
         touched.insert(ObjectAddress(entity: entity, key: key))
+    }
+
+    @inline(__always)
+    mutating func noteInsertion(_ entity: EntityIndex, _ key: ObjectKey) {
+        note(entity, key)
+        if isOn { inserted.insert(ObjectAddress(entity: entity, key: key)) }
     }
 
     mutating func noteLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey) {
@@ -93,12 +101,14 @@ struct ChangeLog {
                 destinations: Set(places.map(\.destination)).sorted())
         }
         touched = []
+        inserted = []
         links = []
         return set
     }
 
     mutating func removeAll() {
         touched = []
+        inserted = []
         links = []
     }
 }

@@ -99,7 +99,7 @@ extension ManagedObjectContext {
         registry.retain(object)
         if object.observation != nil { observed.add(object) }
         layerStack.top.put(row, entity: object.entity, key: object.key)
-        tracker.log.note(object.entity, object.key)
+        tracker.log.noteInsertion(object.entity, object.key)
     }
 
     /// Returns the next key of an entity. Keys are taken from the pool one page's worth at a time.

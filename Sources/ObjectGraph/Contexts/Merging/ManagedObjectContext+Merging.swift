@@ -246,6 +246,8 @@ extension ManagedObjectContext {
         tracker.undo?.removeAllActions()
         tracker.keyed = KeyedChanges()
         tracker.checks = ConflictChecks()
+        // A running save may give its changes back, with their checks. A preview has taken none.
+        if !layerStack.hasTakenLayers { tracker.dropTakenChecks() }
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }

@@ -172,14 +172,28 @@ extension ManagedObjectContext {
     /// The view also contains local changes that were not processed yet, so this method processes them. View observers thus receive all
     /// differences from the previous view.
     func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
-        let own = tracker.log.isEmpty ? ChangeSet() : tracker.log.take(metadata) { layerStack.pendingKind($0, $1) }
+        // Objects that were inserted and deleted since the last notice. Views may have shown them, but no notice names them (S041).
+        var gone: [EntityIndex: [PageNumber: UInt64]] = [:]
+        let new = tracker.log.inserted
+        let own =
+            tracker.log.isEmpty
+            ? ChangeSet()
+            : tracker.log.take(metadata) { entity, key in
+                let kind = layerStack.pendingKind(entity, key)
+                if kind == nil, new.contains(.init(entity: entity, key: key)), (try? exists(entity, key)) == false {
+                    gone[entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
+                }
+                return kind
+            }
         if !observers.views.isEmpty {
             let view = sealedView()
             let (changes, saved) = comparing(changes, saved: saved)
             let all = changes.map { own.isEmpty ? $0 : $0.isEmpty ? own : ChangeSet.union([$0, own]) }
             for observer in observers.views { observer.viewDidChange(view, all, saved: saved) }
         }
-        if !own.isEmpty { post(.objectsDidChange, own) }
+        var named = own
+        if !gone.isEmpty { named.entities = own.entities(within: { ~(gone[$0]?[$1] ?? 0) }) }
+        if !named.isEmpty { post(.objectsDidChange, named) }
         if changes?.isEmpty == true, refreshed.isEmpty { return }
         post(.objectsDidChange, changes ?? ChangeSet(), refreshed: refreshed)
     }

@@ -32,8 +32,10 @@ extension ManagedObjectContext {
         let result = try delete()
         if layerStack.hasChanges() {
             let deleted = Set(result.changes.flatMap { $0.deletedIDs(in: storeIdentity) })
-            for object in updatedObjects + deletedObjects where deleted.contains(object.objectID) {
-                dropObservedChanges(of: object)
+            withoutUndo {
+                for object in updatedObjects + deletedObjects where deleted.contains(object.objectID) {
+                    dropObservedChanges(of: object)
+                }
             }
         }
         refreshAllObjects()

@@ -47,7 +47,7 @@ extension ManagedObjectContext {
         if isRoot { return layers.isEmpty ? SavePreview() : await configuration.writer.preview(saveRequest(layers, .durable)) }
         guard let parent = configuration.parent?.contextExecutor else { throw SaveError.parentGone(context: name) }
         // Only until the push is made, so that the changes can be rolled back during the preview.
-        layerStack.beginSave()
+        if !layers.isEmpty { layerStack.beginSave() }
         let push = makePush()
         layerStack.endSave()
         let (request, writer) = try await withCompletion { completion in
@@ -69,8 +69,8 @@ extension ManagedObjectContext {
                 var push = push
                 try checkAccepts(push)
                 if layerStack.baseState.route == nil { catchUp(with: &push) }
-                _ = try layersToTry()
-                layerStack.beginSave()
+                // As in a save, changes that cancel each other are not taken.
+                if try !layersToTry().isEmpty { layerStack.beginSave() }
                 let joined = joined(applicable([push]))
                 if isRoot { return completion(.success((saveRequest(with: joined, .durable), configuration.writer))) }
                 guard let parent = configuration.parent?.contextExecutor else { throw SaveError.parentGone(context: name) }

@@ -31,6 +31,12 @@ extension SaveCheck {
 
     // MARK: Deletions
 
+    /// Applies the delete rules before unique values are compared.
+    mutating func deleteDependents() throws {
+        _ = try forgetGhosts()
+        _ = try followDeletions(request.rules)
+    }
+
     /// Drops deletions of objects that are not in the state, with their pairs (S056). One look-up per page.
     private mutating func forgetGhosts() throws -> Bool {
         var ghosts: [ObjectAddress] = []

@@ -57,6 +57,8 @@ struct SaveCheck {
             if !kept.isEmpty { try keepConsequences() }
         }
         try settleTypes(hasChanged: hasChanged)
+        // An object that goes with a deletion holds no unique value.
+        if layer.mayDelete { try deleteDependents() }
         try checkUnique()
         // Changes of relationships may free unique values or bring them back.
         while try settleRelationships() { try checkUnique() }
