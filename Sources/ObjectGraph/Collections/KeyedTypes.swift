@@ -30,18 +30,30 @@ extension LayeredView {
         return try !keys(query).isEmpty
     }
 
+    /// Checks the types of the collections to which a layer adds entries: another record may have replaced the one that they were written
+    /// with. A collection whose types were renamed keeps its record.
+    ///
+    /// - Parameter others: The view in which the entries were written.
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)``.
+    func checkReplacedTypes(of layer: Layer, _ entity: EntityIndex, in others: LayeredView) throws {
+        for name in layer.collectionsWithNewEntries(entity) {
+            let key = KeyedColumn.typesKey(name)
+            guard let ours = try others.keyedObject(entity, key), let theirs = try keyedObject(entity, key), ours != theirs,
+                case .data(let written)? = try others.value(entity, key: ours, column: KeyedColumn.value),
+                case .data(let present)? = try value(entity, key: theirs, column: KeyedColumn.value)
+            else { continue }
+            try CollectionTypes(bytes: written)?.check(present, name)
+        }
+    }
+
     /// Returns the records of types that the new entries of a layer over this view need, as another view has them: its objects, with whole
     /// rows.
     ///
     /// - Parameter others: The view in which the entries were written.
     func missingTypes(of layer: Layer, _ entity: EntityIndex, in others: LayeredView) throws -> [(object: ObjectKey, row: Row)] {
-        var names: Set<String> = []
-        layer.forEachRow(of: entity, \.inserted) { _, row in
-            if let name = KeyedColumn.collection(ofEntry: row) { names.insert(name) }
-        }
         var missing: [(object: ObjectKey, row: Row)] = []
         let after = LayeredView(base: base, layers: [layer] + layers)
-        for name in names.sorted() {
+        for name in layer.collectionsWithNewEntries(entity) {
             let key = KeyedColumn.typesKey(name)
             guard try after.keyedObject(entity, key) == nil, let object = try others.keyedObject(entity, key),
                 let types = try others.value(entity, key: object, column: KeyedColumn.value)
@@ -51,6 +63,17 @@ extension LayeredView {
             missing.append((object, row))
         }
         return missing
+    }
+}
+
+extension Layer {
+    /// Returns the names of the collections to which the layer adds entries, in order.
+    fileprivate func collectionsWithNewEntries(_ entity: EntityIndex) -> [String] {
+        var names: Set<String> = []
+        forEachRow(of: entity, \.inserted) { _, row in
+            if let name = KeyedColumn.collection(ofEntry: row) { names.insert(name) }
+        }
+        return names.sorted()
     }
 }
 
@@ -74,6 +97,7 @@ extension SaveCheck {
         guard let entity = keyedValues, layer.entity(entity) != nil else { return }
         if layer.mayDelete { try keepTypes(entity) }
         guard hasChanged else { return }
+        try state.view.checkReplacedTypes(of: layer, entity, in: request.base.view)
         for missing in try state.view.missingTypes(of: layer, entity, in: request.base.view) {
             writable().put(missing.row.copy(layer: writable().id), entity: entity, key: missing.object)
         }

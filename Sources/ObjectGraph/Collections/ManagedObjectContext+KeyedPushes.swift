@@ -66,9 +66,12 @@ extension ManagedObjectContext {
 
     /// - Parameter earlier: The changes of other children that are saved with this push, before it.
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a child has recorded other types of a new collection than this
-    ///   context or an earlier child.
+    ///   context or an earlier child, or has written entries under types that this context has replaced.
     func checkTypes(in push: ChildChanges, after earlier: [Layer]) throws {
         guard let entity = capabilities.keyedValues else { return }
+        if push.parentViewRevision != layerStack.revision {
+            try layerStack.view.checkReplacedTypes(of: push.layer, entity, in: push.shown)
+        }
         for (name, bytes) in push.layer.recordedTypes(entity) {
             guard let types = CollectionTypes(bytes: bytes) else { continue }
             try checkCollection(name, types)
@@ -122,7 +125,9 @@ extension LayeredView {
                 moved.append(MovedKey(row: row, from: object, to: holder))
             }
         }
-        return moved
+        // A key that was removed and set again under another object is set. The removal is of an object that is gone.
+        let set = Set(moved.lazy.filter { $0.row.kind != .delete }.map(\.to))
+        return set.isEmpty ? moved : moved.filter { $0.row.kind != .delete || !set.contains($0.to) }
     }
 
     fileprivate func movingKeys(of layer: Layer, _ entity: EntityIndex) throws -> Layer? {

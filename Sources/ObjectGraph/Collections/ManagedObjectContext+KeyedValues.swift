@@ -138,7 +138,7 @@ extension ManagedObjectContext {
             return setKeyed(entity, object: object, key: key, value: value, row: makeWritableRow(entity, object))
         }
         if try revive(entity, key: key, value: value) { return }
-        let object = nextKey(entity)
+        let object = try removedObject(entity, key) ?? nextKey(entity)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: 2)
         row.fill(with: [.data(key), .data(value)])
         layerStack.top.put(row, entity: entity, key: object)
@@ -178,6 +178,19 @@ extension ManagedObjectContext {
         row[KeyedColumn.value] = .data(value)
         layerStack.top.put(row, entity: entity, key: object)
         return true
+    }
+
+    /// Returns the object with a key whose unsaved deletion is in a sealed layer that no save has taken; nil if there is none. Inserted again,
+    /// it is one change of one object.
+    private func removedObject(_ entity: EntityIndex, _ key: Data) throws -> ObjectKey? {
+        if layerStack.sealed.isEmpty { return nil }
+        let own = layerStack.notInFlight
+        guard own.contains(where: \.mayDelete) else { return nil }
+        let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(own.count)))
+        guard let object = try below.keyedObject(entity, key), registry.object(entity, object) == nil,
+            layerStack.pendingKind(entity, object, inFlight: false) == .delete
+        else { return nil }
+        return object
     }
 
     /// Removes a key. Returns whether it had a value.

@@ -75,7 +75,9 @@ struct ImportedFields {
     }
 
     private func accepted(_ value: Value, definition: ColumnSchema, name: String) throws -> Value {
-        guard definition.accepts(value) else { throw BatchError.wrongValue(entity: entity.name, property: name, value: value) }
+        guard definition.accepts(value), definition.type.keepsFinite(value) else {
+            throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
+        }
         return definition.type.stored(value)
     }
 

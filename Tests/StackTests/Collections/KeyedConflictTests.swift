@@ -253,4 +253,69 @@ import Testing
         #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
         #expect(try await container.coordinator.verify().isEmpty)
     }
+
+    /// How a key that was removed and set again differs from what others have done.
+    enum Others: CaseIterable { case haveUpdated, haveReplaced }
+
+    /// Catches: a removal whose object is gone, and which is applied to the entry that others have set; and a removal beside an insertion of
+    /// the same key, which no policy can settle.
+    @Test(arguments: StoreKind.allCases, Others.allCases)
+    func `S192: a key that was removed and set again keeps its value if others have changed it`(
+        _ kind: StoreKind, _ others: Others
+    ) async throws {
+        for (policy, expected) in Self.policies where expected != "error" {
+            for merges in [false, true] {
+                let bed = try TestBed(kind)
+                let container = try await bed.container()
+                let ours = container.coordinator.newBackgroundContext()
+                let theirs = container.coordinator.newBackgroundContext()
+                // This context takes the lower page of keys.
+                try await ours.perform(andSave: .durable) { try $0.collection("names", of: String.self)["other"] = "x" }
+                await theirs.perform { $0.refreshAllObjects() }
+                try await theirs.perform(andSave: .durable) { try Self.set("base", $0) }
+                try await ours.perform { context in
+                    context.automaticallyMergesChanges = false
+                    context.refreshAllObjects()
+                    context.mergePolicy = policy
+                    try Self.set(nil, context)
+                }
+                // A child reads the removal, which is then no longer changed in place.
+                let child = await ours.newBackgroundChild()
+                try await ours.perform { try Self.set("ours", $0) }
+                if others == .haveReplaced { try await theirs.perform(andSave: .durable) { try Self.set(nil, $0) } }
+                try await theirs.perform(andSave: .durable) { try Self.set("theirs", $0) }
+                if merges {
+                    await ours.perform { $0.refreshAllObjects() }
+                    #expect(try await ours.perform { try Self.shown($0) } == ["key=ours", "other=x"])
+                }
+                try await ours.save()
+                let shown = try await container.read { try Self.shown($0) }
+                #expect(shown == [merges ? "key=ours" : "key=\(expected)", "other=x"], "\(policy), merges: \(merges)")
+                withExtendedLifetime(child) {}
+            }
+        }
+    }
+
+    /// Catches: a removal that is undone with the value of an entry that is gone.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: undoing an unsaved removal shows the value that others have set since`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await theirs.perform(andSave: .durable) { try Self.set("base", $0) }
+        await ours.perform { context in
+            context.refreshAllObjects()
+            context.undoHistory = UndoHistory()
+        }
+        try await ours.perform { try Self.set(nil, $0) }
+        try await theirs.perform(andSave: .durable) { try Self.set(nil, $0) }
+        try await theirs.perform(andSave: .durable) { try Self.set("theirs", $0) }
+        try await ours.perform { context throws in
+            context.refreshAllObjects()
+            try context.undoHistory?.undo()
+            #expect(try Self.shown(context) == ["key=theirs"])
+        }
+        try await ours.save()
+        #expect(try await container.read { try Self.shown($0) } == ["key=theirs"])
+    }
 }

@@ -124,4 +124,30 @@ import Testing
         await second.perform { $0.refreshAllObjects() }
         try await second.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
     }
+
+    /// Catches: bytes of one type that are read as another one.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S190: entries are refused after a collection has got other types`(_ kind: StoreKind, _ isChild: Bool) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let first = container.coordinator.newBackgroundContext()
+        await first.perform { $0.undoHistory = UndoHistory() }
+        try await first.perform { try $0.collection("numbers", of: Int.self)["a"] = 1 }
+        if !isChild { try await first.save() }
+        let writer = isChild ? await first.newBackgroundChild() : container.coordinator.newBackgroundContext()
+        try await writer.perform { context throws in
+            context.automaticallyMergesChanges = false
+            try context.collection("numbers", of: Int.self)["b"] = 2
+        }
+        try await first.perform { context throws in
+            if isChild { context.rollback() } else { try context.undoHistory?.undo() }
+        }
+        if !isChild { try await first.save() }
+        try await first.perform { try $0.collection("numbers", of: String.self)["x"] = "text" }
+        if !isChild { try await first.save() }
+        await #expect(throws: CollectionError.self) { try await writer.save() }
+        if isChild { try await first.save() }
+        let values = try await container.read { try $0.collection("numbers", of: String.self).all.entries().map(\.value) }
+        #expect(values == ["text"])
+    }
 }

@@ -134,11 +134,12 @@ struct UndoPlan {
     private mutating func planInsertion(_ address: ObjectAddress, _ wanted: Row, exists: Bool) throws {
         if exists { return planValues(of: address, wanted) }
         if let holder = try holder(address, wanted) { return planValues(of: holder, wanted) }
+        let place = try removedHolder(address, wanted) ?? address
         let row = wanted.copy(layer: layer.id)
         row.kind = .insert
-        row.fill(with: context.storedModel.entities[address.entity].defaults)
-        try takeNewerValues(of: address, to: row)
-        layer.put(row, entity: address.entity, key: address.key)
+        row.fill(with: context.storedModel.entities[place.entity].defaults)
+        try takeNewerValues(of: place, to: row)
+        layer.put(row, entity: place.entity, key: place.key)
     }
 
     /// Takes the values below an unsaved deletion. It has changed none of them, and others may have saved new ones since. Values that this
@@ -159,6 +160,18 @@ struct UndoPlan {
     private func holder(_ address: ObjectAddress, _ row: Row) throws -> ObjectAddress? {
         guard address.entity == context.capabilities.keyedValues, case .data(let key) = row[KeyedColumn.key],
             let holder = try view.keyedObject(address.entity, key), layer.row(address.entity, holder)?.kind != .delete
+        else { return nil }
+        return ObjectAddress(entity: address.entity, key: holder)
+    }
+
+    /// Returns the object below this context's changes that has the key of a keyed value and is deleted here, because others have removed and
+    /// set the key since; nil if there is none.
+    private func removedHolder(_ address: ObjectAddress, _ row: Row) throws -> ObjectAddress? {
+        guard address.entity == context.capabilities.keyedValues, case .data(let key) = row[KeyedColumn.key] else { return nil }
+        let count = context.layerStack.sealed.count + 1
+        let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst(count)))
+        guard let holder = try below.keyedObject(address.entity, key), holder != address.key,
+            context.layerStack.pendingKind(address.entity, holder) == .delete
         else { return nil }
         return ObjectAddress(entity: address.entity, key: holder)
     }

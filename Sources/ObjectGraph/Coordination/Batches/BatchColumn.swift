@@ -48,7 +48,9 @@ struct BatchColumn: Sendable {
     func checked(_ value: Value) throws -> Value {
         if destination != nil, value.isNull { return value }
         let definition = destination?.definition ?? entity.columns[column]
-        guard definition.accepts(value) else { throw BatchError.wrongValue(entity: entity.name, property: name, value: value) }
+        guard definition.accepts(value), definition.type.keepsFinite(value) else {
+            throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
+        }
         return definition.type.stored(value)
     }
 
