@@ -140,4 +140,57 @@ import Testing
             #expect(throws: FetchError.unknownProperty(entity: "Album", property: "nothing")) { try context.fetch(request) }
         }
     }
+
+    /// Catches: a batch that was read ahead and is shown as it was.
+    @Test(arguments: StoreKind.allCases, [1, 256]) @MainActor
+    func `S136: a stream leaves out objects that are deleted while their batch is read`(_ kind: StoreKind, _ size: Int)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let main = try await bed.container().mainContext
+        for title in ["a", "b", "c"] { main.makeTrack(title) }
+        try await main.save()
+        var request = EntityFetchRequest("Track")
+        request.fetchBatchSize = size
+        var titles: [Value] = []
+        for try await track in main.stream(request) {
+            titles.append(track["title"])
+            guard titles.count == 1 else { continue }
+            for last in try main.fetch(EntityFetchRequest("Track", matching: .equal("title", "c"))) { main.delete(last) }
+        }
+        #expect(titles == ["a", "b"])
+    }
+
+    /// Catches: objects that the context has forgotten, whose use stops the program.
+    @Test(arguments: StoreKind.allCases, [false, true]) @MainActor
+    func `S047, S136: a stream goes on after a reset or rollback`(_ kind: StoreKind, _ rollsBack: Bool) async throws {
+        let bed = try TestBed(kind)
+        let main = try await bed.container().mainContext
+        for title in ["a", "b"] { main.makeTrack(title) }
+        try await main.save()
+        if rollsBack { main.makeTrack("own") }
+        var titles: [Value] = []
+        for try await track in main.stream(EntityFetchRequest("Track")) {
+            titles.append(track["title"])
+            guard titles.count == 1 else { continue }
+            if rollsBack { main.rollback() } else { main.reset() }
+        }
+        #expect(titles == ["a", "b"])
+    }
+
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S025: a result in batches reads from the context after a reset and a rollback`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let main = try await bed.container().mainContext
+        main.makeTrack("a")
+        try await main.save()
+        main.makeTrack("b")
+        let all = try main.fetchInBatches(EntityFetchRequest("Track", sortBy: [AttributeSort("title")]))
+        #expect(all.map { $0["title"] } == ["a", "b"])
+        main.rollback()
+        #expect(all[1].isDeleted)
+        main.reset()
+        #expect(all[0]["title"] == "a")
+        #expect(try main.fetch(EntityFetchRequest("Track")).first === all[0], "S001")
+    }
 }

@@ -178,4 +178,26 @@ import Testing
             _ = context.newBackgroundChild()
         }
     }
+
+    /// Catches: unsaved changes that are left out because preparing the request has merged a save.
+    @Test(arguments: StoreKind.allCases)
+    func `S130, S136: an iteration shows unsaved changes after it has merged a key that both contexts set`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let merging = Carrier(container, "merging", merging: true)
+        try await merging.onThread { context in
+            context.makeTrack("own")
+            try context.collection("names", of: String.self).setValue("ours", forKey: "key")
+        }
+        _ = try await container.write { try $0.collection("names", of: String.self).setValue("theirs", forKey: "key") }
+        let titles = try await merging.onThread { context in
+            var titles: [Value] = []
+            try context.forEachBatch(of: EntityFetchRequest("Track")) { titles += $0.map { $0["title"] } }
+            return titles
+        }
+        #expect(titles == ["own"])
+        await merging.release()
+    }
 }

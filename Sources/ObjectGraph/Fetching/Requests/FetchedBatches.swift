@@ -48,7 +48,8 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
     public subscript(position: Int) -> Element {
         precondition(keys.indices.contains(position), "no object at \(position) of \(keys.count)")
         let number = position / batchSize
-        if last.number != number {
+        // A reset, and the rollback of an insertion, make a context forget objects.
+        if last.number != number || last.objects[position % batchSize].context !== context {
             let range = number * batchSize..<Swift.min(keys.count, (number + 1) * batchSize)
             do {
                 if let prefetching { try context.prefetch(prefetching, of: Array(keys[range]), entity) }

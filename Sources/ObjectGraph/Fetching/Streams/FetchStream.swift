@@ -23,14 +23,19 @@ public struct FetchStream<Element>: AsyncSequence {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let stream: FetchStream<Element>
         private var source: BatchSource?
-        private var batch: ArraySlice<ManagedObject> = []
+        private var batch: ArraySlice<(key: ObjectKey, object: ManagedObject)> = []
 
         fileprivate init(stream: FetchStream<Element>) { self.stream = stream }
 
         /// Returns the next object, or nil at the end. Call it on the context's executor, as `for try await` does.
         /// - Throws: `CancellationError` between batches; ``FetchError``, `StoreError`.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
-            while batch.isEmpty {
+            while true {
+                while let source, let (key, object) = batch.popFirst() {
+                    if let present = try stream.context.present(object, entity: source.query.entity, key: key) {
+                        return stream.wrap(present)
+                    }
+                }
                 if source != nil {
                     try Task.checkCancellation()
                     await Task.yield()
@@ -38,9 +43,8 @@ public struct FetchStream<Element>: AsyncSequence {
                 let source = try self.source ?? stream.makeSource()
                 self.source = source
                 guard let objects = try stream.context.nextObjects(of: source, stream.prefetching) else { return nil }
-                batch = objects[...]
+                batch = objects.map { (key: $0.key, object: $0) }[...]
             }
-            return stream.wrap(batch.removeFirst())
         }
 
         /// Returns the next object without the caller's isolation. Call ``next(isolation:)`` instead, because a context may be
@@ -84,12 +88,12 @@ extension ManagedObjectContext {
     func source(_ query: StoreQuery, _ options: FetchOptions) throws -> BatchSource {
         checkIsolation()
         if let prefetching = PrefetchPlan(options) { try check(prefetching, query.entity) }
-        // Later changes go to another top layer, so the layers below it stay unchanged.
-        sealTop()
         let batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 256
         let source = try answer(query, includesPendingChanges: options.includesPendingChanges) { shown in
-            let layers = options.includesPendingChanges ? Array(shown.layers.dropFirst()) : shown.layers
-            return try BatchSource(query, in: LayeredView(base: shown.base, layers: layers), batchSize: batchSize)
+            // Later changes go to another top layer, so the layers below it stay unchanged. Not earlier: to prepare the request, a merge may
+            // have made sealed layers writable again.
+            let view = options.includesPendingChanges ? sealedView() : shown
+            return try BatchSource(query, in: view, batchSize: batchSize)
         }
         if observers.openSources.count >= 16 { observers.openSources.removeAll { $0.source == nil } }
         observers.openSources.append(WeakSource(source: source))
@@ -107,6 +111,13 @@ extension ManagedObjectContext {
             if !present.isEmpty { return present.map { object(entity, $0) } }
         }
         return nil
+    }
+
+    /// Returns an object of a batch, again if the context has forgotten it since; nil if it is deleted now.
+    func present(_ object: ManagedObject, entity: EntityIndex, key: ObjectKey) throws -> ManagedObject? {
+        checkIsolation()
+        guard try exists(entity, key) else { return nil }
+        return object.context === self ? object : self.object(entity, key)
     }
 }
 
