@@ -28,7 +28,16 @@ extension ClassDeclSyntax {
         let named = (inheritanceClause?.inheritedTypes ?? []).map { inherited in
             (inherited.type.as(AttributedTypeSyntax.self)?.baseType ?? inherited.type).lastName
         }
-        return !named.contains("PersistentModel") && !named.contains("Sendable")
+        // A class that restates the conformance of its superclass calls an initializer of it, unlike one with a protocol of its own.
+        return !named.contains("PersistentModel") && (!named.contains("Sendable") || callsSuperclass)
+    }
+
+    /// Whether an initializer calls one of a superclass.
+    private var callsSuperclass: Bool {
+        memberBlock.members.contains { member in
+            guard let body = member.decl.as(InitializerDeclSyntax.self)?.body else { return false }
+            return body.tokens(viewMode: .sourceAccurate).contains { $0.tokenKind == .keyword(.super) }
+        }
     }
 }
 

@@ -52,16 +52,15 @@ extension ModelClass {
 
     /// Returns the name of the stored property to which a key path leads; nil for a property without a column or another expression.
     ///
-    /// Also returns a name that the class does not have, about which the compiler complains. If the name is that of a computed property
-    /// in an extension, opening a store throws an error about the index.
+    /// Also returns a name that the class does not declare. A superclass may have the property; if no class has it, the compiler complains.
+    /// If it has no column, as a computed property in an extension, opening a store throws an error about the index.
     private func indexedName(_ expression: ExprSyntax, computed: Set<String>) -> String? {
         guard let components = expression.as(KeyPathExprSyntax.self)?.components, components.count == 1,
             let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
         else { return nil }
         if misusedNames.contains(name) { return name }
         if let property = property(named: name) { return property.column == nil ? nil : name }
-        // A superclass may have the property.
-        return mayBeSubclass || computed.contains(name) || Self.inheritedNames.contains(name) ? nil : name
+        return computed.contains(name) || Self.inheritedNames.contains(name) ? nil : name
     }
 }
 

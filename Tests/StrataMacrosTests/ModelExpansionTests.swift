@@ -281,4 +281,22 @@ import Testing
         #expect(MacroExpansion(of: "@Model class A {}").text.contains("required convenience init(managedObject:"))
         #expect(!MacroExpansion(of: "@Model final class A {}").text.contains("required"))
     }
+
+    /// Swift asks each subclass of an `@unchecked Sendable` class to restate this.
+    @Test func `S180: a subclass that restates that it is Sendable is a subclass`() {
+        let source = "@Model final class Sub: Base, @unchecked Sendable {\nvar b: Int\ninit() { b = 2; super.init() }\n}"
+        let text = MacroExpansion(of: source, missing: []).text
+        #expect(text.contains("superentity: Base.entityName") && text.contains("override class var entityName"))
+        // A class with a protocol of its own that refines `PersistentModel`.
+        let tag = "@Model final class Tag: Named, @unchecked Sendable {\nvar b: Int\ninit() { b = 2 }\n}"
+        #expect(!MacroExpansion(of: tag, missing: []).text.contains("override"))
+    }
+
+    @Test func `S185: an index of a subclass may have inherited properties`() {
+        let expansion = MacroExpansion(
+            of: "@Model final class Sub: Base {\n#Unique<Sub>([\\.name, \\.b])\nvar b: Int\ninit() { b = 1; super.init() }\n}",
+            missing: [])
+        #expect(expansion.messages.isEmpty, "\(expansion.messages)")
+        #expect(expansion.text.contains("[\"name\", \"b\"]"), "\(expansion.text)")
+    }
 }

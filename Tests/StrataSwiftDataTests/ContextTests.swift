@@ -175,6 +175,19 @@ import Testing
         }
     }
 
+    /// Catches: changes of the main context that are lost with the container, while another context of it lives.
+    @Test @MainActor func `the main context saves by itself as long as another context of its container lives`() throws {
+        let timer = HandTimer()
+        let context = try {
+            let container = try inMemory(ToDo.self)
+            timer.replace(in: container.mainContext)
+            container.mainContext.insert(ToDo("a"))
+            return ModelContext(container)
+        }()
+        timer.fire()
+        #expect(try context.fetchCount(FetchDescriptor<ToDo>()) == 1)
+    }
+
     /// Catches: a watch for the first change that is set again only by a save, so that nothing is saved any more.
     @Test(arguments: ModelConfiguration.Store.allCases) @MainActor
     func `the main context goes on saving after changes that took each other back, a pause and a suspension`(

@@ -16,6 +16,8 @@ public final class ModelContext {
     /// nil in the context of a migration.
     private let storage: ContainerStorage?
     private weak var knownContainer: ModelContainer?
+    /// The container of a context that is not the main one. It keeps the main context, which may have changes to save.
+    private let ownedContainer: ModelContainer?
     /// Whether the context is the main one, which may save by itself.
     let isMain: Bool
     /// A Boolean value that indicates whether the context saves by itself. True for the main context only.
@@ -58,6 +60,7 @@ public final class ModelContext {
         self.context = context
         self.storage = storage
         knownContainer = container
+        ownedContainer = isMain ? nil : container
         self.isMain = isMain
         autosaveEnabled = isMain
         context.mergePolicy = .objectTrump

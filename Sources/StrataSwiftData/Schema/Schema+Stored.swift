@@ -11,12 +11,17 @@ extension Schema {
         guard version == Self.version else { return self }
         if let newest = plan?.schemas.max(by: { $0.versionIdentifier < $1.versionIdentifier }) {
             let schema = Schema(versionedSchema: newest)
-            return Set(schema.types.map { ObjectIdentifier($0) }) == Set(types.map { ObjectIdentifier($0) }) ? schema : self
+            return Self.classes(of: schema.types) == Self.classes(of: types) ? schema : self
         }
         guard let stored, let own = try? ordered(as: stored).model.get().storeSchema, own.version < stored.version,
             own.storesTheSame(as: stored)
         else { return self }
         return Schema(types, version: Version(stored.version.major, stored.version.minor, stored.version.patch))
+    }
+
+    /// Returns the identities of model classes and of their superclasses, which a model adds to a list without them.
+    private static func classes(of types: [any ObjectGraph.PersistentModel.Type]) -> Set<ObjectIdentifier> {
+        Set(types.withSuperclasses.map { ObjectIdentifier($0) })
     }
 
     /// Returns the schema with its entities in the order of a file, and new ones after them.

@@ -11,6 +11,39 @@ import Testing
     init(_ name: String) { self.name = name }
 }
 
+private enum RidesV1: VersionedSchema {
+    static let versionIdentifier = Schema.Version(1, 0, 0)
+    static var models: [any PersistentModel.Type] { [Ride.self] }
+
+    @Model class Ride {
+        var name: String
+        init(name: String) { self.name = name }
+    }
+}
+
+private enum RidesV2: VersionedSchema {
+    static let versionIdentifier = Schema.Version(2, 0, 0)
+    static var models: [any PersistentModel.Type] { [Ride.self, PaidRide.self] }
+
+    @Model class Ride {
+        var name: String
+        init(name: String) { self.name = name }
+    }
+
+    @Model final class PaidRide: Ride {
+        var price: Double
+        init(name: String, price: Double) {
+            self.price = price
+            super.init(name: name)
+        }
+    }
+}
+
+private enum RidesPlan: SchemaMigrationPlan {
+    static let schemas: [any VersionedSchema.Type] = [RidesV1.self, RidesV2.self]
+    static var stages: [MigrationStage] { [] }
+}
+
 /// Opening files with lists of models, which have no version.
 @Suite struct SchemaMatchingTests {
     private func planned(_ file: TestFile, _ types: any PersistentModel.Type...) throws -> ModelContainer {
@@ -120,6 +153,30 @@ import Testing
                 }
                 try await larger.close()
             }
+        }
+    }
+
+    /// Catches: a list of models that is compared with the plan's without the superclasses that a model adds.
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S164, S180: a list of models without their superclass stands for the newest version of a plan`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
+            let old = try ModelContainer(for: Schema(versionedSchema: RidesV1.self), configurations: file.configuration)
+            do {
+                let context = ModelContext(old)
+                context.insert(RidesV1.Ride(name: "walk"))
+                try context.save()
+            }
+            try await old.close()
+            let container = try ModelContainer(
+                for: RidesV2.PaidRide.self, migrationPlan: RidesPlan.self, configurations: file.configuration)
+            #expect(container.schema.version == RidesV2.versionIdentifier)
+            do {
+                let context = ModelContext(container)
+                #expect(try context.fetchCount(FetchDescriptor<RidesV2.Ride>()) == 1)
+            }
+            try await container.close()
         }
     }
 }

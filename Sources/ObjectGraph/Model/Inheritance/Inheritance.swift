@@ -96,7 +96,7 @@ extension Inheritance {
 
 extension [any PersistentModel.Type] {
     /// The types with the superclasses that are missing among them, each before its subclasses.
-    var withSuperclasses: [any PersistentModel.Type] {
+    package var withSuperclasses: [any PersistentModel.Type] {
         var known: Set<ObjectIdentifier> = []
         return flatMap { type in type.hierarchy }.filter { known.insert(ObjectIdentifier($0)).inserted }
     }
