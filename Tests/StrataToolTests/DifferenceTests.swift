@@ -118,4 +118,33 @@ import Testing
             #expect(plain.output == run.output && plain.errors == run.errors && plain.progress.isEmpty)
         }
     }
+
+    /// Catches: the value of a later save, given as the one of the second state.
+    @Test(arguments: fileKinds)
+    func `the value of an object that was deleted later and came back is unknown`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Self.model) { context in
+            let item = context.insert("Item")
+            (item["flag"], item["count"], item["day"], item["bytes"]) = (true, 1, 0.0, .data(Data()))
+        }
+        let container = try await folder.container("shop", kind, Self.model)
+        let context = container.coordinator.newBackgroundContext()
+        let id = try await context.perform { context throws in
+            context.undoHistory = UndoHistory(levels: 5)
+            let item = try #require(try context.fetch(EntityFetchRequest("Item")).first)
+            item["count"] = 2
+            return item.objectID
+        }
+        try await context.save()
+        try await context.perform { context throws in context.delete(try context.existingObject(with: id)) }
+        try await context.save()
+        try await context.perform { context throws in
+            try context.undoHistory?.undo()
+            try context.existingObject(with: id)["count"] = 5
+        }
+        try await context.save()
+        try await container.close()
+        let list = try await ToolRun("diff", folder.path("shop"), "--from", "1", "--to", "2", "--json").list()
+        #expect(Self.values(list.first)["count"]?[1] == NSNull(), "\(list)")
+    }
 }

@@ -177,6 +177,52 @@ import Testing
         #expect(left == [])
         #expect(await ToolRun("verify", target).status == 0)
     }
+
+    /// Catches: a position that stays at the last save of the author, and is refused once the saves after it are deleted.
+    @Test(arguments: fileKinds)
+    func `S161: history --follow of one author goes on when other saves are deleted`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let container = try await folder.container("shop", kind, Shop.model)
+        let context = container.coordinator.newBackgroundContext()
+        func save(_ author: String) async throws {
+            await context.perform { context in
+                context.transactionAuthor = author
+                context.insert("List")["name"] = "x"
+            }
+            try await context.save()
+        }
+        try await save("importer")
+        for _ in 3...5 { try await save("other") }
+        let tool = try ChildProgram.built("strata")
+        let history = try ToolProcess(tool, ["history", folder.path("shop"), "--follow", "--author", "importer"])
+        let first = try await history.line()
+        #expect(first.hasPrefix("2 "), "\(first)")
+        try await container.coordinator.deleteHistory(before: container.coordinator.currentHistoryToken)
+        try await save("importer")
+        let next = try await history.line()
+        #expect(next.hasPrefix("6 "), "\(next)")
+        try await container.close()
+    }
+
+    /// Catches: a verb of the shell that opens and closes the SQLite file beside SQLite, which releases the locks of the shell's store.
+    @Test func `the shell sees new saves after a verb that reads all of an SQLite store`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .sqlite, Shop.model, Shop.fill)
+        let shell = try ToolProcess(try ChildProgram.built("strata"), ["shell", folder.path("shop")])
+        let count = try await shell.answer("query List --count")
+        #expect(try await shell.answer("export \(folder.path("out.jsonl"))").contains("objects"))
+        // Closing the last connection removes the log, unless the shell has its lock.
+        try await folder.fill("shop", .sqlite, Shop.model) { $0.insert("List")["name"] = "2" }
+        let second = try await shell.answer("query List --count")
+        let container = try await folder.container("shop", .sqlite, Shop.model)
+        try await container.write { $0.insert("List")["name"] = "3" }
+        let third = try await shell.answer("query List --count")
+        let before = try #require(Int(count))
+        #expect(Int(second) == before + 1)
+        #expect(Int(third) == before + 2)
+        try await container.close()
+    }
 }
 
 /// The tool in another process, whose output is read one line at a time.

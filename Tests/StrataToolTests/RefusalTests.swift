@@ -251,6 +251,28 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: ["bands.csv", "model.json"])
+    func `a pipe in a folder is refused as an input`(_ name: String) async throws {
+        let folder = try ToolFolder()
+        try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)
+        try #require(mkfifo(folder.path("in/" + name), 0o600) == 0)
+        let run = await ToolRun("import", folder.path("in"), folder.path("new"))
+        #expect(run.isRefused(naming: name, "regular file"), "\(run)")
+    }
+
+    @Test func `a new store does not replace a file of the folder that is read`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let tables = folder.path("tables")
+        #expect(await ToolRun("export", folder.path("shop"), tables, "--format", "csv").status == 0)
+        let before = try folder.bytes("tables/Song.csv")
+        for rest in [["\(tables)/Song.csv"], [folder.path("new"), "--swift", "\(tables)/Song.csv"]] {
+            let run = await ToolRun(["import", tables] + rest + ["--replace"])
+            #expect(run.isRefused(naming: "Song.csv", "another name"), "\(run)")
+        }
+        #expect(try folder.bytes("tables/Song.csv") == before)
+    }
+
     @Test func `a CSV file that is not the excluded one is refused, as in a folder`() async throws {
         let folder = try ToolFolder()
         let file = folder.path("bands.csv")

@@ -69,10 +69,9 @@ public struct CSVParser: Sendable {
         self.file = file
         self.delimiter = delimiter
         self.partSize = partSize
-        var isFolder = false
-        let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
-        guard exists, !isFolder, let input = CSVInput(path) else {
-            throw DatasetError("\(path): cannot be read; check that it exists and may be read")
+        // Reading a device or a pipe might never end.
+        guard (try? FileStatus(path))?.isRegularFile == true, let input = CSVInput(path) else {
+            throw DatasetError("\(path): cannot be read; check that it exists, is a regular file, and may be read")
         }
         rest = (input, 0)
         while bytes.count < 3, rest != nil { try readPart() }

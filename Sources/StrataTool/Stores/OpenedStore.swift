@@ -19,6 +19,11 @@ enum FileKind: String {
     /// - Throws: ``ToolError`` if the file cannot be read.
     init(ofFile path: String) throws {
         try Self.checkIsRegular(path)
+        // Closing a second descriptor of the shell's SQLite file would release all locks that this process has on it.
+        if let kept = Opening.current.kept, Self.areSame(path, kept.path) {
+            self = kept.kind
+            return
+        }
         guard let handle = FileHandle(forReadingAtPath: path) else {
             throw ToolError.wrongInput("\(path): cannot be read. Check its permissions")
         }
@@ -30,6 +35,13 @@ enum FileKind: String {
             // LMDB's magic number is after the header of the first page.
             self = start.count >= 20 && Array(start[16..<20]) == [0xDE, 0xC0, 0xEF, 0xBE] ? .lmdb : .other
         }
+    }
+
+    /// Whether two paths lead to one file.
+    private static func areSame(_ path: String, _ other: String) -> Bool {
+        var (first, second) = (stat(), stat())
+        return stat(path, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev
+            && first.st_ino == second.st_ino
     }
 
     /// Throws if a path leads to no regular file. Reading a device or a pipe might never end.

@@ -152,6 +152,8 @@ final class CSVSource: ObjectSource {
     init(_ folder: String) throws {
         self.folder = folder
         let name = "\(folder)/\(CSVFiles.modelFile)"
+        // Reading a device or a pipe might never end.
+        _ = try FileKind(ofFile: name)
         guard let schema = FileManager.default.contents(atPath: name) else { throw Self.unreadable(name) }
         model = try SchemaText.model(schema, in: name)
         pairs = try model.storeSchema.links.map { try Self.pairs("\(folder)/\(CSVFiles.file($0.name))") }

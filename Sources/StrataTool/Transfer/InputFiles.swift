@@ -9,7 +9,12 @@ enum InputFiles {
     /// Throws if a file that is to be written is one that is used.
     static func refuseToReplace(_ used: String, by target: String) throws {
         let files = [used, target].map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
-        guard files[0] != files[1] else {
+        // A folder is read with its tables.
+        let isPart =
+            URL(fileURLWithPath: files[1]).deletingLastPathComponent().path == files[0]
+            && [".csv", ".tsv", "/\(CSVFiles.modelFile)"].contains(where: files[1].lowercased().hasSuffix)
+            && FileManager.default.fileExists(atPath: files[1])
+        guard files[0] != files[1], !isPart else {
             throw ToolError.wrongInput(
                 "\(target): cannot replace a file that this verb uses. Choose another name for the new file")
         }

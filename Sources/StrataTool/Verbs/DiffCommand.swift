@@ -56,12 +56,16 @@ struct DiffCommand: StoreVerb {
         let (file, to) = (file, to.map(Generation.init(rawValue:)))
         return try await OpenedStore.with(file) { store in
             let coordinator = store.container.coordinator
-            let newest = coordinator.currentHistoryToken.generation
+            // Other processes may save meanwhile, so the history and the values are those of one state.
+            let state = try coordinator.snapshot(owner: "diff")
+            let newest = state.generation
             guard from <= newest, to.map({ $0 <= newest }) != false else {
                 throw ToolError.wrongInput(
                     "\(file) has no save \(max(from, to ?? 0)); the newest is \(newest). See `strata history`")
             }
-            let pages = HistoryPages(HistoryRequest(after: HistoryCommand.token(from, in: coordinator)))
+            let pages = HistoryPages(
+                HistoryRequest(after: HistoryCommand.token(from, in: coordinator)),
+                through: HistoryCommand.token(newest, in: coordinator))
             let model = store.model
             var found: [ObjectID: Difference] = [:]
             // The properties that saves after the second state have changed. Of the others, the newest value is the one of that state.
@@ -70,7 +74,10 @@ struct DiffCommand: StoreVerb {
                 for save in page {
                     for change in save.changes {
                         guard to.map({ save.id <= $0 }) != false else {
-                            later[change.objectID, default: []].formUnion(change.updatedProperties)
+                            // A deleted object may come back, by undo for instance, and has any values then.
+                            let columns = model.wholeEntity(change.entityName)?.columns.map(\.name) ?? []
+                            later[change.objectID, default: []].formUnion(
+                                change.kind == .update ? change.updatedProperties : Set(columns))
                             continue
                         }
                         let before = found.removeValue(forKey: change.objectID)
@@ -82,7 +89,7 @@ struct DiffCommand: StoreVerb {
                 }
             }
             let (differences, changed, names) = (found, later, store.names)
-            return try await store.read { context in
+            return try await coordinator.newBackgroundContext(name: "diff", reading: state).perform { context throws in
                 let known = CurrentValues(context: context, names: names, changed: changed)
                 return try differences.sorted { ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key) }.map {
                     try known.completed($0.value, of: $0.key)

@@ -58,12 +58,15 @@ struct HistoryCommand: StoreVerb {
                 }
             }
             guard let changes else { return }
-            request.after = last
+            // Saves that the request does not select were read too, and may be deleted before the next read.
+            request.after = max(last, start)
             for await _ in changes {
+                let read = coordinator.currentHistoryToken
                 while let page = try await HistoryPages(request).next(in: coordinator), let token = page.last?.token {
                     try options.show(page)
                     request.after = token
                 }
+                request.after = max(request.after ?? read, read)
             }
         }
     }

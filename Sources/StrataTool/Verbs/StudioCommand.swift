@@ -42,8 +42,14 @@ struct StudioCommand: StoreVerb {
                 throw ToolError.failed("cannot listen on port \(options.port): \(error). Choose another port with --port")
             }
             let address = studio.address
-            try Console.print(options.output.json ? JSON.object(["address": .string(address)]).text : address)
-            await Interruption.run(until: [SIGINT, SIGTERM]) { try? await studio.run() }
+            let line = options.output.json ? JSON.object(["address": .string(address)]).text : address
+            // The program that reads the address may interrupt this one at once.
+            let end = await Interruption.run(until: [SIGINT, SIGTERM]) { () -> Result<Void, any Error> in
+                do { try Console.print(line) } catch { return .failure(error) }
+                try? await studio.run()
+                return .success(())
+            }
+            try end.get()
         }
     }
 
