@@ -104,13 +104,26 @@ struct StoredSchemas {
                 return numbers.columns[column].fills.contains { $0.schemaNumber > former }
                     || old.schema.entities[source].columns[place].type != new.schema.entities[index.entity].columns[column].type
             }
+            // Objects that did not have the attributes may have values from before these moved to a subentity.
+            let isWider = index.isUnique && Self.isWider(index.columns, of: index.entity, in: new, than: source, in: old)
             let old = known[index.name]
             if old == nil || isRekeyed { change.builds.append(index) }
-            if index.isUnique, old?.isUnique != true || isRekeyed { change.unique.append(index) }
+            if index.isUnique, old?.isUnique != true || isRekeyed || isWider { change.unique.append(index) }
         }
         let used = after.all
         change.drops = before.all.filter { used[$0.key] == nil }
         return change
+    }
+
+    /// Returns whether objects have the columns of an index now that did not have them before.
+    private static func isWider(
+        _ columns: [ColumnIndex], of entity: EntityIndex, in new: StoredSchema, than source: EntityIndex, in old: StoredSchema
+    ) -> Bool {
+        let places = columns.compactMap { old.entities[source].column(number: new.entities[entity].columns[$0].number) }
+        let former = old.schema.entities[source]
+        guard places.count == columns.count, let counted = former.types(having: places) else { return false }
+        guard let types = new.schema.entities[entity].types(having: columns) else { return true }
+        return !types.intersection(former.subentities.map(\.type)).isSubset(of: counted)
     }
 
     /// Writes the current version. An index of an entity without pages need not be built.

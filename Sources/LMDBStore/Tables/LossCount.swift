@@ -28,6 +28,14 @@ struct LossCount {
                 return try sum(found, entity: entity, in: transaction) { page, _ in
                     try SlotIterator(page.presence).reduce(0) { try page.isNull($1, column) ? $0 : $0 + 1 }
                 }
+            case .valuesOfTypes(let entity, let column, let typeColumn, let types):
+                return try sum(found, entity: entity, in: transaction) { page, _ in
+                    try SlotIterator(page.presence).reduce(0) { sum, slot in
+                        if try page.isNull(slot, column) { return sum }
+                        let type: Int64 = if case .int(let found) = try page.value(slot, typeColumn) { found } else { 0 }
+                        return types.contains(type) ? sum + 1 : sum
+                    }
+                }
             case .unanswered(let entity, let column, let backEntity, let backColumn):
                 return try unanswered(found, place: (entity, column), back: (backEntity, backColumn), in: transaction)
             case .pairs(let link):

@@ -117,6 +117,11 @@ extension StoreSnapshot {
             return try count(StoreQuery(entity: entity, predicate: .compare(column, .equal, to: .int(type))))
         case .values(let entity, let column):
             return try count(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null)))
+        case .valuesOfTypes(let entity, let column, let typeColumn, let types):
+            return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null))).count { key in
+                guard case .int(let type)? = try value(entity, key: key, column: typeColumn) else { return types.contains(0) }
+                return types.contains(type)
+            }
         case .unanswered(let entity, let column, let backEntity, let backColumn):
             return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null))).count { key in
                 guard let far = try value(entity, key: key, column: column)?.referenceKey else { return false }

@@ -60,11 +60,16 @@ extension StoreSchema {
                 let type = before.columns[place].type
                 return type == column.type || type.widens(to: column.type) ? place : nil
             }
+            // Older objects have null there, which no constraint counts.
+            func beginsNull(_ position: ColumnIndex) -> Bool {
+                source(position) == nil && entity.columns[position].initialValue.isNull
+            }
             for column in entity.columnIndices where entity.columns[column].index == .unique {
-                if source(column).map({ before.columns[$0].index }) == .unique { continue }
+                if beginsNull(column) || source(column).map({ before.columns[$0].index }) == .unique { continue }
                 plain.entities[number].columns[column].index = .indexed
             }
             for (position, index) in entity.indexes.enumerated() where index.kind == .unique {
+                if index.columns.contains(where: beginsNull) { continue }
                 let columns = index.columns.compactMap(source)
                 if before.indexes.contains(where: { $0.kind == .unique && $0.columns == columns }) { continue }
                 plain.entities[number].indexes[position].kind = .indexed
@@ -83,6 +88,7 @@ extension StoreSchema {
             }
             for subentity in filled.entities[entity].subentities.indices {
                 filled.entities[entity].subentities[subentity].attributesWithoutDefault = []
+                filled.entities[entity].subentities[subentity].isFilledByWork = true
             }
         }
         return filled

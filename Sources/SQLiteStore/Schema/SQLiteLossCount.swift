@@ -19,6 +19,9 @@ struct SQLiteLossCount {
             return "SELECT COUNT(*) FROM \(layout.tables[entity]) WHERE \(layout.columns[entity][column]) = \(type)"
         case .values(let entity, let column):
             return "SELECT COUNT(\(layout.columns[entity][column])) FROM \(layout.tables[entity])"
+        case .valuesOfTypes(let entity, let column, let typeColumn, let types):
+            return "SELECT COUNT(\(layout.columns[entity][column])) FROM \(layout.tables[entity]) "
+                + "WHERE COALESCE(\(layout.columns[entity][typeColumn]), 0) IN (\(types.sorted().map(String.init).joined(separator: ", ")))"
         case .unanswered(let entity, let column, let backEntity, let backColumn):
             let name = layout.columns[entity][column]
             return """

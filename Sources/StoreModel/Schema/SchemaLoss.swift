@@ -10,6 +10,8 @@ public struct SchemaLoss: Sendable, Hashable {
         case objectsOfType(entity: EntityIndex, column: ColumnIndex, type: Int64)
         /// The values of a column that are not null.
         case values(entity: EntityIndex, column: ColumnIndex)
+        /// The values of a column in objects of some types of a hierarchy.
+        case valuesOfTypes(entity: EntityIndex, column: ColumnIndex, typeColumn: ColumnIndex, types: Set<Int64>)
         /// The references in a column to objects whose own column does not refer back.
         case unanswered(entity: EntityIndex, column: ColumnIndex, backEntity: EntityIndex, backColumn: ColumnIndex)
         /// The pairs of a link.
@@ -33,7 +35,7 @@ public struct SchemaLoss: Sendable, Hashable {
         switch subject {
         case .objects, .objectsOfType: "object"
         case .values: "value"
-        case .unanswered: "reference"
+        case .unanswered, .valuesOfTypes: "reference"
         case .pairs: "pair"
         }
     }
@@ -90,6 +92,7 @@ struct SchemaLosses {
         addColumns()
         addLinks()
         addContradictions()
+        addMovedReferences()
     }
 
     /// The position in the new schema, per entity of the old schema.
@@ -188,6 +191,28 @@ struct SchemaLosses {
             }
             if isThere { loss.reason = "its inverse led to many objects and leads to one" }
             all.append(loss)
+        }
+    }
+
+    /// Adds the references of objects that lose a relationship, because it moves to an entity which inherits from theirs.
+    private mutating func addMovedReferences() {
+        for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
+            guard let source = change.source else { continue }
+            let (before, after) = (old.entities[source], new.entities[number])
+            for (column, part) in change.columns.enumerated(as: ColumnIndex.self) where after.columns[column].destination != nil {
+                guard let place = part.source, let kept = after.types(having: [column]) else { continue }
+                let all = before.types(having: [place]) ?? Set([0] + before.subentities.map(\.type))
+                let lost = all.subtracting(kept)
+                guard !lost.isEmpty else { continue }
+                let subject: SchemaLoss.Subject =
+                    before.typeColumn.map { .valuesOfTypes(entity: source, column: place, typeColumn: $0, types: lost) }
+                    ?? .values(entity: source, column: place)
+                var loss = SchemaLoss(subject: subject, name: "\(before.name).\(before.columns[place].name)", allowedBy: [])
+                loss.reason = "these objects do not have the relationship any more"
+                loss.isContradiction = true
+                loss.remedy = "Set these references to nil first, with the model of the file or in willMigrate of a custom stage"
+                self.all.append(loss)
+            }
         }
     }
 

@@ -181,6 +181,12 @@ struct SchemaPositions {
         case .values(let entity, let column):
             guard let place = entities[entity], let source = columns[entity][column] else { return nil }
             return .values(entity: place, column: source)
+        case .valuesOfTypes(let entity, let column, let typeColumn, let types):
+            guard let place = entities[entity], let source = columns[entity][column] else { return nil }
+            guard let type = columns[entity][typeColumn] else {
+                return types.contains(0) ? .values(entity: place, column: source) : nil
+            }
+            return .valuesOfTypes(entity: place, column: source, typeColumn: type, types: types)
         case .unanswered(let entity, let column, let backEntity, let backColumn):
             guard let place = entities[entity], let source = columns[entity][column] else { return nil }
             guard let far = entities[backEntity], let back = columns[backEntity][backColumn] else {

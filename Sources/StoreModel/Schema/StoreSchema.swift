@@ -206,6 +206,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
             for subentity in plain.entities[entity].subentities.indices {
                 plain.entities[entity].subentities[subentity].renamedFrom = nil
                 plain.entities[entity].subentities[subentity].attributesWithoutDefault = []
+                plain.entities[entity].subentities[subentity].isFilledByWork = false
             }
             for column in plain.entities[entity].columns.indices {
                 plain.entities[entity].columns[column].defaultValue = .null

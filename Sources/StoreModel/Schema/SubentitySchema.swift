@@ -15,6 +15,8 @@ public struct SubentitySchema: Sendable, Hashable, Codable {
     public var requiredAttributes: [String]
     /// The names of those required attributes for which the developer specified no default.
     package var attributesWithoutDefault: [String] = []
+    /// Whether the work of a custom stage sets the required attributes for which older objects get no value.
+    package var isFilledByWork = false
     /// The first name of the entity. A renamed entity keeps the type that this name gave it.
     public var renamedFrom: String?
 
@@ -143,15 +145,16 @@ extension SchemaEvolution {
         }
     }
 
-    /// Returns the value of older objects of a subentity, which may lack an attribute that is required now.
+    /// Returns the value of older objects of a subentity, which may lack an attribute that is required now; nil if it stays null.
     private static func fill(
         _ subentity: SubentitySchema, _ column: ColumnIndex, in entity: EntitySchema, isNew: Bool
-    ) throws -> Value {
+    ) throws -> Value? {
         let name = entity.columns[column].name
         let fill = entity.columns[column].defaultValue
         let others = entity.subentities.filter { $0.name != subentity.name && $0.properties.contains(name) }
         let isShared = others.contains { !$0.requiredAttributes.contains(name) } || !others.isEmpty && fill.isNull
         guard !isShared else {
+            if subentity.isFilledByWork { return nil }
             throw StoreError(
                 .schemaMismatch,
                 "\(subentity.name).\(name) is required now, but \(others[0].name) has an attribute of this name that is optional or has "
@@ -159,6 +162,7 @@ extension SchemaEvolution {
             )
         }
         guard !fill.isNull, isNew || !subentity.attributesWithoutDefault.contains(name) else {
+            if subentity.isFilledByWork { return nil }
             throw withoutDefault("\(subentity.name).\(name)")
         }
         return fill

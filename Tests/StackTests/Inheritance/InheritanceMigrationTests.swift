@@ -108,6 +108,29 @@ import Testing
         let required = Self.note(isOptional: false, defaultValue: "none")
         await Self.expectRefusal(
             bed, model([required], private: [Self.note(isOptional: true)]), "PrivateTrip has an attribute of this name")
+        // The work of a custom stage fills it.
+        let shared = model([required], private: [Self.note(isOptional: true)])
+        let plan = MigrationPlan([
+            .custom(
+                from: try Model(model([Self.note(isOptional: true)]), version: .init(1)),
+                to: try Model(shared, version: .init(2)),
+                didMigrate: { context in
+                    for trip in try context.fetch(EntityFetchRequest("BusinessTrip", matching: .equal("note", .null))) {
+                        trip["note"] = "filled"
+                    }
+                })
+        ])
+        let copied = try TestBed(kind)
+        try FileManager.default.copyItem(at: bed.file, to: copied.file)
+        let filled = try await PersistentContainer(
+            model: try Model(shared, version: .init(2)), store: copied.description, migrationPlan: plan)
+        let notes = try await filled.read { context in
+            try context.fetch(EntityFetchRequest("Trip", sortBy: [.init("name")])).map {
+                $0.entityName == "Trip" ? .null : $0["note"]
+            }
+        }
+        #expect(notes == ["filled", "kept", .null])
+        try await filled.close()
         try await Self.with(bed, model([required]), 2) { context throws in
             let request = EntityFetchRequest("BusinessTrip", sortBy: [.init("name")])
             #expect(try context.fetch(request).map { $0["note"] } == ["none", "kept"])
@@ -147,6 +170,44 @@ import Testing
                 business["name"] = "d"
                 business["code"] = "X"
             }
+        }
+        await Self.expectRefusal(bed, [Self.trip([code(.unique)]), Self.business("BusinessTrip", [])], "must be unique")
+    }
+
+    /// Catches: references of objects without the relationship, which nothing shows, and which delete rules follow.
+    @Test(arguments: stores)
+    func `S165: a to-one relationship moves to a subentity only if no other object has it`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        func model(isMoved: Bool) -> [EntityDescription] {
+            let traveler = PropertyDescription.relationship(
+                .init(name: "traveler", destination: "Person", inverse: "trips", cardinality: .toOne))
+            let trips = RelationshipDescription(
+                name: "trips", destination: isMoved ? "BusinessTrip" : "Trip", inverse: "traveler", cardinality: .toMany,
+                deleteRule: .cascade)
+            return [
+                Self.trip(isMoved ? [] : [traveler]), Self.business("BusinessTrip", isMoved ? [traveler] : []),
+                EntityDescription(name: "Person", properties: [.relationship(trips)]),
+            ]
+        }
+        try await Self.with(bed, model(isMoved: false)) { context in
+            let person = context.insert("Person")
+            for entity in ["Trip", "BusinessTrip"] {
+                let trip = context.insert(entity)
+                trip["name"] = .string(entity)
+                trip.setRelatedObject("traveler", to: person)
+            }
+        }
+        await Self.expectRefusal(bed, model(isMoved: true), "Trip.traveler (1 reference; these objects do not have")
+        try await Self.with(bed, model(isMoved: false)) { context throws in
+            for trip in try context.fetch(EntityFetchRequest("Trip")) where trip.entityName == "Trip" {
+                trip.setRelatedObject("traveler", to: nil)
+            }
+        }
+        try await Self.with(bed, model(isMoved: true), 2) { context throws in
+            for person in try context.fetch(EntityFetchRequest("Person")) { context.delete(person) }
+        }
+        try await Self.with(bed, model(isMoved: true), 2) { context throws in
+            #expect(try context.fetch(EntityFetchRequest("Trip")).map(\.entityName) == ["Trip"])
         }
     }
 
