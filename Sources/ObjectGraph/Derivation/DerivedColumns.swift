@@ -86,7 +86,7 @@ final class DerivedColumns: Sendable {
         guard !values.isEmpty else { return derived.missing }
         switch derived.derivation.function {
         case .sum where derived.type == .int64:
-            return .int(try values.reduce(0) { try derived.sum($0, $1.integer) })
+            return .int(try derived.sum(values.lazy.map(\.integer)))
         case .sum: return .double(values.reduce(0) { $0 + $1.number })
         case .average: return .double(values.reduce(0) { $0 + $1.number } / Double(values.count))
         case .minimum: return values.dropFirst().reduce(values[0]) { $1.order($0) < 0 ? $1 : $0 }
@@ -97,9 +97,15 @@ final class DerivedColumns: Sendable {
 }
 
 extension DerivedColumns.Column {
-    func sum(_ a: Int64, _ b: Int64) throws -> Int64 {
-        let (sum, overflows) = a.addingReportingOverflow(b)
-        guard !overflows else {
+    /// Returns the sum, also if the sum of the first numbers does not fit.
+    func sum(_ numbers: some Sequence<Int64>) throws -> Int64 {
+        var (sum, carry) = (Int64(0), 0)
+        for number in numbers {
+            let (next, overflows) = sum.addingReportingOverflow(number)
+            if overflows { carry += number < 0 ? -1 : 1 }
+            sum = next
+        }
+        guard carry == 0 else {
             throw StoreError(
                 .unsupported,
                 "cannot save \(name): the sum does not fit 64 bits. Derive it from a smaller number, or from a double")

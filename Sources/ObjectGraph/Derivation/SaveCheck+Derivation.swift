@@ -70,7 +70,9 @@ extension SaveCheck {
             guard try mayWrite(column.entity, key) else { continue }
             let old = try before.value(column.entity, key: key, column: column.column) ?? .null
             let start = old.referencelessInteger
-            try put(column, key: key, value: column.type.widened(.int(try column.sum(start, difference))), old: old)
+            let (sum, overflows) = start.addingReportingOverflow(difference)
+            let value = try overflows ? derived.value(of: column, key, in: after) : column.type.widened(.int(sum))
+            try put(column, key: key, value: value, old: old)
         }
         for key in changes.recomputed {
             guard try mayWrite(column.entity, key) else { continue }
@@ -210,7 +212,10 @@ private struct DerivedChanges {
         }
         for change in changes {
             if isSummed {
-                differences[change.owner] = try derived.sum(differences[change.owner] ?? 0, change.difference)
+                // A difference may not fit although the sum does. The negative of the least number does not either.
+                let (sum, overflows) = (differences[change.owner] ?? 0).addingReportingOverflow(change.difference)
+                differences[change.owner] = sum
+                if overflows || change.difference == .min { recomputed.insert(change.owner) }
             } else {
                 recomputed.insert(change.owner)
             }

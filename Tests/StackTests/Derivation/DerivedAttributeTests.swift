@@ -385,4 +385,44 @@ import Testing
         }
         _ = try model(.init(name: "x", type: .int64, derivation: .sum(of: "tracks.length")))
     }
+
+    /// Catches: a save that is refused because a difference does not fit, although the sum does.
+    @Test(arguments: StoreKind.allCases)
+    func `S200: a sum of integers is refused only if it does not fit itself`(_ kind: StoreKind) async throws {
+        let album = EntityDescription(
+            name: "Album",
+            properties: [
+                .relationship(.init(name: "tracks", destination: "Track", inverse: "album", cardinality: .toMany)),
+                .attribute(.init(name: "length", type: .int64, derivation: .sum(of: "tracks.length"))),
+            ])
+        let track = EntityDescription(
+            name: "Track",
+            properties: [
+                .attribute(.init(name: "length", type: .int64)),
+                .relationship(.init(name: "album", destination: "Album", inverse: "tracks", cardinality: .toOne)),
+            ])
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Model([album, track]))
+        let context = container.coordinator.newBackgroundContext()
+        let (id, tracks) = await context.perform { context in
+            let album = context.insert("Album")
+            let tracks = (0..<2).map { _ in context.insert("Track") }
+            for track in tracks { track.setRelatedObject("album", to: album) }
+            return (album.objectID, tracks.map(\.objectID))
+        }
+        for lengths: (Int64, Int64) in [(.min, 0), (.max, 0), (-5, .max), (.max, .min), (.min, 7)] {
+            await context.perform { context in
+                context.object(with: tracks[0])["length"] = .int(lengths.0)
+                context.object(with: tracks[1])["length"] = .int(lengths.1)
+            }
+            try await context.save()
+            let sum = try await context.perform { context throws in try context.existingObject(with: id)["length"] }
+            #expect(sum == .int(lengths.0 + lengths.1))
+        }
+        await context.perform { $0.object(with: tracks[1])["length"] = -1 }
+        await #expect(throws: StoreError.self) { try await context.save() }
+        await context.perform { context in context.delete(context.object(with: tracks[0])) }
+        try await context.save()
+        #expect(try await context.perform { context throws in try context.existingObject(with: id)["length"] } == -1)
+    }
 }

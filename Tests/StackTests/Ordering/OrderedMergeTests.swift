@@ -8,12 +8,14 @@ import Testing
 @Suite struct OrderedMergeTests {
     /// Two root contexts that show the same book with chapters.
     private struct Sides {
+        let bed: TestBed
         var container: PersistentContainer
         var ours: BackgroundContext
         var theirs: BackgroundContext
         var book: ObjectID
 
         init(_ bed: TestBed, stack: ContextStack = .siblings, _ chapters: String, _ policy: MergePolicy) async throws {
+            self.bed = bed
             container = try await bed.container(stack, model: try Books.model())
             ours = container.newBatchOperationContext(name: "ours")
             theirs = container.newBatchOperationContext(name: "theirs")
@@ -233,5 +235,104 @@ import Testing
         try await sides.ours.save()
         #expect(try await sides.settled() == "daxbc")
         try await sides.container.close()
+    }
+
+    /// Catches: a position of our list in theirs, if the check knows their save only as one that the context has not merged.
+    @Test(arguments: StoreKind.allCases)
+    func `S103, S107: a member stays at its place in the list into which an unmerged save has moved it`(_ kind: StoreKind)
+        async throws
+    {
+        let sides = try await Sides(try TestBed(kind), "abc", .storeTrump)
+        let other = try await Books.make(["x", "y", "z"], in: sides.theirs)
+        let third = try await Books.make(["p", "q", "r"], in: sides.theirs)
+        await sides.ours.perform { context in
+            context.automaticallyMergesChanges = false
+            context.refreshAllObjects()
+        }
+        let child = await sides.ours.newBackgroundChild()
+        await child.perform { $0.automaticallyMergesChanges = false }
+        #expect(try await Books.titles(sides.book, in: child) == ["a", "b", "c"])
+        let id = sides.book
+        await sides.theirs.perform { context in
+            let chapter = context.object(with: id).chapters[2]
+            context.object(with: other).chapters.insert(chapter, at: 0)
+        }
+        try await sides.theirs.save()
+        // The own save moves the context past theirs without a merge.
+        await sides.ours.perform { _ = $0.insert("Note") }
+        try await sides.ours.save()
+        try await Books.move("c", of: id, to: third, in: child)
+        try await child.save()
+        try await sides.ours.save()
+        #expect(try await Books.stored(other, in: sides.container).joined() == "cxyz")
+    }
+
+    /// Catches: a position without its list after an undo, which a merge then shows in another list.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S162: a position that undo leaves without its list goes with it in a merge`(_ kind: StoreKind) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        let other = try await Books.make(["x", "y", "z"], in: sides.ours)
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        let id = sides.book
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        let chapter = await sides.ours.perform { context in
+            let book = context.object(with: id)
+            let first = book.chapters[0]
+            book.remove(first, from: "chapters")
+            book.add(first, to: "chapters")
+            return first.objectID
+        }
+        await sides.ours.perform { $0.object(with: chapter)["pages"] = 5 }
+        try await sides.ours.perform { context throws in _ = try context.undoHistory?.undo() }
+        await sides.theirs.perform { context in
+            let first = context.object(with: id).chapters[0]
+            context.object(with: other).chapters.insert(first, at: 0)
+        }
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        try await sides.ours.save()
+        #expect(try await Books.stored(other, in: sides.container).joined() == "axyz")
+    }
+
+    /// Catches: a list that a custom policy sets, with a position of another list.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S109: a member that a custom policy puts into our list keeps our place`(_ kind: StoreKind) async throws {
+        let policy = MergePolicy.custom { conflicts in
+            conflicts.reduce(into: [:]) { answers, conflict in
+                if let book = conflict.properties.first(where: { $0.name == "book" })?.ours {
+                    answers[conflict.objectID] = .values(["book": book])
+                }
+            }
+        }
+        let sides = try await Sides(try TestBed(kind), "abcd", policy)
+        let other = try await Books.make(["x", "y"], in: sides.theirs)
+        let third = try await Books.make(["p", "q"], in: sides.theirs)
+        await sides.ours.perform { $0.refreshAllObjects() }
+        let id = sides.book
+        await sides.theirs.perform { context in
+            let chapter = context.object(with: id).chapters[1]
+            context.object(with: other).chapters.insert(chapter, at: 0)
+        }
+        try await Books.move("b", of: id, to: third, in: sides.ours)
+        _ = try await sides.save()
+        #expect(try await Books.stored(third, in: sides.container).joined() == "pqb")
+    }
+
+    /// Catches: a member that returns to its list with its position in the other one.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S162: undo returns a member to its place although another context has moved it since`(_ kind: StoreKind)
+        async throws
+    {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        let other = try await Books.make(["x", "y", "z"], in: sides.ours)
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        try await Books.move("b", of: sides.book, to: other, in: sides.ours)
+        try await sides.ours.save()
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        try await Books.arrange(other, "bxyz", in: sides.theirs)
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        try await sides.ours.perform { context throws in _ = try context.undoHistory?.undo(onConflict: .skip) }
+        #expect(try await Books.titles(sides.book, in: sides.ours).joined() == "abc")
     }
 }

@@ -370,4 +370,25 @@ import Testing
         }
         try await container.close()
     }
+
+    /// Catches: a move that a custom policy never sees, and that overwrites the other one.
+    @Test(arguments: StoreKind.allCases)
+    func `S107, S109: a custom policy decides about a member that both sides have moved`(_ kind: StoreKind) async throws {
+        let none = try await Sides(try TestBed(kind), "abcd", .custom { _ in [:] })
+        let error = await #expect(throws: SaveError.self) { try await none.merge(theirs: "bcda", ours: "bcad") }
+        if case .conflicts(let conflicts)? = error { #expect(conflicts.map(\.objectID) == [none.mix]) }
+        let answers: [(ConflictResolution, MergePolicy)] = [
+            (.storeTrump, .storeTrump), (.objectTrump, .objectTrump), (.overwrite, .overwrite), (.rollback, .rollback),
+            (.values([:]), .storeTrump),
+        ]
+        for (resolution, plain) in answers {
+            // Keys of a dictionary of answers are unique: there is one conflict per list.
+            let policy = MergePolicy.custom { conflicts in
+                Dictionary(uniqueKeysWithValues: conflicts.map { ($0.objectID, resolution) })
+            }
+            let expected = try await Sides(try TestBed(kind), "abcd", plain).merge(theirs: "dcba", ours: "badc")
+            let merged = try await Sides(try TestBed(kind), "abcd", policy).merge(theirs: "dcba", ours: "badc")
+            #expect(merged == expected, "\(resolution)")
+        }
+    }
 }

@@ -131,6 +131,13 @@ extension ManagedObjectContext {
                 layerStack.top.remove(entity: entity, key: key)
             } else if entity != capabilities.keyedValues {
                 let rest = makeWritableRow(entity, key)
+                // A position that stays without its reference belongs to the list below.
+                for reference in capabilities.rules.ordered[entity]
+                where same.contains(reference.column) && rest.isSet(reference.position) && !same.contains(reference.position) {
+                    tracker.positions.note(
+                        .init(object: address, reference: reference),
+                        .init(list: rest[reference.column].referenceKey, value: rest[reference.position]))
+                }
                 same.forEach { rest.clear($0) }
             }
         }

@@ -248,7 +248,12 @@ struct UndoPlan {
         }
         for reference in context.capabilities.rules.ordered[address.entity] where wanted.isSet(reference.column) {
             let list = row.isSet(reference.column) ? row[reference.column] : present(address, reference.column)
-            if !Value.areSame(list, wanted[reference.column]) { row.clear(reference.position) }
+            if !Value.areSame(list, wanted[reference.column]) {
+                row.clear(reference.position)
+            } else if row.isSet(reference.column), wanted.isSet(reference.position) {
+                // The object returns to this list. The position that it has now belongs to the list that it leaves.
+                row[reference.position] = wanted[reference.position]
+            }
         }
     }
 

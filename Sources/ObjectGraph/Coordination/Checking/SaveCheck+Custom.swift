@@ -9,6 +9,10 @@ extension SaveCheck {
         /// The context's change; nil for an object that was only watched.
         var row: Row?
         var isInStore: Bool
+        /// The changed object: that of the conflict, or the position of a member in the list that the conflict is about.
+        var place: ObjectAddress
+
+        var isPosition: Bool { place.entity != conflict.objectID.entity || place.key != conflict.objectID.key }
     }
 
     /// Calls the custom policy once with all conflicts and applies its resolutions. Returns the unresolved conflicts.
@@ -17,12 +21,11 @@ extension SaveCheck {
     ) throws -> [MergeConflict] {
         let all = contested
         guard !all.isEmpty else { return [] }
-        let answers = try resolve(all.map(\.conflict))
-        var open: [MergeConflict] = []
+        let conflicts = joined(all.map(\.conflict))
+        let answers = try resolve(conflicts)
         for contest in all {
-            let id = contest.conflict.objectID
-            switch answers[id] {
-            case nil: open.append(contest.conflict)
+            switch answers[contest.conflict.objectID] {
+            case nil: break
             case .values(let values): try write(values, contest)
             case .storeTrump: try apply(.storeTrump, contest)
             case .objectTrump: try apply(.objectTrump, contest)
@@ -30,18 +33,36 @@ extension SaveCheck {
             case .rollback: try apply(.rollback, contest)
             }
         }
-        return open
+        return conflicts.filter { answers[$0.objectID] == nil }
+    }
+
+    /// Returns one conflict per object, with the properties of all of its conflicts: several members of its lists may have moved.
+    private func joined(_ conflicts: [MergeConflict]) -> [MergeConflict] {
+        var joined: [MergeConflict] = []
+        var places: [ObjectID: Int] = [:]
+        for conflict in conflicts {
+            guard let place = places[conflict.objectID] else {
+                places[conflict.objectID] = joined.count
+                joined.append(conflict)
+                continue
+            }
+            let known = Set(joined[place].properties.map(\.name))
+            joined[place].properties += conflict.properties.filter { !known.contains($0.name) }
+        }
+        return joined
     }
 
     private mutating func apply(_ policy: MergePolicy, _ contest: Contested) throws {
         guard let row = contest.row else { return }
-        let id = contest.conflict.objectID
-        try apply(policy, to: row, entity: id.entity, key: id.key, isInStore: contest.isInStore)
-        if !contest.isInStore, layer.row(id.entity, id.key) == nil { abandoned.insert(.init(entity: id.entity, key: id.key)) }
+        let place = contest.place
+        try apply(policy, to: row, entity: place.entity, key: place.key, isInStore: contest.isInStore)
+        if !contest.isInStore, layer.row(place.entity, place.key) == nil { abandoned.insert(place) }
     }
 
     private mutating func write(_ values: [String: Value], _ contest: Contested) throws {
-        let id = contest.conflict.objectID
+        let id = contest.place
+        // Properties without a value keep the store's, and the order of a list is no property that a policy can set.
+        if contest.isPosition { return writable().remove(entity: id.entity, key: id.key) }
         let schema = writer.store.schema.entities[id.entity]
         let layer = writable()
         let row: Row
@@ -75,6 +96,24 @@ extension SaveCheck {
             }
             row[column] = schema.columns[column].type.stored(value)
         }
+        try setPositions(in: row, for: values, contest)
         layer.put(row, entity: id.entity, key: id.key)
+    }
+
+    /// Sets the positions in the lists into which resolved values put an object: ours if it is our list, else at the end.
+    private func setPositions(in row: Row, for values: [String: Value], _ contest: Contested) throws {
+        let (id, columns) = (contest.place, writer.store.schema.entities[contest.place.entity].columns)
+        var ends = ListEnds()
+        for reference in request.rules.ordered[id.entity]
+        where values[columns[reference.column].name] != nil && values[columns[reference.position].name] == nil {
+            guard let owner = row[reference.column].referenceKey else { continue }
+            if let own = contest.row, own.isSet(reference.column), own.isSet(reference.position),
+                own[reference.column].referenceKey == owner
+            {
+                row[reference.position] = own[reference.position]
+            } else if try state.view.value(id.entity, key: id.key, column: reference.column)?.referenceKey != owner {
+                row[reference.position] = try ends.append(id.key, of: id.entity, to: owner, reference, in: after).value
+            }
+        }
     }
 }

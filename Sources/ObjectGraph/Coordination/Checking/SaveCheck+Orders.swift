@@ -9,7 +9,6 @@ extension SaveCheck {
     mutating func settlePosition(_ row: Row, entity: EntityIndex, key: ObjectKey, isInStore: Bool) -> Bool {
         guard request.rules.isOrder(entity) else { return false }
         if !isInStore { writable().remove(entity: entity, key: key) }
-        if case .custom = request.policy { return true }
         return !isInStore || row.kind == .delete
     }
 

@@ -28,8 +28,15 @@ extension SaveCheck {
     }
 
     mutating func checkUnique() throws {
+        var mayFree = layer.mayDelete
         // A resolution may make references equal that are unique themselves. Each round removes at least one object or value.
         while let conflicts = try firstUniquenessConflicts() {
+            // An object that goes with a deletion holds no unique value.
+            if mayFree {
+                mayFree = false
+                try deleteDependents()
+                continue
+            }
             var replaced: [ObjectKey: ObjectKey] = [:]
             for conflict in conflicts { try resolve(conflict, &replaced) }
             if !replaced.isEmpty { redirect(conflicts[0].constraint.entity, Self.ends(of: replaced)) }

@@ -57,8 +57,6 @@ struct SaveCheck {
             if !kept.isEmpty { try keepConsequences() }
         }
         try settleTypes(hasChanged: hasChanged)
-        // An object that goes with a deletion holds no unique value.
-        if layer.mayDelete { try deleteDependents() }
         try checkUnique()
         // Changes of relationships may free unique values or bring them back.
         while try settleRelationships() { try checkUnique() }
@@ -118,7 +116,9 @@ struct SaveCheck {
             if request.isPreview { met.append(found) }
             switch request.policy {
             case .error: conflicts.append(found)
-            case .custom: contested.append(Contested(conflict: found, row: nil, isInStore: theirs != nil))
+            case .custom:
+                let place = ObjectAddress(entity: id.entity, key: id.key)
+                contested.append(Contested(conflict: found, row: nil, isInStore: theirs != nil, place: place))
             // The context has no change of the object that could be kept or dropped.
             case .storeTrump, .objectTrump, .overwrite, .rollback: break
             }
@@ -147,7 +147,8 @@ struct SaveCheck {
         case (.custom, _, _):
             contested.append(
                 Contested(
-                    conflict: try conflict(row, entity: entity, key: key, isInStore: isInStore), row: row, isInStore: isInStore))
+                    conflict: try conflict(row, entity: entity, key: key, isInStore: isInStore), row: row, isInStore: isInStore,
+                    place: .init(entity: entity, key: key)))
         case (.rollback, _, _), (.storeTrump, .delete, _), (.storeTrump, _, false):
             writable().remove(entity: entity, key: key)
             if row.kind == .delete { kept.append(.init(entity: entity, key: key)) }
@@ -175,7 +176,8 @@ struct SaveCheck {
         }
         for reference in request.rules.ordered[entity] {
             let isMoved = row.isSet(reference.column)
-            if try hasStoreChanged(reference.column, entity: entity, key: key) {
+            let isUnseen = unseen?.contains(reference.column) ?? false
+            if try isUnseen || hasStoreChanged(reference.column, entity: entity, key: key) {
                 ours.clear(reference.position)
             } else if isMoved, row.isSet(reference.position) {
                 ours[reference.position] = row[reference.position]
@@ -191,8 +193,10 @@ struct SaveCheck {
 
     /// Drops our position in a list if only the store has moved the object to another list: a position goes with its list.
     private mutating func keepPositionsInStore(_ row: Row, entity: EntityIndex, key: ObjectKey) throws {
+        let unseen = request.checks.unmerged[.init(entity: entity, key: key)]?.columns
         for reference in request.rules.ordered[entity] where row.isSet(reference.position) && !row.isSet(reference.column) {
-            if try hasStoreChanged(reference.column, entity: entity, key: key) {
+            let isUnseen = unseen?.contains(reference.column) ?? false
+            if try isUnseen || hasStoreChanged(reference.column, entity: entity, key: key) {
                 drop(reference.position, entity: entity, key: key)
             }
         }
