@@ -36,6 +36,8 @@ enum KeyedColumn {
 struct KeyedChanges {
     /// The types of the collections that this context has checked or recorded since its last rollback.
     var recorded: [String: CollectionTypes] = [:]
+    /// The objects that hold the records of these types.
+    var records: [String: ObjectKey] = [:]
     /// The errors of values that could not be stored, by key. The next save throws one of them.
     var refused: [Data: any Error] = [:]
 

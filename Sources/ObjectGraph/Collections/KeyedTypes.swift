@@ -30,13 +30,13 @@ extension LayeredView {
         return try !keys(query).isEmpty
     }
 
-    /// Checks the types of the collections to which a layer adds entries: another record may have replaced the one that they were written
+    /// Checks the types of the collections in which a layer sets entries: another record may have replaced the one that they were written
     /// with. A collection whose types were renamed keeps its record.
     ///
     /// - Parameter others: The view in which the entries were written.
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)``.
     func checkReplacedTypes(of layer: Layer, _ entity: EntityIndex, in others: LayeredView) throws {
-        for name in layer.collectionsWithNewEntries(entity) {
+        for name in layer.collectionsWithEntries(entity, \.inserted, \.updated) {
             let key = KeyedColumn.typesKey(name)
             guard let ours = try others.keyedObject(entity, key), let theirs = try keyedObject(entity, key), ours != theirs,
                 case .data(let written)? = try others.value(entity, key: ours, column: KeyedColumn.value),
@@ -53,7 +53,7 @@ extension LayeredView {
     func missingTypes(of layer: Layer, _ entity: EntityIndex, in others: LayeredView) throws -> [(object: ObjectKey, row: Row)] {
         var missing: [(object: ObjectKey, row: Row)] = []
         let after = LayeredView(base: base, layers: [layer] + layers)
-        for name in layer.collectionsWithNewEntries(entity) {
+        for name in layer.collectionsWithEntries(entity, \.inserted) {
             let key = KeyedColumn.typesKey(name)
             guard try after.keyedObject(entity, key) == nil, let object = try others.keyedObject(entity, key),
                 let types = try others.value(entity, key: object, column: KeyedColumn.value)
@@ -67,11 +67,13 @@ extension LayeredView {
 }
 
 extension Layer {
-    /// Returns the names of the collections to which the layer adds entries, in order.
-    fileprivate func collectionsWithNewEntries(_ entity: EntityIndex) -> [String] {
+    /// Returns the names of the collections in which the layer changes entries, in order.
+    fileprivate func collectionsWithEntries(_ entity: EntityIndex, _ masks: KeyPath<LayerPage, UInt64>...) -> [String] {
         var names: Set<String> = []
-        forEachRow(of: entity, \.inserted) { _, row in
-            if let name = KeyedColumn.collection(ofEntry: row) { names.insert(name) }
+        for mask in masks {
+            forEachRow(of: entity, mask) { _, row in
+                if let name = KeyedColumn.collection(ofEntry: row) { names.insert(name) }
+            }
         }
         return names.sorted()
     }
@@ -80,11 +82,22 @@ extension Layer {
 extension ManagedObjectContext {
     /// Records the types of collections again whose record was taken back below this context since it wrote to them. One look-up per
     /// collection.
+    ///
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a collection has other types now.
     func recordMissingTypes() throws {
         guard let entity = keyedEntity else { return }
         for (name, types) in tracker.keyed.recorded.sorted(by: { $0.key < $1.key }) {
             let key = KeyedColumn.typesKey(name)
-            guard try keyedBytes(key) == nil, try layerStack.view.hasEntries(entity, of: name) else { continue }
+            if let object = try layerStack.view.keyedObject(entity, key) {
+                // Others have replaced the record under which this context has written its entries.
+                if let known = tracker.keyed.records[name], known != object,
+                    layerStack.folded().collectionsWithEntries(entity, \.inserted, \.updated).contains(name)
+                {
+                    try types.check(keyedBytes(key) ?? Data(), name)
+                }
+                continue
+            }
+            guard try layerStack.view.hasEntries(entity, of: name) else { continue }
             try put(entity, key: key, value: try types.bytes())
         }
     }

@@ -142,7 +142,7 @@ extension ManagedObjectContext {
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: 2)
         row.fill(with: [.data(key), .data(value)])
         layerStack.top.put(row, entity: entity, key: object)
-        tracker.log.note(entity, object)
+        tracker.log.noteInsertion(entity, object)
     }
 
     /// Each changed row has the key, so that the change can be applied to another object that has got the same key meanwhile.
@@ -243,6 +243,7 @@ extension ManagedObjectContext {
             try put(entity, key: key, value: try types.bytes())
         }
         tracker.keyed.recorded[name] = types
+        tracker.keyed.records[name] = try layerStack.view.keyedObject(entity, key)
     }
 }
 
