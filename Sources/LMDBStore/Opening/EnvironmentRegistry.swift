@@ -73,6 +73,14 @@ enum EnvironmentRegistry {
             }
             if let store = entry.store {
                 table.busy.subtract(claims)
+                // The lock file and the signal file have the name under which the file was opened.
+                if entry.path != path, try FileIdentity.of(path: entry.path) != file {
+                    other = store
+                    throw StoreError(
+                        .inUseElsewhere,
+                        "\(path) cannot be opened: it was moved from \(entry.path), as which this process has it open. Close that store first"
+                    )
+                }
                 return .open(store)
             }
             // The store's last reference was released on another thread, which has not closed the file yet.

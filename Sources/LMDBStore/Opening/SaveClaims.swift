@@ -109,7 +109,10 @@ final class SaveClaims: Sendable {
     private func busy(_ file: OpenFile) -> StoreError {
         var holder: Int32 = 0
         let count = withUnsafeMutableBytes(of: &holder) { try? file.read(into: $0, at: Self.holderOffset) }
-        let name = count == 4 && holder != 0 ? "process \(Int32(littleEndian: holder))" : "another process"
+        let process = Int32(littleEndian: holder)
+        // A process that was killed has left its number.
+        let isNamed = count == 4 && process != 0 && !CurrentProcess.isGone(process)
+        let name = isNamed ? "process \(process)" : "another process"
         return StoreError(
             .storeBusy,
             "saving to \(storePath) failed: \(name) holds saves that are not in the file yet, and did not write them within "

@@ -59,7 +59,8 @@ extension PersistentStoreCoordinator {
                 // If a save has only moves that are not listed, a request for certain entities does not return it.
                 if wanted == nil || orders.isEmpty || !transaction.changes.isEmpty { found.append(transaction) }
             }
-            guard part.count == Self.historyPart, let last = part.last else { break }
+            // Saves of a later part must not follow saves that were left out.
+            guard part.count == Self.historyPart, let last = part.last, last.generation <= newestSynced else { break }
             // Otherwise a damaged record, or one that another program has changed, would be read again and again.
             if let place, last.generation <= place {
                 throw StoreError(

@@ -142,6 +142,22 @@ import Testing
             guard status == 0, try store.insertTracks(1).count == 1 else { exit(5) }
         }
     }
+
+    /// Catches: a remedy that names a process which was killed.
+    @Test func `S067: a store that is busy does not name a process that is gone`() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let claim = try #require(try store.claimSaves(.holdingBack))
+        let signal = try FileHandle(forUpdating: URL(fileURLWithPath: scratch.url.path + "-signal"))
+        try signal.seek(toOffset: 8)
+        // No system gives so large a number to a process.
+        try signal.write(contentsOf: withUnsafeBytes(of: (Int32.max - 1).littleEndian) { Data($0) })
+        try signal.close()
+        let other = SaveClaims(signalPath: scratch.url.path + "-signal", storePath: scratch.url.path, timeout: .zero)
+        let error = #expect(throws: StoreError.self) { _ = try other.claim(.committing) }
+        #expect(error?.code == .storeBusy && error?.message.contains("another process") == true, "\(String(describing: error))")
+        claim.release()
+    }
 }
 
 /// The start of LMDB's lock file, which has the number of the newest commit.

@@ -116,4 +116,18 @@ import Testing
             #expect(!store.environment.isOpen)
         }
     }
+
+    /// Catches: a store whose saves are acknowledged and can never be written, because its other files have the former name.
+    @Test func `S066: a file that was moved while it is open is not opened under its new name`() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let moved = scratch.url.appendingPathExtension("moved")
+        try FileManager.default.moveItem(at: scratch.url, to: moved)
+        defer { try? FileManager.default.removeItem(at: moved) }
+        let error = #expect(throws: StoreError.self) { _ = try LMDBStore.open(moved, schema: Samples.schema) }
+        #expect(
+            error?.code == .inUseElsewhere && error?.message.contains("moved from \(scratch.url.path)") == true,
+            "\(String(describing: error))")
+        withExtendedLifetime(store) {}
+    }
 }

@@ -110,6 +110,29 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a second suspension that compares with the state of the first one, although the context has read a newer one between.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S167: what a context has read during a suspension is no conflict after the next one`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        let id = await context.perform { $0.makeTrack("a", plays: 1).objectID }
+        try await context.save()
+        try await container.suspend()
+        await Self.elsewhere(bed, "a", plays: 10)
+        try await context.perform { context throws in
+            let track = try context.existingObject(with: id)
+            #expect(track["plays"] == .int(10))
+            track["plays"] = .int(11)
+        }
+        try await container.suspend()
+        await Self.elsewhere(bed, "b", plays: 1)
+        await container.resume()
+        try await context.save()
+        #expect(try await context.perform { context throws in try context.existingObject(with: id)["plays"] } == .int(11))
+        try await container.close()
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite], ContextStack.allCases)
     @MainActor func `S167: contexts and live results show what another process has saved meanwhile`(
         _ kind: StoreKind, _ stack: ContextStack

@@ -5,6 +5,8 @@ import StoreModel
 extension ManagedObjectContext {
     /// Moves a context without unsaved changes to the newest state. A child moves to its parent's state after the parent has moved.
     func advanceIfClean() {
+        // The end of a suspension moves the context. A move before it would open the file again.
+        if phase.isSuspended { return }
         guard !phase.saveGate.isSaving, !hasChanges else {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
@@ -17,7 +19,7 @@ extension ManagedObjectContext {
             guard parent.layerStack.baseState.state.sequence > sequence else { return }
             let new = parent.sealedBaseForChild()
             own.enqueue { child in
-                if child.phase.saveGate.isSaving || child.hasChanges { return }
+                if child.phase.isSuspended || child.phase.saveGate.isSaving || child.hasChanges { return }
                 child.moveUnmerged { child.moveToParent(new, changes: nil) }
             }
         }

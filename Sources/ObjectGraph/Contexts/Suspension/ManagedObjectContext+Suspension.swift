@@ -27,8 +27,8 @@ extension ManagedObjectContext {
     private func suspendNow() {
         guard phase.closure == nil else { return }
         let state = layerStack.baseState.state
-        if phase.suspended == nil { phase.suspended = Suspended(generation: readGeneration(state)) }
-        phase.suspended?.hasMoved = false
+        // A context that was used since an earlier suspension has noted what others had saved until then.
+        if phase.suspended?.hasMoved ?? true { phase.suspended = Suspended(generation: readGeneration(state)) }
         let ended = state.suspended(configuration.coordinator.store)
         for source in observers.takeSources() { source.source?.end(ended) }
         for observer in observers.views { observer.releaseViews(ended.view) }
