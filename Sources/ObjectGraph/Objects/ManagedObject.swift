@@ -36,6 +36,7 @@ public final class ManagedObject {
         var isAwaking = false
         var isBeingInitialized = false
         var hasRunInsertHook = false
+        var isPreparingForDeletion = false
     }
 
     /// The numbers of the object's entity.
@@ -133,6 +134,12 @@ public final class ManagedObject {
     var hasRunInsertHook: Bool {
         get { activity.hasRunInsertHook }
         set { activity.hasRunInsertHook = newValue }
+    }
+
+    /// Whether `prepareForDeletion` is running.
+    var isPreparingForDeletion: Bool {
+        get { activity.isPreparingForDeletion }
+        set { activity.isPreparingForDeletion = newValue }
     }
 
     var context: ManagedObjectContext? {

@@ -231,4 +231,24 @@ import Testing
         #expect(error?.code == .valueTooLarge)
         #expect(try writer.finish() == Data([1]))
     }
+
+    /// Catches: an archive of a deleted object that is empty.
+    @Test(arguments: StoreKind.allCases)
+    func `S054: a stream of a deleted object has its last value until the save`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Self.model)
+        let context = await container.newBackgroundContext()
+        let id = await context.perform { context in
+            let photo = context.insert("Photo")
+            photo["payload"] = .data(Self.block(0))
+            return photo.objectID
+        }
+        try await context.save(through: .store, .durable)
+        let stream = try await context.perform { context throws in
+            let photo = context.object(with: id)
+            context.delete(photo)
+            return try photo.stream("payload")
+        }
+        try await Self.check(stream, megabytes: 1)
+    }
 }

@@ -46,6 +46,26 @@ extension Melody: ManagedObjectLifecycle {
     func validateForUpdate() throws { if plays < -1 { throw Unplayable() } }
 }
 
+@Model private final class Invoice {
+    var saves = 0
+    @Relationship(deleteRule: .nullify, inverse: \InvoiceLine.invoice) var lines: [InvoiceLine]
+}
+
+@Model private final class InvoiceLine {
+    @Relationship var invoice: Invoice?
+}
+
+extension Invoice: ManagedObjectLifecycle {
+    func didSave() { if saves == 0 { saves = 1 } }
+    func prepareForDeletion() { for line in lines { managedObject.managedObjectContext?.delete(line) } }
+}
+
+extension InvoiceLine: ManagedObjectLifecycle {
+    func prepareForDeletion() {
+        if let invoice, invoice.lines.count == 1 { managedObject.managedObjectContext?.delete(invoice) }
+    }
+}
+
 @Suite struct LifecycleTests {
     private func container(_ stack: ContextStack) async throws -> PersistentContainer {
         try await PersistentContainer(for: Choir.self, Melody.self, store: .memory, stack: stack)
@@ -104,6 +124,52 @@ extension Melody: ManagedObjectLifecycle {
         #expect(Calls.of("S060").drop { $0 == "awakeFromInsert" } == ["willSave", "willSave", "didSave"])
         let plays = try await context.perform { context throws in try context.fetch(FetchRequest<Melody>()).map(\.plays) }
         #expect(plays == [2])
+    }
+
+    /// Catches: a hook that runs once per layer.
+    @Test func `S060: didSave runs once per save, also of an object that was changed in two layers`() async throws {
+        let context = try await container(.siblings).coordinator.newBackgroundContext()
+        let child = await context.perform { context in
+            let song = Melody(title: "S060 twice", band: nil)
+            context.insert(song)
+            let gone = Melody(title: "S060 gone", band: nil)
+            context.insert(gone)
+            // A child reads the insertion, which is then no longer changed in place.
+            let child = context.newBackgroundChild()
+            song.plays = 5
+            context.delete(gone)
+            return child
+        }
+        try await context.save()
+        #expect(Calls.of("S060 twice").filter { $0 == "didSave" }.count == 1)
+        #expect(!Calls.of("S060 gone").contains("didSave"))
+        withExtendedLifetime(child) {}
+    }
+
+    /// Catches: an object that is released with the change that its own hook has made.
+    @Test func `S006: an object that its didSave changes stays in memory`() async throws {
+        let context = try await PersistentContainer(for: Invoice.self, InvoiceLine.self, store: .memory).coordinator
+            .newBackgroundContext()
+        await context.perform { $0.insert(Invoice(lines: [])) }
+        try await context.save()
+        try await context.perform { context throws in
+            #expect(context.updatedObjects.map { $0["saves"] } == [1])
+            #expect(try context.fetch(FetchRequest<Invoice>()).first?.managedObject === context.updatedObjects.first)
+        }
+    }
+
+    /// Catches: hooks that call each other until the stack overflows.
+    @Test func `S042: hooks of a deletion may delete each other's objects`() async throws {
+        let context = try await PersistentContainer(for: Invoice.self, InvoiceLine.self, store: .memory).coordinator
+            .newBackgroundContext()
+        await context.perform { $0.insert(Invoice(lines: [InvoiceLine(invoice: nil)])) }
+        try await context.save()
+        try await context.perform { context throws in
+            let invoice = try #require(try context.fetch(FetchRequest<Invoice>()).first)
+            context.delete(invoice)
+            #expect(context.deletedObjects.count == 2)
+        }
+        try await context.save()
     }
 
     /// Returns a context that records changes, with a saved melody of five plays.

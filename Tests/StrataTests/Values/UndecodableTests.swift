@@ -114,7 +114,7 @@ import Testing
     func `S179: a child's save refuses to destroy an undecodable value`(_ store: TestStore) async throws {
         try await use(store) { container, trip, bytes in
             let child = container.mainContext.newChild()
-            let edited = child.object(TripAfter.Trip.self, with: trip.persistentModelID)
+            let edited = child.object(TripAfter.Trip.self, with: trip.managedObject.objectID)
             edited.places.append(Self.place)
             #expect(await refusal { try await child.save() }.map(\.property) == ["places"])
             #expect(await refusal { try await child.save(through: .store) }.map(\.property) == ["places"])
@@ -193,5 +193,30 @@ import Testing
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("base: its stored value does not decode as Place (zip: the stored value does not have it)"))
         #expect(text.contains("managedObject[\"base\"]"))
+    }
+
+    /// Catches: a refusal that outlives the rollback of the assignment which it is for.
+    @Test(arguments: TestStore.allCases)
+    func `S179: after a rollback a value that is set by name, or permitted in a child, replaces the stored one`(
+        _ store: TestStore
+    ) async throws {
+        try await use(store) { container, trip, _ in
+            let context = container.mainContext
+            trip.places = []
+            #expect(await refusal { try await context.save() }.count == 1)
+            context.rollback()
+            trip.managedObject["places"] = .data(Data(#"[{"name":"Bergen","zip":"5003"}]"#.utf8))
+            try await context.save()
+            trip.home = Self.place
+            #expect(await refusal { try await context.save() }.count == 1)
+            context.rollback()
+            let child = context.newChild()
+            let edited = child.object(TripAfter.Trip.self, with: trip.managedObject.objectID)
+            edited.allowOverwriting(\.home)
+            edited.home = Self.place
+            try await child.save()
+            try await context.save()
+            #expect(trip.places.map(\.name) == ["Bergen"] && trip.home == Self.place)
+        }
     }
 }

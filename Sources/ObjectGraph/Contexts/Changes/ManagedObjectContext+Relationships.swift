@@ -254,8 +254,11 @@ extension ManagedObjectContext {
 
     /// - Parameter cascade: Receives the objects that must be deleted too.
     private func delete(_ object: ManagedObject, _ cascade: inout [ManagedObject]) {
-        guard object.state == .registered, !object.isDeletedHere else { return }
+        // A hook may delete objects whose hooks delete this one.
+        guard object.state == .registered, !object.isDeletedHere, !object.isPreparingForDeletion else { return }
+        object.isPreparingForDeletion = true
         prepareForDeletion(object)
+        object.isPreparingForDeletion = false
         if !observed.isEmpty { willDelete(object) }
         guard object.state == .registered, !object.isDeletedHere else { return }
         let consequences = trapOnStoreError {

@@ -244,6 +244,8 @@ extension ManagedObjectContext {
     public func rollback() {
         checkIsolation()
         tracker.undo?.removeAllActions()
+        // They are kept for a redo only.
+        tracker.replacements = UndecodableReplacements()
         tracker.keyed = KeyedChanges()
         tracker.checks = ConflictChecks()
         // A running save may give its changes back, with their checks. A preview has taken none.
@@ -298,6 +300,8 @@ extension ManagedObjectContext {
     public func reset() {
         checkIsolation()
         tracker.undo?.removeAllActions()
+        // They are kept for a redo only.
+        tracker.replacements = UndecodableReplacements()
         layerStack.reset()
         tracker.keyed = KeyedChanges()
         tracker.checks = ConflictChecks()

@@ -270,26 +270,37 @@ extension ManagedObjectContext {
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.
     func clean(_ layers: [Layer]) {
         let mayHaveNewer = !layerStack.sealed.isEmpty || !layerStack.top.isEmpty
+        var hooked: [ManagedObject] = []
         for layer in layers {
             forEachRegisteredPage(in: layer) { entity, registered, page in
                 let ends = retainsRegisteredObjects ? page.deleted : page.touched
-                let isPlain = !mayHaveNewer && !capabilities.hasLifecycle[entity]
+                let hasHooks = capabilities.hasLifecycle[entity]
                 for slot in SlotIterator(registered.present & page.touched) {
                     let isReleased = ends >> UInt64(slot) & 1 != 0
-                    if isPlain {
+                    if !mayHaveNewer, !hasHooks {
                         registry.clean(slot, of: registered, isReleased: isReleased)
                     } else if let object = registered[slot] {
-                        clean(object, isReleased: isReleased)
+                        object.row = newestOwnRow(object.entity, object.key)
+                        if hasHooks {
+                            hooked.append(object)
+                        } else if object.row == nil, isReleased {
+                            registry.release(object)
+                        }
                     }
                 }
             }
         }
+        if !hooked.isEmpty { callDidSave(of: hooked, layers) }
     }
 
-    private func clean(_ object: ManagedObject, isReleased: Bool) {
-        let newer = newestOwnRow(object.entity, object.key)
-        object.row = newer
-        if capabilities.hasLifecycle[object.entity] { didSave(object) }
-        if newer == nil, isReleased { registry.release(object) }
+    /// Calls `didSave` once per saved object, in however many layers it is. All objects are clean already, because a hook may change any of
+    /// them.
+    private func callDidSave(of objects: [ManagedObject], _ layers: [Layer]) {
+        let saved = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: storedModel.storeSchema)
+        var called: Set<ObjectIdentifier> = []
+        for object in objects where called.insert(ObjectIdentifier(object)).inserted {
+            if isHere(object), saved.row(object.entity, object.key) != nil { didSave(object) }
+            if isHere(object), object.row == nil, !retainsRegisteredObjects || object.isDeletedHere { registry.release(object) }
+        }
     }
 }

@@ -74,11 +74,15 @@ extension ManagedObject {
     ///
     /// - Precondition: The object is in a context, and has a string or data property with this name.
     public func stream(_ name: String) throws -> ValueStream {
+        arrive()
         let context = requiredContext
         guard let column = definition.column(named: name), definition.columns[column].type.isHeap else {
             preconditionFailure("\(definition.name) has no property named \(name) that is a string or data")
         }
-        return ValueStream(try context.layerStack.view.parts(entity, key: key, column: column))
+        guard isDeletedHere else { return ValueStream(try context.layerStack.view.parts(entity, key: key, column: column)) }
+        // An object with an unsaved deletion shows its last values (S054).
+        let last = context.read(self, column) ?? context.lastValue(entity, key: key, column: column)
+        return ValueStream(last.flatMap { WholeValueParts($0) })
     }
 }
 
