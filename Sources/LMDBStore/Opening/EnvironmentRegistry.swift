@@ -72,10 +72,11 @@ enum EnvironmentRegistry {
                 return .claimed(claims, left: nil, openFiles: openFiles)
             }
             if let store = entry.store {
+                other = store
                 table.busy.subtract(claims)
-                // The lock file and the signal file have the name under which the file was opened.
-                if entry.path != path, try FileIdentity.of(path: entry.path) != file {
-                    other = store
+                // The lock file and the signal file have the name under which the file was opened. If the system does not say where that
+                // name leads, it does not lead to them.
+                if entry.path != path, (try? FileIdentity.of(path: entry.path)) != file {
                     throw StoreError(
                         .inUseElsewhere,
                         "\(path) cannot be opened: it was moved from \(entry.path), as which this process has it open. Close that store first"

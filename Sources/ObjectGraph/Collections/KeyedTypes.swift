@@ -94,6 +94,7 @@ extension ManagedObjectContext {
                     layerStack.folded().collectionsWithEntries(entity, \.inserted, \.updated).contains(name)
                 {
                     try types.check(keyedBytes(key) ?? Data(), name)
+                    tracker.keyed.records[name] = object
                 }
                 continue
             }

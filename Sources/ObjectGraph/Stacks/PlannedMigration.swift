@@ -131,7 +131,8 @@ struct PlannedMigration: Sendable {
 
     /// Opens the copy with the new model. For a custom stage, it is first opened without the properties that the stage converts.
     private func evolve(_ stage: MigrationStage, from file: RecordedSchemas, _ store: StoreDescription) throws {
-        var target = stage.isCustom ? stage.schemaOfWork.withZeroDefaults : stage.target.storeSchema
+        var target = stage.schemaOfWork
+        if stage.isCustom { target = target.withZeroDefaults(isFilledByWork: stage.didMigrate != nil) }
         target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
         let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
         var current = file

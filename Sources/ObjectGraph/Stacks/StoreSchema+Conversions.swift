@@ -78,9 +78,11 @@ extension StoreSchema {
         return plain
     }
 
-    /// The schema with a default for each required attribute: what a custom stage leaves null becomes zero or empty, as values that it
-    /// converts do.
-    var withZeroDefaults: StoreSchema {
+    /// Returns the schema with a default for each required attribute: what a custom stage leaves null becomes zero or empty, as values that
+    /// it converts do. Attributes of subentities that share a column stay null.
+    ///
+    /// - Parameter isFilledByWork: Whether work after the change sets the attributes that stay null.
+    func withZeroDefaults(isFilledByWork: Bool) -> StoreSchema {
         var filled = self
         for entity in filled.entities.indices {
             for column in filled.entities[entity].columns.indices {
@@ -88,7 +90,7 @@ extension StoreSchema {
             }
             for subentity in filled.entities[entity].subentities.indices {
                 filled.entities[entity].subentities[subentity].attributesWithoutDefault = []
-                filled.entities[entity].subentities[subentity].isFilledByWork = true
+                filled.entities[entity].subentities[subentity].isFilledByWork = isFilledByWork
             }
         }
         return filled

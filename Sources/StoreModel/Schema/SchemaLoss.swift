@@ -210,7 +210,8 @@ struct SchemaLosses {
                 var loss = SchemaLoss(subject: subject, name: "\(before.name).\(before.columns[place].name)", allowedBy: [])
                 loss.reason = "these objects do not have the relationship any more"
                 loss.isContradiction = true
-                loss.remedy = "Set these references to nil first, with the model of the file or in willMigrate of a custom stage"
+                loss.remedy =
+                    "Set these references to nil or delete these objects first, with the model of the file or in willMigrate of a custom stage"
                 self.all.append(loss)
             }
         }

@@ -335,4 +335,20 @@ import Testing
         try await sides.ours.perform { context throws in _ = try context.undoHistory?.undo(onConflict: .skip) }
         #expect(try await Books.titles(sides.book, in: sides.ours).joined() == "abc")
     }
+
+    /// Catches: a member that comes back at the end of its list.
+    @Test(arguments: StoreKind.allCases)
+    func `S106, S109: a member that a custom policy restores keeps its place`(_ kind: StoreKind) async throws {
+        let policy = MergePolicy.custom { conflicts in
+            conflicts.reduce(into: [:]) { answers, conflict in
+                let book = conflict.properties.first { $0.name == "book" }
+                answers[conflict.objectID] = .values(["pages": 5, "book": book?.ours ?? book?.base ?? .null])
+            }
+        }
+        let sides = try await Sides(try TestBed(kind), "abc", policy)
+        let id = sides.book
+        await sides.theirs.perform { context in context.delete(context.object(with: id).chapters[1]) }
+        await sides.ours.perform { context in context.object(with: id).chapters[1]["pages"] = 5 }
+        #expect(try await sides.save() == "abc")
+    }
 }

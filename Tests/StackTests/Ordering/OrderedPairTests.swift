@@ -391,4 +391,22 @@ import Testing
             #expect(merged == expected, "\(resolution)")
         }
     }
+
+    /// Catches: an answer for all properties of a conflict that is refused, because one of them is a list.
+    @Test(arguments: StoreKind.allCases)
+    func `S109: a custom policy may answer for each property that a conflict names`(_ kind: StoreKind) async throws {
+        let policy = MergePolicy.custom { conflicts in
+            conflicts.reduce(into: [:]) { answers, conflict in
+                let values = conflict.properties.map { ($0.name, $0.ours ?? .null) }
+                answers[conflict.objectID] = .values(Dictionary(uniqueKeysWithValues: values))
+            }
+        }
+        let sides = try await Sides(try TestBed(kind), "abcd", policy)
+        let mix = sides.mix
+        for (context, title) in [(sides.theirs, "theirs"), (sides.ours, "ours")] {
+            await context.perform { $0.object(with: mix)["title"] = .string(title) }
+        }
+        _ = try await sides.merge(theirs: "bcda", ours: "bcad")
+        #expect(try await sides.ours.perform { context throws in try context.existingObject(with: mix)["title"] } == "ours")
+    }
 }

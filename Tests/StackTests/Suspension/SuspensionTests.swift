@@ -111,13 +111,17 @@ import Testing
     }
 
     /// Catches: a second suspension that compares with the state of the first one, although the context has read a newer one between.
-    @Test(arguments: [StoreKind.lmdb, .sqlite])
-    func `S167: what a context has read during a suspension is no conflict after the next one`(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.lmdb, .sqlite], [false, true])
+    func `S167: what a context has read during a suspension is no conflict after the next one`(
+        _ kind: StoreKind, _ isChild: Bool
+    ) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
-        let context = container.coordinator.newBackgroundContext()
+        let root = container.coordinator.newBackgroundContext()
+        let context = isChild ? await root.newBackgroundChild() : root
+        await context.perform { $0.automaticallyMergesChanges = false }
         let id = await context.perform { $0.makeTrack("a", plays: 1).objectID }
-        try await context.save()
+        try await context.save(through: .store)
         try await container.suspend()
         await Self.elsewhere(bed, "a", plays: 10)
         try await context.perform { context throws in
@@ -128,7 +132,7 @@ import Testing
         try await container.suspend()
         await Self.elsewhere(bed, "b", plays: 1)
         await container.resume()
-        try await context.save()
+        try await context.save(through: .store)
         #expect(try await context.perform { context throws in try context.existingObject(with: id)["plays"] } == .int(11))
         try await container.close()
     }

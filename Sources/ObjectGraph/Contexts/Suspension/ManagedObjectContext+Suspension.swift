@@ -28,7 +28,11 @@ extension ManagedObjectContext {
         guard phase.closure == nil else { return }
         let state = layerStack.baseState.state
         // A context that was used since an earlier suspension has noted what others had saved until then.
-        if phase.suspended?.hasMoved ?? true { phase.suspended = Suspended(generation: readGeneration(state)) }
+        if phase.suspended?.hasMoved ?? true {
+            let (read, known) = (readGeneration(state), phase.suspended)
+            // A child that was used has read more than its root.
+            phase.suspended = Suspended(generation: isRoot ? read : known.map(\.generation) ?? read)
+        }
         let ended = state.suspended(configuration.coordinator.store)
         for source in observers.takeSources() { source.source?.end(ended) }
         for observer in observers.views { observer.releaseViews(ended.view) }
@@ -60,6 +64,7 @@ extension ManagedObjectContext {
         phase.suspended?.hasMoved = true
         let newest = configuration.writer.newestState()
         let old = layerStack.baseState.state
+        if !isRoot { phase.suspended?.generation = configuration.writer.committed(in: newest) }
         moving {
             if newest.sequence == old.sequence {
                 renewSnapshot(newest)

@@ -86,9 +86,9 @@ extension SaveCheck {
             restored[.init(entity: id.entity, key: id.key)] = added
         }
         for (name, value) in values {
-            guard let column = schema.columnIndices.first(where: { schema.columns[$0].name == name }),
-                schema.columns[column].accepts(value)
-            else {
+            let found = schema.columnIndices.first { schema.columns[$0].name == name }
+            if found == nil, isList(name, contest) { continue }
+            guard let column = found, schema.columns[column].accepts(value) else {
                 throw StoreError(
                     .unsupported,
                     "cannot apply a merge policy: \(value) is not a valid value of \(schema.name).\(name). Return a value of its type."
@@ -96,8 +96,18 @@ extension SaveCheck {
             }
             row[column] = schema.columns[column].type.stored(value)
         }
+        // Only lists were named.
+        if contest.isInStore, row.set.isEmpty { return layer.remove(entity: id.entity, key: id.key) }
         try setPositions(in: row, for: values, contest)
         layer.put(row, entity: id.entity, key: id.key)
+    }
+
+    /// Returns whether the joined conflict of an object has named a list in which members have moved.
+    private func isList(_ name: String, _ contest: Contested) -> Bool {
+        contested.contains { other in
+            other.isPosition && other.conflict.objectID == contest.conflict.objectID
+                && other.conflict.properties.contains { $0.name == name }
+        }
     }
 
     /// Sets the positions in the lists into which resolved values put an object: ours if it is our list, else at the end.
@@ -107,6 +117,14 @@ extension SaveCheck {
         for reference in request.rules.ordered[id.entity]
         where values[columns[reference.column].name] != nil && values[columns[reference.position].name] == nil {
             guard let owner = row[reference.column].referenceKey else { continue }
+            let base = request.base.view
+            if !contest.isInStore, try base.value(id.entity, key: id.key, column: reference.column)?.referenceKey == owner {
+                // The object comes back in the list in which the context has read it.
+                if let own = contest.row, own.isSet(reference.column), own[reference.column].referenceKey != owner {
+                    row[reference.position] = try base.value(id.entity, key: id.key, column: reference.position) ?? .null
+                }
+                continue
+            }
             if let own = contest.row, own.isSet(reference.column), own.isSet(reference.position),
                 own[reference.column].referenceKey == owner
             {

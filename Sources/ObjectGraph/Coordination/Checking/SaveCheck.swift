@@ -195,7 +195,8 @@ struct SaveCheck {
     private mutating func keepPositionsInStore(_ row: Row, entity: EntityIndex, key: ObjectKey) throws {
         let unseen = request.checks.unmerged[.init(entity: entity, key: key)]?.columns
         for reference in request.rules.ordered[entity] where row.isSet(reference.position) && !row.isSet(reference.column) {
-            let isUnseen = unseen?.contains(reference.column) ?? false
+            // All columns are noted if it is unknown which have changed. Positions in other lists were dropped before the save.
+            let isUnseen = unseen.map { $0.contains(reference.column) && $0.count < row.columnCount } ?? false
             if try isUnseen || hasStoreChanged(reference.column, entity: entity, key: key) {
                 drop(reference.position, entity: entity, key: key)
             }
