@@ -28,7 +28,7 @@ extension ClassDeclSyntax {
         let named = (inheritanceClause?.inheritedTypes ?? []).map { inherited in
             (inherited.type.as(AttributedTypeSyntax.self)?.baseType ?? inherited.type).lastName
         }
-        // A class that restates the conformance of its superclass calls an initializer of it, unlike one with a protocol of its own.
+        // A subclass may repeat its superclass's conformance to Sendable. Its initializers then call `super.init`.
         return !named.contains("PersistentModel") && (!named.contains("Sendable") || callsSuperclass)
     }
 

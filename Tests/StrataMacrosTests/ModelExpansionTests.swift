@@ -287,7 +287,7 @@ import Testing
         let source = "@Model final class Sub: Base, @unchecked Sendable {\nvar b: Int\ninit() { b = 2; super.init() }\n}"
         let text = MacroExpansion(of: source, missing: []).text
         #expect(text.contains("superentity: Base.entityName") && text.contains("override class var entityName"))
-        // A class with a protocol of its own that refines `PersistentModel`.
+        // This class has no superclass: its protocol refines `PersistentModel`.
         let tag = "@Model final class Tag: Named, @unchecked Sendable {\nvar b: Int\ninit() { b = 2 }\n}"
         #expect(!MacroExpansion(of: tag, missing: []).text.contains("override"))
     }
