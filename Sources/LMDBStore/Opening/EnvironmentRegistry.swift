@@ -74,8 +74,8 @@ enum EnvironmentRegistry {
             if let store = entry.store {
                 other = store
                 table.busy.subtract(claims)
-                // The lock file and the signal file have the name under which the file was opened. If the system does not say where that
-                // name leads, it does not lead to them.
+                // The lock file and the signal file have the name under which the file was opened. A name that cannot be read leads
+                // elsewhere.
                 if entry.path != path, (try? FileIdentity.of(path: entry.path)) != file {
                     throw StoreError(
                         .inUseElsewhere,

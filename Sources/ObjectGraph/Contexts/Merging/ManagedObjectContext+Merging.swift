@@ -244,7 +244,7 @@ extension ManagedObjectContext {
     public func rollback() {
         checkIsolation()
         tracker.undo?.removeAllActions()
-        // They are kept for a redo only.
+        // Refused assignments are kept for a redo only.
         tracker.replacements = UndecodableReplacements()
         tracker.keyed = KeyedChanges()
         tracker.checks = ConflictChecks()
@@ -300,7 +300,7 @@ extension ManagedObjectContext {
     public func reset() {
         checkIsolation()
         tracker.undo?.removeAllActions()
-        // They are kept for a redo only.
+        // Refused assignments are kept for a redo only.
         tracker.replacements = UndecodableReplacements()
         layerStack.reset()
         tracker.keyed = KeyedChanges()

@@ -131,7 +131,7 @@ extension ManagedObjectContext {
                 layerStack.top.remove(entity: entity, key: key)
             } else if entity != capabilities.keyedValues {
                 let rest = makeWritableRow(entity, key)
-                // A position that stays without its reference belongs to the list below.
+                // A position that stays without its reference is one in the list that the object has below these changes.
                 for reference in capabilities.rules.ordered[entity]
                 where same.contains(reference.column) && rest.isSet(reference.position) && !same.contains(reference.position) {
                     tracker.positions.note(

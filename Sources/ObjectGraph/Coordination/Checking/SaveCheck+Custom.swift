@@ -96,7 +96,7 @@ extension SaveCheck {
             }
             row[column] = schema.columns[column].type.stored(value)
         }
-        // Only lists were named.
+        // The answer names nothing but lists.
         if contest.isInStore, row.set.isEmpty { return layer.remove(entity: id.entity, key: id.key) }
         try setPositions(in: row, for: values, contest)
         layer.put(row, entity: id.entity, key: id.key)
