@@ -141,35 +141,37 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// Serialized, because a child process that waits for this process blocks a thread of the tests' pool, which may have two.
-    @Test(.serialized, arguments: ReadOnlyTests.kinds)
+    @Test(arguments: ReadOnlyTests.kinds)
     func `S166: reading without locks ends with an error when another process writes`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         try await ReadOnlyTests.fill(bed)
         for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
         try Self.protect(bed, file: 0o644, folder: 0o755)
         let ready = bed.folder.appendingPathComponent("ready")
-        async let reader: ExitTest.Result? = #expect(processExitsWith: .success) {
-            [file = bed.file as URL, kind = kind.rawValue as String, ready = ready as URL] in
-            // Created before the permission is dropped.
-            let descriptor = open(ready.path, O_WRONLY | O_CREAT, 0o644)
-            try PermissionTests.becomeNobody()
-            let container = try await ReadOnlyTests.open(file, kind)
-            let found = try await ReadOnlyTests.count(container)
-            try #require(found == ReadOnlyTests.count)
-            try #require(write(descriptor, "1", 1) == 1)
-            var error: StoreError?
-            try await until("reading is refused") {
-                do { _ = try await ReadOnlyTests.count(container) } catch let found as StoreError { error = found }
-                return error != nil
+        // The reader waits for the writer.
+        try await WaitingProcesses.run {
+            async let reader: ExitTest.Result? = #expect(processExitsWith: .success) {
+                [file = bed.file as URL, kind = kind.rawValue as String, ready = ready as URL] in
+                // Created before the permission is dropped.
+                let descriptor = open(ready.path, O_WRONLY | O_CREAT, 0o644)
+                try PermissionTests.becomeNobody()
+                let container = try await ReadOnlyTests.open(file, kind)
+                let found = try await ReadOnlyTests.count(container)
+                try #require(found == ReadOnlyTests.count)
+                try #require(write(descriptor, "1", 1) == 1)
+                var error: StoreError?
+                try await until("reading is refused") {
+                    do { _ = try await ReadOnlyTests.count(container) } catch let found as StoreError { error = found }
+                    return error != nil
+                }
+                try #require(error?.code == .inUseElsewhere, "\(String(describing: error))")
             }
-            try #require(error?.code == .inUseElsewhere, "\(String(describing: error))")
+            try await until("the reader has read") { (try? Data(contentsOf: ready).count) == 1 }
+            let writer = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
+            try await writer.coordinator.insert(into: "Thing", ["number"], rows: [[.int(1)]])
+            _ = await reader
+            withExtendedLifetime(writer) {}
         }
-        try await until("the reader has read") { (try? Data(contentsOf: ready).count) == 1 }
-        let writer = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
-        try await writer.coordinator.insert(into: "Thing", ["number"], rows: [[.int(1)]])
-        _ = await reader
-        withExtendedLifetime(writer) {}
     }
 
     @Test(arguments: [true, false])

@@ -51,11 +51,11 @@ struct TwoProcesses {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let numbers = steps.map(\.number)
-        await PairGate.shared.enter()
-        async let first: Void = run(0, numbers, in: bed.folder)
-        async let second: Void = run(1, numbers, in: bed.folder)
-        _ = await (first, second)
-        await PairGate.shared.leave()
+        await WaitingProcesses.run {
+            async let first: Void = self.run(0, numbers, in: bed.folder)
+            async let second: Void = self.run(1, numbers, in: bed.folder)
+            _ = await (first, second)
+        }
         for process in 0..<2 {
             let files = Files(folder: bed.folder, process: process)
             guard let end = files.read(.end) else { return "process \(process) ended before its last step" }
@@ -148,25 +148,5 @@ struct TwoProcesses {
             }
             return true
         }
-    }
-}
-
-/// Lets one pair of processes run at a time.
-///
-/// Each process of an exit test takes a thread of the tests until it ends, and there are as many threads as processors. Processes of two pairs
-/// could take all of them, and wait for partners that are never started.
-private actor PairGate {
-    static let shared = PairGate()
-    private var isTaken = false
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    func enter() async {
-        if isTaken { return await withCheckedContinuation { waiting.append($0) } }
-        isTaken = true
-    }
-
-    func leave() {
-        guard !waiting.isEmpty else { return isTaken = false }
-        waiting.removeFirst().resume()
     }
 }
