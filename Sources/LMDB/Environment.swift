@@ -142,6 +142,9 @@ package final class Environment: @unchecked Sendable {
     /// Limits the number of slots to what a machine can use. A slot takes 64 bytes of the lock file.
     private static func readerSlots(_ wanted: Int) -> UInt32 { UInt32(min(max(wanted, 1), 1 << 20)) }
 
+    /// Returns an upper limit of the size of the lock file: a reader slot has 64 bytes, and the header less than 256.
+    package static func lockFileBytes(readers: Int) -> Int { Int(readerSlots(readers)) * 64 + 256 }
+
     deinit { close() }
 
     /// Closes the file. Precondition: there are no transactions. Does nothing on a second call, and after a fork.

@@ -34,6 +34,8 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     package static let busy = SystemError(number: EBUSY)
     /// `EEXIST`
     package static let exists = SystemError(number: EEXIST)
+    /// `EFBIG`: beyond the limit on the size of files.
+    package static let fileTooLarge = SystemError(number: EFBIG)
     /// `EINTR`
     package static let interrupted = SystemError(number: EINTR)
     /// `EIO`

@@ -14,8 +14,7 @@ extension ModelActorMacro: MemberMacro {
             context.diagnose(ModelDiagnostic.notAnActor.at(node, fixIts: Remedy.makeActor(declaration)))
             return []
         }
-        let access =
-            declaration.modifiers.first { ["public", "package"].contains($0.name.text) }.map { "\($0.name.text) " } ?? ""
+        let access = declaration.accessOfMembers(in: context.lexicalContext)
         var members: [DeclSyntax] = [
             "\(raw: access)nonisolated let modelExecutor: any StrataSwiftData.ModelExecutor",
             "\(raw: access)nonisolated let modelContainer: StrataSwiftData.ModelContainer",

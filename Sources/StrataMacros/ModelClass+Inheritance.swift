@@ -34,9 +34,21 @@ extension ClassDeclSyntax {
 
     /// Whether an initializer calls one of a superclass.
     private var callsSuperclass: Bool {
-        memberBlock.members.contains { member in
-            guard let body = member.decl.as(InitializerDeclSyntax.self)?.body else { return false }
-            return body.tokens(viewMode: .sourceAccurate).contains { $0.tokenKind == .keyword(.super) }
+        memberBlock.members.initializers.contains { initializer in
+            initializer.body?.tokens(viewMode: .sourceAccurate).contains { $0.tokenKind == .keyword(.super) } ?? false
+        }
+    }
+}
+
+extension MemberBlockItemListSyntax {
+    /// The initializers, also those inside `#if`.
+    fileprivate var initializers: [InitializerDeclSyntax] {
+        flatMap { member -> [InitializerDeclSyntax] in
+            if let found = member.decl.as(InitializerDeclSyntax.self) { return [found] }
+            let clauses = member.decl.as(IfConfigDeclSyntax.self)?.clauses.map(\.elements) ?? []
+            return clauses.flatMap { elements -> [InitializerDeclSyntax] in
+                if case .decls(let members)? = elements { members.initializers } else { [] }
+            }
         }
     }
 }
@@ -82,7 +94,7 @@ extension ModelClass {
 
     /// The name of each property by its key path, in the class and in subclasses. Key paths of an inherited property differ by their root.
     var inheritableColumns: [DeclSyntax] {
-        let entries = persisted.map { "\\Subclass.\($0.sourceName): \"\($0.name)\"," }
+        let entries = persisted.map { "\\Subclass.\($0.sourceName): \(literal($0.name))," }
         let own = "[\n        \(entries.isEmpty ? ":" : entries.joined(separator: "\n        "))\n    ]"
         let all = superclass.map { "\($0).inheritableColumns(of: Subclass.self).merging(\(own)) { first, _ in first }" } ?? own
         return [

@@ -13,10 +13,10 @@ extension ModelClass {
         if hasOverridableMembers {
             members += [
                 typeProperty("entityDescription", "\(types)EntityDescription", stored: "describedEntity"), description,
-                typeProperty("entityName", "String", stored: "\"\(name)\""),
+                typeProperty("entityName", "String", stored: literal(name)),
             ]
         } else {
-            members += [description, "\(raw: access)static var entityName: String { \"\(raw: name)\" }"]
+            members += [description, "\(raw: access)static var entityName: String { \(raw: literal(name)) }"]
         }
         members.append("private static let detachedEntity = \(raw: types)\(raw: detachedEntity)")
         members += hasOverridableMembers ? inheritableColumns : [columns]
@@ -62,11 +62,11 @@ extension ModelClass {
     /// The description of the entity. Properties with overloaded descriptions are added one by one, because the compiler would take
     /// long to choose the overloads of many properties in one expression.
     private var description: DeclSyntax {
-        if let refusal { return "\(raw: described) = { preconditionFailure(\"\(raw: refusal)\") }()" }
+        if let refusal { return "\(raw: described) = { preconditionFailure(\(raw: literal(refusal))) }()" }
         guard persisted.contains(where: { $0.kind.access != .plain }) else {
             return """
                 \(raw: described) = \(raw: types)EntityDescription(
-                    name: "\(raw: name)",
+                    name: \(raw: literal(name)),
                     properties: [
                         \(raw: persisted.map { $0.description(in: sourceName, spelling) + "," }.joined(separator: "\n        "))
                     ]\(raw: indexArgument)\(raw: formerNameArgument)\(raw: inheritanceArguments))
@@ -76,7 +76,7 @@ extension ModelClass {
         return """
             \(raw: described) = {
                 var description = \(raw: types)EntityDescription(
-                    name: "\(raw: name)", properties: []\(raw: indexArgument)\(raw: formerNameArgument)\(raw: inheritanceArguments))
+                    name: \(raw: literal(name)), properties: []\(raw: indexArgument)\(raw: formerNameArgument)\(raw: inheritanceArguments))
                 \(raw: lines.joined(separator: "\n    "))
                 return description
             }()
@@ -99,7 +99,7 @@ extension ModelClass {
             $0.kind.columns == .one && $0.kind.relationships != .zero && $0.hasAccessorsByType(spelling)
         }
         guard !counted.isEmpty else { return [] }
-        let names = counted.map { "\"\($0.name)\"" }.joined(separator: ", ")
+        let names = counted.map { literal($0.name) }.joined(separator: ", ")
         return ["description.requireColumns(of: [\(names)])"]
     }
 
@@ -114,7 +114,7 @@ extension ModelClass {
     /// The dictionary of columns by key path. `nonisolated(unsafe)` is right because it is created once and never changed,
     /// and key paths are immutable.
     private var columns: DeclSyntax {
-        let entries = persisted.map { "\\\(sourceName).\($0.sourceName): \"\($0.name)\"," }
+        let entries = persisted.map { "\\\(sourceName).\($0.sourceName): \(literal($0.name))," }
         return """
             nonisolated(unsafe) \(raw: access)static let columnsByKeyPath: [AnyKeyPath: String] = [
                 \(raw: entries.isEmpty ? ":" : entries.joined(separator: "\n    "))
@@ -170,7 +170,7 @@ extension ModelProperty {
 
     /// Returns the property as an expression of type `PropertyDescription`.
     fileprivate func description(in model: String, _ spelling: Spelling) -> String {
-        let passed = arguments(["\"\(name)\"", "of: \\\(model).\(sourceName)"])
+        let passed = arguments([literal(name), "of: \\\(model).\(sourceName)"])
         if hasAccessorsByType(spelling) {
             return "\(spelling.types)PropertyDescription.\(describingFunction(spelling))(\(passed))"
         }
@@ -200,7 +200,7 @@ extension ModelProperty {
         var arguments = first
         switch marker {
         case .relationship(let options):
-            if let inverse = options.inverse { arguments.append("inverse: \"\(inverse)\"") }
+            if let inverse = options.inverse { arguments.append("inverse: \(literal(inverse))") }
             if let deleteRule = options.deleteRule { arguments.append("deleteRule: \(deleteRule)") }
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
             if options.refusesInverse { arguments.append("inference: .refused") }

@@ -37,8 +37,9 @@ extension ModelClass {
             }
             if counted == .byType {
                 number = own
+                // Only the compiler knows the type of an initial value such as `Box(1)`, which may be generic.
                 undecided =
-                    property.typeText.map { "after: \(property.metatype($0))" }
+                    property.type.map { "after: \(property.metatype($0.trimmedDescription))" }
                     ?? "of: { (model: \(model)) in model.\(property.sourceName) }"
                 others = 0
             } else {

@@ -33,20 +33,16 @@ struct ModelClass {
     let overridableAccess: String
     private(set) var isAbstract = false
 
-    init(_ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata, isSubclass: Bool = false) {
+    /// - Parameter context: The declarations around the class, the innermost first.
+    init(_ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata, isSubclass: Bool = false, in context: [Syntax] = []) {
         superclass = isSubclass ? declaration.firstInherited : nil
         mayBeSubclass = declaration.mayBeSubclass
         self.spelling = spelling
         name = declaration.name.plainName
         sourceName = declaration.name.text
         let modifiers = declaration.modifiers.map(\.name.text)
-        access =
-            modifiers.contains("public") || modifiers.contains("open")
-            ? "public " : modifiers.contains("package") ? "package " : ""
-        hasInitializer = declaration.memberBlock.members.contains {
-            guard let found = $0.decl.as(InitializerDeclSyntax.self) else { return false }
-            return !found.modifiers.contains { $0.name.text == "convenience" }
-        }
+        access = declaration.accessOfMembers(in: context)
+        hasInitializer = declaration.memberBlock.members.contains(where: \.declaresInitializer)
         isFinal = modifiers.contains("final")
         overridableAccess = modifiers.contains("open") ? "open " : access
         required = isFinal && !isSubclass ? "" : "required "
@@ -54,10 +50,14 @@ struct ModelClass {
         if let parameters = declaration.genericParameterClause { misuses.append(ModelDiagnostic.generic.at(parameters)) }
         readFormerName(declaration)
         for member in declaration.memberBlock.members {
-            guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStoredInInstances else { continue }
+            guard let variable = member.decl.as(VariableDeclSyntax.self) else { continue }
             var reader = PropertyReader(variable, spelling)
+            defer { misuses += reader.misuses }
+            guard variable.isStoredInInstances else {
+                reader.checkNotStored()
+                continue
+            }
             let property = reader.read()
-            misuses += reader.misuses
             if let property { properties.append(property) } else { misusedNames.formUnion(variable.names) }
         }
         for member in declaration.memberBlock.members { checkConditions(member) }
@@ -130,6 +130,35 @@ struct ModelClass {
             else { continue }
             misuses.append(ModelDiagnostic.untyped.at(binding.pattern, fixIts: Remedy.addType(to: binding)))
         }
+    }
+}
+
+extension MemberBlockItemSyntax {
+    /// Whether the member is a designated initializer, or a condition each of whose clauses has one.
+    fileprivate var declaresInitializer: Bool {
+        if let found = decl.as(InitializerDeclSyntax.self) { return !found.modifiers.contains { $0.name.text == "convenience" } }
+        guard let conditions = decl.as(IfConfigDeclSyntax.self), conditions.clauses.last?.poundKeyword.tokenKind == .poundElse
+        else { return false }
+        return conditions.clauses.allSatisfy { clause in
+            guard case .decls(let members)? = clause.elements else { return false }
+            return members.contains(where: \.declaresInitializer)
+        }
+    }
+}
+
+extension DeclGroupSyntax {
+    /// The access level of members that a protocol requires: "public ", "package " or empty. A declaration without a level has that of the
+    /// extension around it.
+    ///
+    /// - Parameter context: The declarations around this one, the innermost first.
+    func accessOfMembers(in context: [Syntax]) -> String {
+        let levels: Set = ["open", "public", "package", "internal", "fileprivate", "private"]
+        var modifiers = modifiers.map(\.name.text)
+        if levels.isDisjoint(with: modifiers), let around = context.first?.as(ExtensionDeclSyntax.self) {
+            modifiers = around.modifiers.map(\.name.text)
+        }
+        if modifiers.contains("public") || modifiers.contains("open") { return "public " }
+        return modifiers.contains("package") ? "package " : ""
     }
 }
 

@@ -18,6 +18,9 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
         "a stored property of a model cannot be inside '#if', because a file has the same properties in every build; move it out"
     case conditionalMarker =
         "an attribute of a stored property, #Index or #Unique cannot be inside '#if', because @Model would not apply it; move it out"
+    case markerOfOther =
+        "a computed or static property is not stored, so this attribute would change nothing; remove it"
+    case repeatedMarker = "only the first of these attributes would count; write all options in one"
     case untyped = "give the type of this property, so that @Model can write an initializer; or write one yourself"
     case scalarRelationship = "a relationship leads to a model; a value is stored without '@Relationship'"
     case attributeOnRelationship = "a relationship is not an attribute; it is always indexed"

@@ -9,7 +9,7 @@ struct ModelIndex {
 
     /// The index as an expression of type `IndexDescription`.
     func description(_ spelling: Spelling) -> String {
-        "\(spelling.types)IndexDescription(properties: [\(properties.map { "\"\($0)\"" }.joined(separator: ", "))], kind: .\(kind))"
+        "\(spelling.types)IndexDescription(properties: [\(properties.map(literal).joined(separator: ", "))], kind: .\(kind))"
     }
 }
 

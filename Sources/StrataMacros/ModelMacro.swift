@@ -31,7 +31,8 @@ extension ModelMaking {
             context.diagnose(ModelDiagnostic.notAClass.at(node, fixIts: Remedy.makeClass(declaration)))
             return []
         }
-        let model = ModelClass(declaration, spelling, isSubclass: declaration.isSubclass(conformingTo: protocols))
+        let model = ModelClass(
+            declaration, spelling, isSubclass: declaration.isSubclass(conformingTo: protocols), in: context.lexicalContext)
         for misuse in model.misuses { context.diagnose(misuse) }
         return model.members
     }

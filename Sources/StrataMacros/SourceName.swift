@@ -9,6 +9,11 @@ extension TokenSyntax {
     }
 }
 
+/// Returns a name as a string literal. A name in backticks may contain quotation marks.
+func literal(_ name: String) -> String {
+    "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"") + "\""
+}
+
 /// Returns the name of the storage behind a property, in backticks if its characters need them.
 func placeholderName(of plainName: String) -> String {
     let isPlain = plainName.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }

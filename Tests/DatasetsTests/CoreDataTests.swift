@@ -119,6 +119,29 @@ import Testing
         }
     }
 
+    /// Catches: an archive of 300 KB whose objects are all one large text, each read into memory of its own.
+    @Test func `an archive that names one large object many times is refused`() {
+        let count = 200_000
+        let length = 100_000
+        // A dictionary with the key `$objects` and an array of references to one text.
+        var bytes = Array("bplist00".utf8)
+        var offsets: [Int] = []
+        func begin() { offsets.append(bytes.count) }
+        func number(_ value: Int, size: Int) -> [UInt8] { (0..<size).reversed().map { UInt8(value >> (8 * $0) & 0xFF) } }
+        begin()
+        bytes += [0xD1, 1, 2]
+        begin()
+        bytes += [0x58] + Array("$objects".utf8)
+        begin()
+        bytes += [0xAF, 0x12] + number(count, size: 4) + [UInt8](repeating: 3, count: count)
+        begin()
+        bytes += [0x5F, 0x12] + number(length, size: 4) + [UInt8](repeating: 0x61, count: length)
+        let table = bytes.count
+        for offset in offsets { bytes += number(offset, size: 4) }
+        bytes += [0, 0, 0, 0, 0, 0, 4, 1] + number(offsets.count, size: 8) + number(0, size: 8) + number(table, size: 8)
+        #expect(KeyedArchive(bytes) == nil)
+    }
+
     @Test func `deflated data is decompressed, up to a limit`() {
         // `zlib.compress(b"strata " * 20)` without its header and checksum, and a stored and a fixed block made by hand.
         let compressed: [UInt8] = [0x2B, 0x2E, 0x29, 0x4A, 0x2C, 0x49, 0x54, 0x28, 0x1E, 0x0C, 0x14, 0x00]

@@ -218,4 +218,27 @@ import Testing
         let error = try #require(throws: DatasetError.self) { try dataset(sql, options: DatasetOptions(excludedTables: ["ac"])) }
         #expect(error.description.contains("did you mean"))
     }
+
+    /// Catches: a foreign key of another column or table, whose name differs only by the case of a letter that SQLite tells apart.
+    @Test func `foreign keys follow names that differ by the case of a letter outside of ASCII`() throws {
+        let data = try dataset(
+            """
+            CREATE TABLE p (id INTEGER PRIMARY KEY);
+            CREATE TABLE c ("Ä" INTEGER, "ä" INTEGER REFERENCES p (id));
+            CREATE TABLE "Ö" (id INTEGER PRIMARY KEY);
+            CREATE TABLE "ö" (id INTEGER PRIMARY KEY);
+            CREATE TABLE d (x INTEGER REFERENCES "ö");
+            INSERT INTO p VALUES (1), (2), (7);
+            INSERT INTO c VALUES (7, 2), (7, 1);
+            INSERT INTO "Ö" VALUES (5), (6);
+            INSERT INTO "ö" VALUES (6), (7);
+            INSERT INTO d VALUES (7);
+            """)
+        let c = try #require(data.tables.first { $0.name == "c" })
+        #expect(c.references.map(\.rows) == [[1, 0]])
+        #expect(c.attributes.count == 1 && c.attributes.first?.values == [7, 7])
+        let d = try #require(data.tables.first { $0.name == "d" })
+        #expect(d.references.map(\.rows) == [[1]])
+        #expect(data.lostReferences == 0)
+    }
 }

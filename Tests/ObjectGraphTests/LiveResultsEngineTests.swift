@@ -92,6 +92,48 @@ struct LiveResultsEngineTests {
             to: LayeredView(base: base, layers: [layer]), changes: [layer.changeSet()])
         #expect(difference == ResultDifference(moves: [.init(from: 5, to: 0)], updates: [2]))
     }
+
+    /// Catches: an unchanged object that counts as moved, because the changed one beside it stays in a longest order too.
+    @Test func `S140: the object that has changed moves, not its unchanged neighbour`() {
+        let difference = ResultDifference(from: [1, 2, 3], to: [1, 3, 2]) { $0 == 2 }
+        #expect(difference == ResultDifference(moves: [.init(from: 1, to: 2)]))
+        let other = ResultDifference(from: [1, 2, 3], to: [1, 3, 2]) { $0 == 3 }
+        #expect(other == ResultDifference(moves: [.init(from: 2, to: 1)]))
+        // A changed object that keeps its place among the others is updated.
+        let kept = ResultDifference(from: [1, 2, 3], to: [3, 1, 2]) { $0 != 1 }
+        #expect(kept == ResultDifference(moves: [.init(from: 2, to: 0)], updates: [2]))
+    }
+
+    /// Catches: a difference of whole lists that names an object twice or not at all, or moves an unchanged object that keeps its order.
+    @Test func `S140, S142: the difference of two lists gives the next one, and unchanged objects in order stay`() {
+        var numbers = SeededGenerator(test: #function)
+        let keys = (1...12).map { ObjectKey(rawValue: $0) }
+        for round in 0..<Rounds.of(500, long: 50_000) {
+            let old = keys.filter { _ in numbers.chance(70) }.shuffled(using: &numbers)
+            let changed = Set(old.filter { _ in numbers.chance(round % 2 == 0 ? 20 : 60) })
+            var new = old.filter { _ in numbers.chance(80) }
+            let isInOrder = round % 3 != 0
+            if isInOrder {
+                let moving = new.filter(changed.contains)
+                new.removeAll(where: changed.contains)
+                for key in moving { new.insert(key, at: numbers.below(new.count + 1)) }
+            } else {
+                new.shuffle(using: &numbers)
+            }
+            for key in keys where !old.contains(key) && numbers.chance(40) { new.insert(key, at: numbers.below(new.count + 1)) }
+            let difference = ResultDifference(from: old, to: new, isUpdated: changed.contains)
+            let place = "round \(round): \(old) to \(new), changed \(changed): \(difference)"
+            #expect(difference.applied(to: old, takingFrom: new) == new, "\(place)")
+            #expect(difference.deletions.map { old[$0] } == old.filter { !new.contains($0) }, "\(place)")
+            #expect(difference.insertions.map { new[$0] } == new.filter { !old.contains($0) }, "\(place)")
+            #expect(difference.moves.allSatisfy { old[$0.from] == new[$0.to] }, "\(place)")
+            let (moved, updated) = (difference.moves.map { new[$0.to] }, difference.updates.map { new[$0] })
+            #expect(Set(moved).count == moved.count && Set(moved).isDisjoint(with: updated), "\(place)")
+            #expect(Set(updated).isSubset(of: changed), "\(place)")
+            #expect(Set(new).intersection(changed).isSubset(of: moved + updated), "\(place)")
+            if isInOrder { #expect(Set(moved).isSubset(of: changed), "\(place)") }
+        }
+    }
 }
 
 extension ResultDifference {

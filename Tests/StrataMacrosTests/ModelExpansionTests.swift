@@ -107,6 +107,27 @@ import Testing
         }
     }
 
+    /// Catches: members that are less visible than the class, which then does not conform to the protocol.
+    @Test(arguments: ["public", "package"])
+    func `S173: members are as visible as a class that has the access level of its extension`(_ access: String) {
+        let model = "@Model final class A {\nvar a: Int\n}"
+        let text = MacroExpansion(of: "\(access) extension X {\n\(model)\n}").text
+        for member in [
+            "var managedObject: ManagedObject", "static let entityDescription", "static let columnsByKeyPath",
+            "convenience init(managedObject: ManagedObject)",
+        ] { #expect(text.contains("\(access) \(member)"), "\(member)") }
+        let actor = MacroExpansion(of: "\(access) extension X {\n@ModelActor actor A {}\n}").text
+        #expect(actor.contains("\(access) nonisolated let modelContainer") && actor.contains("\(access) init(modelContainer:"))
+        for source in [
+            "extension X {\n\(model)\n}", "\(access) extension X {\nenum Y {\n\(model)\n}\n}",
+            "\(access) extension X {\n@Model internal final class A {\nvar a: Int\n}\n}",
+        ] {
+            let inner = MacroExpansion(of: source).text
+            #expect(inner.contains("var managedObject: ManagedObject"), "\(source)")
+            #expect(!inner.contains("\(access) var managedObject"), "\(source)")
+        }
+    }
+
     @Test func numbersFollowTheOrderOfDeclaration() {
         let text = MacroExpansion(
             of: """
@@ -230,6 +251,24 @@ import Testing
         #expect(text.contains("self.`extension` = `extension`"))
     }
 
+    /// Catches: a quotation mark of a name, which ends the literal with the name in the generated code.
+    @Test func `S173: quotation marks of names are escaped in literals`() {
+        let expansion = MacroExpansion(
+            of: #"""
+                @Model final class `7" record` {
+                    var `12" single`: Bool
+                    @Relationship(inverse: \Sleeve.`7" disc`) var sleeve: Sleeve?
+                    #Index<`7" record`>([\.`12" single`])
+                }
+                """#)
+        #expect(expansion.messages == [])
+        for part in [
+            #"name: "7\" record""#, #"AttributeDescription("12\" single", of: \`7" record`.`12" single`)"#,
+            #"\`7" record`.`12" single`: "12\" single","#, #"inverse: "7\" disc""#,
+            #"IndexDescription(properties: ["12\" single"]"#, #"private var `_$12" single`: ModelPlaceholder"#,
+        ] { #expect(expansion.text.contains(part), "\(part)") }
+    }
+
     @Test func aClassWithoutPropertiesIsAModel() {
         let expansion = MacroExpansion(of: "@Model final class A {}")
         #expect(expansion.messages == [])
@@ -266,6 +305,17 @@ import Testing
         #expect(text.contains("(model: A) in"))
         #expect(text.contains("description.requireColumns(of: [\"mood\"])"))
         #expect(text.contains("get(PropertyNumbers.column3)"))
+    }
+
+    /// Catches: `Box.self` for a generic type whose argument only the compiler infers.
+    @Test func `S173: a number after an inferred type is computed from the property`() {
+        let expansion = MacroExpansion(
+            of: "@Model final class A {\nvar box = Box(1)\nvar mood: Mood?\nvar last: Mood?\ninit() {}\n}")
+        #expect(expansion.messages == [])
+        let text = MacroExpansion.tokens(expansion.text).joined()
+        #expect(text.contains("PropertyNumber.relationship(0,of:{(model:A)inmodel.box},then:0)"))
+        #expect(text.contains("PropertyNumber.relationship(PropertyNumbers.relationship0,after:Mood?.self,then:0)"))
+        #expect(!text.contains("Box.self"))
     }
 
     /// Catches: an alias of an array of models under `@Relationship`, after which each property would use the column of the next one.

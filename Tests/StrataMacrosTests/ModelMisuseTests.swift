@@ -67,6 +67,13 @@ import Testing
         ("#Index<A>([\\.b])\nvar b: Int { 1 }", .wrongIndex),
         ("#Index<A>([\\.id])\nvar a: Int", .wrongIndex),
         ("#Index<A>([\\.b.count])\nvar b: String", .wrongIndex),
+        ("@Attribute(.unique) var a: Int { 1 }", .markerOfOther),
+        ("@Attribute static var a = 1", .markerOfOther),
+        ("@Relationship var a: [Other] { get { [] } set {} }", .markerOfOther),
+        ("@Derived(count: \\A.all) static var a = 1", .markerOfOther),
+        ("@Attribute(.unique) @Attribute(.indexed) var a: Int", .repeatedMarker),
+        ("@Relationship @Relationship(deleteRule: .cascade) var a: [Other]", .repeatedMarker),
+        ("@Derived(count: \\A.all) @Derived(count: \\A.some) var a: Int", .repeatedMarker),
     ]
 
     /// Bodies with an argument that the compiler refuses, because nothing has this name.
@@ -121,6 +128,27 @@ import Testing
         #expect(expansion.messages == [])
         #expect(expansion.text.components(of: "IndexDescription(properties:") == 1)
         #expect(MacroExpansion(of: model).messages == [ModelDiagnostic.wrongIndex.message])
+    }
+
+    /// Catches: a generated initializer beside those of a condition, or a mistake that is none, because each build has an initializer.
+    @Test(arguments: [
+        ("#if DEBUG\ninit(b: Int) {}\n#else\ninit(c: Int) {}\n#endif", true),
+        (
+            "#if X\ninit(b: Int) {}\n#elseif Y\n#if Z\ninit() {}\n#else\ninit(d: Int) {}\n#endif\n#else\ninit(c: Int) {}\n#endif",
+            true
+        ),
+        ("#if DEBUG\ninit(b: Int) {}\n#endif", false),
+        ("#if DEBUG\ninit(b: Int) {}\n#elseif X\ninit(c: Int) {}\n#endif", false),
+        ("#if DEBUG\ninit(b: Int) {}\n#else\nconvenience init(c: Int) {}\n#endif", false),
+    ])
+    func `S173: a class has an initializer if each clause of a condition has one`(_ conditions: String, _ isInEachBuild: Bool) {
+        let model = MacroExpansion(of: "@Model final class A {\nvar a: Int\n\(conditions)\n}")
+        #expect(model.messages == [])
+        #expect(model.text.contains("init(a: Int)") != isInEachBuild)
+        let untyped = MacroExpansion(of: "@Model final class A {\nvar a = [1].count\n\(conditions)\n}")
+        #expect(untyped.messages == (isInEachBuild ? [] : [ModelDiagnostic.untyped.message]))
+        let subclass = MacroExpansion(of: "@Model final class Sub: Base {\nvar a: Int\n\(conditions)\n}", missing: [])
+        #expect(subclass.messages == (isInEachBuild ? [] : [ModelDiagnostic.subclassInitializer.message]))
     }
 
     @Test func onlyClassesThatAreNotGenericAreModels() {

@@ -51,6 +51,12 @@ import Testing
         ),
         ("@Relationship(renamedFrom: nil) var a: [B]", "@Relationship var a: [B]", "remove 'renamedFrom: nil'"),
         ("#Index<A>(\\.a)\n    var a: Int", "#Index<A>([\\.a])\n    var a: Int", "use '[\\.a]'"),
+        ("@Attribute(.unique) var a: Int { 1 }", "var a: Int { 1 }", "remove '@Attribute'"),
+        ("@Relationship static var a: [B] = []", "static var a: [B] = []", "remove '@Relationship'"),
+        (
+            "@available(*, deprecated) @Derived(count: \\A.all) static var a = 1", "@available(*, deprecated) static var a = 1",
+            "remove '@Derived'"
+        ),
     ]
 
     /// Checks that a source has one mistake with one fix-it, which makes it right.
@@ -95,7 +101,7 @@ import Testing
         "@Attribute(.pattern(#/\n    a b\n    /#)) var a: String", "@Relationship(option) var a: [B]",
         "@Relationship(.required, count: ...9) var a: [B]", "@Relationship(count: 2...2) var a: B?",
         "@Relationship(inverse: path) var a: B?", "@Derived(count: all) var a: Int",
-        "#Index<A>([\\.b])\n    @Transient var b = 1",
+        "#Index<A>([\\.b])\n    @Transient var b = 1", "@Attribute(.unique) @Attribute(.indexed) var a: Int",
     ])
     func `S173: a mistake with several possible repairs has no fix-it`(_ body: String) {
         let diagnostics = MacroExpansion(of: "@Model final class A {\n    \(body)\n}").diagnostics

@@ -251,4 +251,15 @@ import Testing
         let result = try await process.stop()
         #expect(result.status == 0, "\(result)")
     }
+
+    /// Catches: a plan that ends the program, because the number of rows and the offset have no sum.
+    @Test(arguments: fileKinds)
+    func `S135: a table after the greatest offset is empty, and has a plan`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind)
+        let table = try await run.json("table", ["entity": "Track", "sort": "title", "offset": "\(Int.max)"])
+        #expect(table["total"] as? Int == 120)
+        #expect((table["rows"] as? [Any])?.isEmpty == true)
+        #expect((table["plan"] as? String)?.isEmpty == false)
+        #expect(try await run.stop() == 0)
+    }
 }

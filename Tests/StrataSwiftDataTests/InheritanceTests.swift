@@ -142,4 +142,22 @@ import Testing
             withExtendedLifetime(context) {}
         }
     }
+
+    /// Catches: the identifier of an object of a subclass with the name of the class that was asked for.
+    @Test(arguments: TestStore.allCases)
+    func `S180: fetched identifiers name objects of a subclass by their own class`(_ store: TestStore) async throws {
+        try await store.use(PaidJourney.self, Leg.self) { container in
+            let context = ModelContext(container)
+            context.insert(Journey(name: "walk"))
+            context.insert(PaidJourney(name: "cruise", price: 900))
+            try context.save()
+            let other = ModelContext(container)
+            let sorted = FetchDescriptor<Journey>(sortBy: [SortDescriptor(\.name)])
+            let ids = try other.fetchIdentifiers(sorted)
+            #expect(ids.map(\.entityName) == ["PaidJourney", "Journey"])
+            #expect(try other.fetch(sorted).map(\.persistentModelID) == ids)
+            #expect(try other.fetchIdentifiers(FetchDescriptor<PaidJourney>()) == [ids[0]])
+            withExtendedLifetime(context) {}
+        }
+    }
 }

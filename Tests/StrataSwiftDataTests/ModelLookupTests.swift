@@ -86,4 +86,25 @@ import Testing
             #expect(try titles(container) == ["b"])
         }
     }
+
+    /// Catches: a change that is dropped, because the context does not look for the save of an object that it has looked up before.
+    @Test(arguments: TestStore.allCases, [false, true])
+    func `S068: a context changes an object that it has looked up before the save that makes it`(
+        _ store: TestStore, _ hasOthers: Bool
+    ) async throws {
+        try await store.use(Errand.self) { container in
+            let (reader, writer) = (ModelContext(container), ModelContext(container))
+            let errand = Errand("a")
+            writer.insert(errand)
+            let early = reader.model(for: errand.persistentModelID)
+            if hasOthers { reader.insert(Errand("other")) }
+            try writer.save()
+            let found = try #require(reader.model(for: errand.persistentModelID) as? Errand)
+            #expect(found.title == "a")
+            found.title = "b"
+            try reader.save()
+            #expect(try titles(container) == (hasOthers ? ["b", "other"] : ["b"]))
+            withExtendedLifetime((early, writer)) {}
+        }
+    }
 }

@@ -56,6 +56,7 @@ struct ModelMistakeTests {
         ("@Attribute(.pattern(/a/)) var a = 1", ".pattern is for strings"),
         ("@Relationship(.required) var a: [Other]", ".required is for a relationship to one object"),
         ("@Relationship(count: 1...) var a: Other?", "use .required for one object"),
+        ("@Attribute(.unique) var a: Int { 1 }", "is not stored, so this attribute would change nothing"),
     ]
 
     @Test(arguments: mistakes.indices)
@@ -101,6 +102,76 @@ struct ModelMistakeTests {
             }
             private func use() { print(Note(title: "a", count: 1), Pin(position: Position()), Leaf.make(), Twig()) }
             """
+        let messages = try await compiler.messages(about: source)
+        #expect(messages.filter { $0.contains("error: ") || $0.contains("warning: ") } == [])
+    }
+
+    /// Catches: members that are less visible than the class, with which it does not conform to a public protocol.
+    @Test(arguments: ["Strata", "StrataSwiftData"], ["public", "package"])
+    func `S173: a model without an access level compiles in an extension with one`(_ module: String, _ access: String)
+        async throws
+    {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = """
+            import \(module)
+
+            \(access) enum Catalog {}
+            \(access) extension Catalog {
+                @Model final class Item {
+                    var name: String
+                    var parts: [Part] = []
+                    init(name: String) { self.name = name }
+                }
+                @Model class Part {
+                    var size = 1
+                    var item: Item?
+                    init() {}
+                }
+                \(module == "Strata" ? "" : "@ModelActor actor Importer {}")
+            }
+            """
+        let messages = try await compiler.messages(about: source, flags: ["-package-name", "test"])
+        #expect(messages.filter { $0.contains("error: ") || $0.contains("warning: ") } == [])
+    }
+
+    /// Catches: `Box.self` for a generic type whose argument only the compiler infers.
+    @Test func `S173: an initial value of a generic type compiles before a property whose type decides`() async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = """
+            import Strata
+
+            struct Box<Content: Codable>: Codable {
+                var content: Content
+                init(_ content: Content) { self.content = content }
+            }
+            enum Mood: String, Codable { case calm }
+            @Model final class Crate {
+                var box = Box(1)
+                var mood: Mood?
+                init() {}
+            }
+            """
+        let messages = try await compiler.messages(about: source)
+        #expect(messages.filter { $0.contains("error: ") || $0.contains("warning: ") } == [])
+    }
+
+    /// Catches: a quotation mark of a name, which ends the literal with the name in the generated code.
+    @Test func `S173: properties whose names have quotation marks compile`() async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = #"""
+            import Strata
+
+            @Model final class Disc {
+                var `12" single`: Bool
+                @Relationship(inverse: \Sleeve.`7" disc`) var `card "sleeve"`: Sleeve?
+                #Index<Disc>([\.`12" single`])
+            }
+            @Model final class Sleeve {
+                var `7" disc`: Disc?
+                init() {}
+            }
+            func use() { print(Disc(`12" single`: true).`12" single`) }
+            """#
         let messages = try await compiler.messages(about: source)
         #expect(messages.filter { $0.contains("error: ") || $0.contains("warning: ") } == [])
     }

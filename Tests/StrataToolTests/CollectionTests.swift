@@ -307,4 +307,20 @@ import Testing
         }
         #expect(salvaged > 0, "of so many bytes, some are in pages of values")
     }
+
+    /// Catches: the option --json of a shell, which two dashes made a part of the key.
+    @Test(arguments: fileKinds)
+    func `S192: a shell that prints JSON finds a key after two dashes`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model) { context in
+            let depths = try context.collection("depths", of: String.self, key: Int.self)
+            depths[-12] = "deep"
+        }
+        let run = await ToolRun("shell", folder.path("shop"), "--json", input: ["get depths -- -12"])
+        #expect(run.status == 0 && run.errors.isEmpty, "\(run)")
+        let entry = try run.object()
+        #expect(entry["key"] as? [String] == ["-12"], "\(run)")
+        #expect(entry["value"] as? String == "deep", "\(run)")
+        #expect(await ToolRun("shell", folder.path("shop"), input: ["get depths -- -12"]).output == "deep\n")
+    }
 }

@@ -90,4 +90,32 @@ import Testing
         #expect(found == [[2, 20, 20, 10]])
         try await container.close()
     }
+
+    /// Catches: a minus in backticks that was that of a descending sort, by a property without it.
+    @Test(arguments: fileKinds) func `a minus in backticks is part of the name`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        let csv = folder.url.appending(path: "csv")
+        try FileManager.default.createDirectory(at: csv, withIntermediateDirectories: true)
+        try "x,-x\n1,3\n2,1\n3,2\n".write(to: csv.appending(path: "points.csv"), atomically: true, encoding: .utf8)
+        let store = folder.path("store")
+        #expect(await ToolRun("import", folder.path("csv"), store, "--kind", kind.rawValue).status == 0)
+        for (sort, expected) in [("`-x`", [2, 3, 1]), ("-`-x`", [1, 3, 2]), ("x", [1, 2, 3]), ("-x", [3, 2, 1])] {
+            let run = await ToolRun("query", store, "points", "--columns", "x,`-x`", "--sort", sort, "--json")
+            #expect(run.status == 0, "\(sort): \(run)")
+            #expect(try run.list().compactMap { $0["x"] as? Int } == expected, "\(sort): \(run)")
+        }
+        for (sort, expected) in [("`-x`", [1, 2, 3]), ("-`-x`", [3, 2, 1])] {
+            let run = await ToolRun(
+                "query", store, "points", "--aggregate", "count", "--group-by", "`-x`", "--sort", sort, "--json")
+            #expect(run.status == 0, "\(sort): \(run)")
+            #expect(try run.list().compactMap { $0["-x"] as? Int } == expected, "\(sort): \(run)")
+        }
+    }
+
+    @Test func `a minus before backticks sorts descending, and one in them does not`() throws {
+        let sort = try NameList.sort("`-x`, -`-x`,-x,`-a,-b`,x-y")
+        #expect(sort.map(\.attribute) == ["-x", "-x", "x", "-a,-b", "x-y"])
+        #expect(sort.map { $0.direction == .descending } == [false, true, true, false, false])
+        #expect(try NameList.names("`-x`,-y") == ["-x", "-y"])
+    }
 }

@@ -131,6 +131,20 @@ import Testing
         }
     }
 
+    /// Catches: a plan that ends the program, because the limit and the offset have no sum.
+    @Test(arguments: fileKinds)
+    func `S135: rows after the greatest offset are none, and have a plan`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let query = ["query", folder.path("shop"), "Song", "--sort", "title", "--limit", "5", "--offset", "\(Int.max)"]
+        let plan = await ToolRun(query + ["--explain"])
+        #expect(plan.status == 0 && plan.lines.count == 1, "\(plan)")
+        if kind == .lmdb { #expect(plan.output.hasSuffix("; sorted in memory\n"), "\(plan)") }
+        let rows = await ToolRun(query + ["--json"])
+        #expect(rows.status == 0)
+        #expect(try rows.list().isEmpty, "\(rows)")
+    }
+
     /// Returns a number, or a tenth of it in a column of fractions.
     private static func number(_ number: Int, _ type: ColumnType) -> Value {
         switch type {

@@ -28,9 +28,9 @@ final class LiveDisplay {
         draw()
     }
 
-    /// Shows the largest entity of the data set.
+    /// Shows the largest entity of the data set that has an attribute to sort by.
     convenience init(_ container: PersistentContainer, showing dataset: Dataset) throws {
-        let table = dataset.tables[dataset.largestTable]
+        let table = dataset.tables[dataset.shownTable]
         try self.init(container, entity: table.name, sortedBy: table.attributes.first?.name)
     }
 
@@ -45,4 +45,11 @@ final class LiveDisplay {
     nonisolated func wait(for count: Int) async throws { try await expected.wait(for: count) }
 
     func stop() { results.onChange = nil }
+}
+
+extension Dataset {
+    /// The table that main shows: the largest one that has an attribute to sort by.
+    var shownTable: Int {
+        tables.indices.filter { !tables[$0].attributes.isEmpty }.max { tables[$0].rowCount < tables[$1].rowCount } ?? largestTable
+    }
 }

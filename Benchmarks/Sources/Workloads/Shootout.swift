@@ -57,7 +57,7 @@ public struct Shootout: Workload {
         let hopsBefore = hops.counts
         let measurement = await Measurement.begin()
         let result = try await importer.run(context)
-        try await display.wait(for: dataset.tables[dataset.largestTable].rowCount)
+        try await display.wait(for: dataset.tables[dataset.shownTable].rowCount)
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: result.spans)
         figures.saves = result.saves

@@ -55,7 +55,7 @@ public struct Stall: Workload {
         slow.start()
         fast.start()
         let result = try await importer.run(context)
-        try await display.wait(for: dataset.tables[dataset.largestTable].rowCount)
+        try await display.wait(for: dataset.tables[dataset.shownTable].rowCount)
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: result.spans)
         let lateness = (slow.stop(), fast.stop())

@@ -145,7 +145,11 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         try input.map { path in
             var options = DatasetOptions(nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
             for choice in references { try options.chooseReference(choice) }
-            return try Dataset.read(path, options: options)
+            let found = try Dataset.read(path, options: options).withoutSubentities
+            guard found.objectCount > 0 else {
+                throw DatasetError("\(path): there are no rows, so there is nothing to measure. Choose another input")
+            }
+            return found
         }
     }
 

@@ -186,6 +186,15 @@ import Testing
         #expect(error?.description.contains("leave out --null-words") == true)
     }
 
+    /// Catches: costs per row of no rows, which are no numbers, and stopped the program when they were printed.
+    @Test(arguments: ["shootout", "storage", "compaction"])
+    func `an input without rows is refused`(command: String) async throws {
+        let folder = try CSVFolder("id,name\n")
+        let parsed = try #require(try StrataBench.parseAsRoot([command, "--input", folder.path]) as? any BenchmarkCommand)
+        let error = await #expect(throws: WrongInput.self) { try await parsed.runBenchmark() }
+        #expect(error?.description.contains("there are no rows") == true)
+    }
+
     @Test func `references of CSV columns are chosen by an option`() throws {
         let folder = try CSVFolder("id,bossId\n1,\n2,1\n3,1\n")
         func references(_ arguments: [String]) throws -> [String] {

@@ -38,8 +38,15 @@ struct KeyedArchive {
             count <= (trailer - table) / offsetSize, top < count
         else { return nil }
         offsets = (0..<count).compactMap { Self.number(bytes, start: table + $0 * offsetSize, size: offsetSize) }
-        guard offsets.count == count, let root = dictionary(top), let list = root["$objects"], let members = array(list) else {
-            return nil
+        // A few bytes can name a large object many times.
+        var budget = 16 * bytes.count + 1 << 24
+        budget -= cost(top)
+        guard offsets.count == count, budget >= 0, let root = dictionary(top), let list = root["$objects"],
+            let members = array(list)
+        else { return nil }
+        for member in members {
+            budget -= cost(member)
+            if budget < 0 { return nil }
         }
         objects = members.map { object($0) }
     }
@@ -108,6 +115,13 @@ struct KeyedArchive {
             if case .string(let key) = plain(found[place]) { values[key] = found[count + place] }
         }
         return values
+    }
+
+    /// Returns about how many bytes and values are read for an object.
+    private func cost(_ number: Int) -> Int {
+        guard let (kind, count, start) = header(number), count <= bytes.count else { return 1 }
+        guard kind == 0xD, let found = references(start, 2 * count) else { return 1 + count }
+        return found.reduce(1) { $0 + 1 + (header($1).map { min($0.count, bytes.count) } ?? 0) }
     }
 
     private func object(_ number: Int) -> Object {

@@ -50,7 +50,11 @@ struct SQLiteReferences {
     }
 
     private static func destination(_ key: SQLiteTable.ForeignKey, among entities: [SQLiteTable]) -> Key? {
-        guard let table = entities.firstIndex(where: { $0.name.lowercased() == key.table.lowercased() }) else { return nil }
+        // SQLite ignores the case of ASCII letters only, so a name that is spelled the same goes first.
+        let same = entities.firstIndex { $0.name.utf8.elementsEqual(key.table.utf8) }
+        guard let table = same ?? entities.firstIndex(where: { $0.name.lowercased() == key.table.lowercased() }) else {
+            return nil
+        }
         let primary = entities[table].primaryKey
         let name = key.key.isEmpty ? (primary.count == 1 ? primary[0] : "") : key.key
         return entities[table].column(named: name).map { Key(table: table, column: $0) }

@@ -90,8 +90,12 @@ struct SQLiteTable {
         }
     }
 
-    /// Returns the position of a column, whatever the case of its name.
-    func column(named name: String) -> Int? { columns.firstIndex { $0.name.lowercased() == name.lowercased() } }
+    /// Returns the position of a column, whatever the case of its name. One with the same spelling goes first, because SQLite ignores the case
+    /// of ASCII letters only.
+    func column(named name: String) -> Int? {
+        columns.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
+            ?? columns.firstIndex { $0.name.lowercased() == name.lowercased() }
+    }
 
     /// Returns whether SQLite finds a value of a column without reading the table.
     func isIndexed(_ column: String) -> Bool { indexes.contains { $0.columns.first?.lowercased() == column.lowercased() } }

@@ -46,15 +46,24 @@ enum OpenedEnvironment {
     }
 
     /// Creates the lock file if it is missing, with the mode of the file and without following a link. If that fails, LMDB
-    /// reports the reason.
+    /// reports the reason. Only for a process that has no lock on it, because closing the file would end the lock.
+    ///
+    /// Reserves room on the disk for all reader slots. LMDB writes them through a map of a file with holes. On a full disk, a write to a hole
+    /// ends the process.
     private static func lockFile(_ path: String, _ options: LMDBStore.Options) throws -> FileIdentity? {
         try StoreFile.checkBeside(path, ["-lock", "-signal"])
         let lock = path + "-lock"
-        if let found = try FileIdentity.of(path: lock) { return found }
-        if let made = try? StoreFile.openBeside(lock, of: path) {
+        let isNew = try FileIdentity.of(path: lock) == nil
+        if let opened = try? StoreFile.openBeside(lock, of: path) {
+            defer { opened.close() }
             // Readers register in the lock file, so its owner needs write permission even if the data file is read-only.
-            if options.isReadOnly, let access = FileAccess(of: lock) { access.withWritingOwner.apply(to: made) }
-            made.close()
+            if isNew, options.isReadOnly, let access = FileAccess(of: lock) { access.withWritingOwner.apply(to: opened) }
+            let end = max(Environment.lockFileBytes(readers: max(options.maximumReaders, 8)), StoreFile.byteCount(lock))
+            do throws(SystemError) { try opened.allocate(from: 0, to: end) } catch {
+                // A limit on the size of files does not end writes to a map.
+                guard error != .fileTooLarge else { return try FileIdentity.of(path: lock) }
+                throw StoreError(error, "\(path) cannot be opened: there is no room for its lock file")
+            }
         }
         return try FileIdentity.of(path: lock)
     }

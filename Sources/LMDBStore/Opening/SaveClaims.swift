@@ -25,6 +25,8 @@ final class SaveClaims: Sendable {
     private let open = Mutex<StoreFile.Opened?>(nil)
     /// The offset in the signal file of the id of the process that holds saves back.
     private static let holderOffset = 8
+    /// The offset of the id of the process that has the turn and waits for the right.
+    private static let waiterOffset = 12
 
     init(signalPath: String, storePath: String, timeout: Duration) {
         path = signalPath
@@ -44,7 +46,7 @@ final class SaveClaims: Sendable {
         try wait(file, .turn, exclusively: true, until: deadline, check: check)
         defer { Self.unlock(file, .turn) }
         try wait(file, .right, exclusively: kind == .holdingBack, until: deadline, check: check)
-        if kind == .holdingBack { Self.nameHolder(file, CurrentProcess.identifier) }
+        if kind == .holdingBack { Self.name(CurrentProcess.identifier, in: file, at: Self.holderOffset) }
         return Claim(opened, kind)
     }
 
@@ -72,7 +74,7 @@ final class SaveClaims: Sendable {
 
         func release() {
             guard isHeld.exchange(false, ordering: .acquiringAndReleasing), CurrentProcess.identifier == owner else { return }
-            if kind == .holdingBack { SaveClaims.nameHolder(opened.file, 0) }
+            if kind == .holdingBack { SaveClaims.name(0, in: opened.file, at: SaveClaims.holderOffset) }
             SaveClaims.unlock(opened.file, .right)
         }
     }
@@ -95,8 +97,9 @@ final class SaveClaims: Sendable {
         var pause: UInt32 = 50
         var tries = 0
         while !(try lock(file, byte, exclusively: exclusively)) {
+            if tries == 0, byte == .right { Self.name(CurrentProcess.identifier, in: file, at: Self.waiterOffset) }
             try check()
-            guard ContinuousClock.now < deadline else { throw busy(file) }
+            guard ContinuousClock.now < deadline else { throw busy(file, byte) }
             // Repeated, because the holder may have begun to watch only now. Changes the file's times, which wakes the
             // holder.
             if tries % 64 == 0 { try? file.touch() }
@@ -106,22 +109,28 @@ final class SaveClaims: Sendable {
         }
     }
 
-    private func busy(_ file: OpenFile) -> StoreError {
-        var holder: Int32 = 0
-        let count = withUnsafeMutableBytes(of: &holder) { try? file.read(into: $0, at: Self.holderOffset) }
-        let process = Int32(littleEndian: holder)
-        // A process that was killed has left its number.
-        let isNamed = count == 4 && process != 0 && !CurrentProcess.isGone(process)
-        let name = isNamed ? "process \(process)" : "another process"
+    private func busy(_ file: OpenFile, _ byte: Byte) -> StoreError {
+        var cause = "another process saves, or holds saves that are not in the file yet, and did not end"
+        if let holder = Self.process(in: file, at: Self.holderOffset) {
+            cause = "process \(holder) holds saves that are not in the file yet, and did not write them"
+        } else if byte == .turn, let waiter = Self.process(in: file, at: Self.waiterOffset) {
+            cause = "process \(waiter) waits to save first, and did not go on"
+        }
         return StoreError(
-            .storeBusy,
-            "saving to \(storePath) failed: \(name) holds saves that are not in the file yet, and did not write them within "
-                + "\(timeout). Let it run or end it, then save again")
+            .storeBusy, "saving to \(storePath) failed: \(cause) within \(timeout). Let it run or end it, then save again")
     }
 
-    /// Records the process that has pending saves, for error messages of other processes; 0 if there is none.
-    private static func nameHolder(_ file: OpenFile, _ process: Int32) {
-        withUnsafeBytes(of: process.littleEndian) { try? file.write($0, at: holderOffset) }
+    /// Returns the process whose id was recorded at an offset; nil if there is none, or if it was killed.
+    private static func process(in file: OpenFile, at offset: Int) -> Int32? {
+        var recorded: Int32 = 0
+        guard (withUnsafeMutableBytes(of: &recorded) { try? file.read(into: $0, at: offset) }) == 4 else { return nil }
+        let process = Int32(littleEndian: recorded)
+        return process == 0 || CurrentProcess.isGone(process) ? nil : process
+    }
+
+    /// Records a process for error messages of other processes; 0 if there is none.
+    private static func name(_ process: Int32, in file: OpenFile, at offset: Int) {
+        withUnsafeBytes(of: process.littleEndian) { try? file.write($0, at: offset) }
     }
 
     // MARK: Locks

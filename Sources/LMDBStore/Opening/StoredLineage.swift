@@ -38,7 +38,7 @@ enum StoredLineage {
 
     /// Returns the mark of a copy that was not opened for writing yet; nil for other files.
     private static func newStamp(_ meta: Database, in reader: some ByteReading, path: String) throws -> CopyStamp? {
-        guard let stamp = CopyStamp.read(path: path) else { return nil }
+        guard let stamp = try CopyStamp.read(path: path) else { return nil }
         let known = try reader.metaBytes(MetaTable.Key.copyStamp, meta).map { Array($0) }
         return known == stamp.bytes ? nil : stamp
     }
@@ -82,13 +82,18 @@ enum StoredLineage {
 }
 
 extension CopyStamp {
-    /// Returns the mark of a file, or nil if it has none or cannot be read.
-    static func read(path: String) -> CopyStamp? {
-        guard let file = try? OpenFile(path, access: .read) else { return nil }
-        defer { file.close() }
-        return withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { buffer in
-            guard (try? file.read(into: buffer, at: offset)) == byteCount else { return nil }
-            return CopyStamp(UnsafeRawBufferPointer(buffer))
+    /// Returns the mark of a file, or nil if it has none, or if there is no file.
+    /// - Throws: `StoreError` if the file cannot be read: without its mark, a copy would go on as its original.
+    static func read(path: String) throws -> CopyStamp? {
+        do {
+            let file = try OpenFile(path, access: .read)
+            defer { file.close() }
+            return try withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { buffer in
+                try file.read(into: buffer, at: offset) == byteCount ? CopyStamp(UnsafeRawBufferPointer(buffer)) : nil
+            }
+        } catch let error as SystemError {
+            if error == .notFound { return nil }
+            throw StoreError(error, "\(path) cannot be read")
         }
     }
 

@@ -19,7 +19,10 @@ extension LMDBSnapshot {
             words = "scan of \(try pageCount(entity)) pages"
         }
         if !query.sort.isEmpty {
-            words += query.limit.map { "; the first \(max(0, query.offset) + $0) kept while reading" } ?? "; sorted in memory"
+            let offset = max(0, query.offset)
+            // If the sum is no number, all objects are kept.
+            let kept = query.limit.flatMap { $0 <= .max - offset ? $0 + offset : nil }
+            words += kept.map { "; the first \($0) kept while reading" } ?? "; sorted in memory"
         }
         return words
     }

@@ -4,6 +4,8 @@ import StoreModel
 /// The activity of a context besides its changes: saving, merging, not yet merged saves, and closing.
 struct ContextPhase {
     var saveGate = SaveGate()
+    /// Whether the merge policy with which the running save began may drop changes. The program may set another one meanwhile.
+    var policyMayDrop = false
     /// Whether a step of a save or merge is running. Such a step must read the state that it started with.
     var isMoving = false
     /// Whether the program has asked for the merge that is running.
@@ -12,11 +14,15 @@ struct ContextPhase {
     var settlesBaseLater = false
     /// The notifier of saves that the context has not merged yet; nil if there are none. The next read merges them first.
     var behind: CoalescedNotifier? {
-        didSet { mustCatchUp = behind != nil || isSuspended }
+        didSet { noteWork() }
     }
     /// The knowledge of the context when the store was suspended; nil if the store is not suspended.
     var suspended: ManagedObjectContext.Suspended? {
-        didSet { mustCatchUp = behind != nil || isSuspended }
+        didSet { noteWork() }
+    }
+    /// The states of the parent to which this child has not moved yet, with the changes that led to them. The next use moves it.
+    var announced: [(base: SealedBase, changes: ChangeSet?)] = [] {
+        didSet { noteWork() }
     }
     /// Whether the next use has to move the context first.
     private(set) var mustCatchUp = false
@@ -37,4 +43,6 @@ struct ContextPhase {
     var hasMissedParent = false
     /// The error thrown by requests and saves after the container was closed; nil before.
     var closure: StoreError?
+
+    private mutating func noteWork() { mustCatchUp = behind != nil || isSuspended || !announced.isEmpty }
 }

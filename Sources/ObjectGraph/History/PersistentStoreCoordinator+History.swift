@@ -45,7 +45,13 @@ extension PersistentStoreCoordinator {
         // Read in parts, so that a request with a limit does not read the whole of a long history.
         while found.count < limit {
             guard let part = try store.history(after: place, limit: Self.historyPart) else {
-                throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
+                // The saves after the position were deleted, perhaps since the last part. Without a token, the oldest save that is left is
+                // the first.
+                if request.after != nil || place == nil {
+                    throw HistoryError.tokenExpired(request.after ?? HistoryToken(store, 0))
+                }
+                (found, place) = ([], nil)
+                continue
             }
             // A deferred save that came meanwhile may be lost, and its number used again.
             let newestSynced = writer.newestSynced

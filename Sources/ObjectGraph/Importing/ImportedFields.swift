@@ -33,7 +33,8 @@ struct ImportedFields {
         self.model = model
     }
 
-    /// Returns the fields of a value in their order. nil for a property that is not optional is left out, so that it gets its initial value.
+    /// Returns the fields of a value in their order. nil for a property that is not optional is left out, so that a new object gets its initial
+    /// value, and a known object keeps its own.
     mutating func fields(of value: Any) throws -> [Field] {
         var fields: [Field] = []
         for (name, child) in Self.children(of: value) {
@@ -46,6 +47,7 @@ struct ImportedFields {
                 fields.append(
                     Field(name: name, target: target, values: [try accepted(value, definition: definition, name: name)]))
             case .related(let relationship, let unique):
+                if Self.unwrapped(child) == nil, !Self.mayBeNil(relationship) { continue }
                 let values = try Self.elements(of: child, relationship).map { element in
                     let value = try convert(element, to: unique.definition.type, name)
                     return value.isNull ? value : try accepted(value, definition: unique.definition, name: name)
@@ -103,6 +105,11 @@ struct ImportedFields {
         let value = unwrapped(value)
         guard let value else { return [] }
         return Mirror(reflecting: value).children.map(\.value)
+    }
+
+    /// Whether a relationship may lead to no object by the value nil. One to many objects is empty instead.
+    private static func mayBeNil(_ relationship: Relationship) -> Bool {
+        if case .toMany = relationship.kind { false } else { !relationship.rules.contains(.required) }
     }
 
     private static func unwrapped(_ value: Any) -> Any? {

@@ -58,6 +58,8 @@ extension ManagedObjectContext {
         let initial = InitialValues(unique.entity, in: storedModel)
         let (object, related) = insertNew(unique.entity, initial, setting: [(unique.column, value)])
         do { try update(object) } catch {
+            // Delete rules must not reach objects that the closure has related.
+            for inserted in [object] + related where isHere(inserted) { unrelate(inserted) }
             for inserted in [object] + related { delete(inserted) }
             throw error
         }

@@ -109,12 +109,15 @@ extension PersistentStoreCoordinator {
     }
 
     /// Imports rows, which are read on the caller's executor.
-    private nonisolated(nonsending) func importRows(
+    private func importRows(
         _ entity: Entity, properties: [String], rule: UpsertRule, options: BatchOptions, report: inout BatchReport,
-        nextRow: () throws -> [Value]?
+        isolation: isolated (any Actor)? = #isolation, nextRow: () throws -> [Value]?
     ) async throws -> BatchResult {
         try await instruments.span("strata.batch.insert", attributes: ["strata.entity": "\(entity.name)"]) {
-            try await saveRows(entity, properties: properties, rule: rule, options: options, report: &report, nextRow: nextRow)
+            // Makes the closure run on the caller's executor. Without it, the rows would be read on another one.
+            _ = isolation
+            return try await saveRows(
+                entity, properties: properties, rule: rule, options: options, report: &report, nextRow: nextRow)
         }
     }
 
@@ -161,8 +164,9 @@ private struct BatchReport {
     private let progress: @Sendable (BatchProgress) -> Void
 
     init<Rows: Sequence>(_ rows: Rows, _ progress: @escaping @Sendable (BatchProgress) -> Void) {
-        // O(1) for the collections that imports have.
-        totalRows = (rows as? any Collection)?.count
+        // Counting a lazy collection without random access would run the program's closures, which the import runs once.
+        let isCounted = rows is any RandomAccessCollection || !(rows is any LazySequenceProtocol)
+        totalRows = isCounted ? (rows as? any Collection)?.count : nil
         self.progress = progress
     }
 

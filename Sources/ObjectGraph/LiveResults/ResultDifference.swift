@@ -50,7 +50,9 @@ public struct ResultDifference: Sendable, Hashable {
 }
 
 extension ResultDifference {
-    /// Computes the difference of two complete lists with the fewest moves. O(n log n).
+    /// Computes the difference of two complete lists with the fewest moves of changed objects. O(n log n).
+    ///
+    /// Unchanged objects move only if a list contains them in another order although their own properties are the same.
     init(from old: [ObjectKey], to new: [ObjectKey], isUpdated: (ObjectKey) throws -> Bool) rethrows {
         self.init()
         var oldPositions: [ObjectKey: Int] = [:]
@@ -65,14 +67,45 @@ extension ResultDifference {
             }
         }
         deletions = oldPositions.values.sorted()
-        let stay = Self.longestIncreasing(common.map(\.from))
+        let isChanged = try common.map { try isUpdated(new[$0.to]) }
+        let stay = Self.staying(common.map(\.from), isChanged)
         for (index, move) in common.enumerated() {
             if !stay[index] {
                 moves.append(move)
-            } else if try isUpdated(new[move.to]) {
+            } else if isChanged[index] {
                 updates.append(move.to)
             }
         }
+    }
+
+    /// Returns which objects do not move: unchanged ones that are in order, then as many changed ones between them as are in order too.
+    ///
+    /// - Parameter numbers: The previous positions, in the order of the next snapshot.
+    private static func staying(_ numbers: [Int], _ isChanged: [Bool]) -> [Bool] {
+        var stay = Array(repeating: false, count: numbers.count)
+        func keep(_ indices: [Int]) {
+            for (index, isIn) in zip(indices, longestIncreasing(indices.map { numbers[$0] })) where isIn { stay[index] = true }
+        }
+        keep(numbers.indices.filter { !isChanged[$0] })
+        // The position of the next object that stays.
+        var upper = Array(repeating: Int.max, count: numbers.count)
+        var next = Int.max
+        for index in numbers.indices.reversed() {
+            upper[index] = next
+            if stay[index] { next = numbers[index] }
+        }
+        var lower = -1
+        var between: [Int] = []
+        for index in numbers.indices {
+            if stay[index] {
+                keep(between)
+                (lower, between) = (numbers[index], [])
+            } else if numbers[index] > lower, numbers[index] < upper[index] {
+                between.append(index)
+            }
+        }
+        keep(between)
+        return stay
     }
 
     /// Returns, for each of the distinct numbers, whether it belongs to one longest increasing subsequence.

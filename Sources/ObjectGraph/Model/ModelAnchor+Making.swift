@@ -33,8 +33,27 @@ extension ModelAnchor {
 enum ObjectToWrap {
     /// The thread-specific value. It needs no destructor, because nothing suspends and no thread ends between `put` and `take`.
     private static let pointer = ThreadPointer()
+    /// The objects that wait while an initial value of their model reads another model, as a retained ``Waiting``; nil if there are none.
+    private static let outer = ThreadPointer()
 
-    static func put(_ object: ManagedObject) { pointer.current = Unmanaged.passUnretained(object).toOpaque() }
+    private final class Waiting {
+        let object: UnsafeMutableRawPointer
+        let next: UnsafeMutableRawPointer?
+
+        init(_ object: UnsafeMutableRawPointer, _ next: UnsafeMutableRawPointer?) { (self.object, self.next) = (object, next) }
+    }
+
+    static func put(_ object: ManagedObject) {
+        if let current = pointer.current { outer.current = Unmanaged.passRetained(Waiting(current, outer.current)).toOpaque() }
+        pointer.current = Unmanaged.passUnretained(object).toOpaque()
+    }
+
+    private static func pop() {
+        guard let first = outer.current else { return pointer.current = nil }
+        // Balances the retain of `put`.
+        let waiting = Unmanaged<Waiting>.fromOpaque(first).takeRetainedValue()
+        (pointer.current, outer.current) = (waiting.object, waiting.next)
+    }
 
     /// Returns the object for the next anchor. The object is alive, because a caller has it as an argument.
     static func take(for entity: DetachedEntity) -> ManagedObject? {
@@ -43,7 +62,7 @@ enum ObjectToWrap {
         // A transient property whose initial value is another model creates that model's anchor first.
         let name = object.detachedState?.entity.name ?? object.definition.name
         guard name == entity.name else { return nil }
-        pointer.current = nil
+        pop()
         return object
     }
 }

@@ -40,6 +40,27 @@ final class ObservedObject {
     private var readsDeletion = false
     /// The properties that observers were notified of in the present group of changes.
     private var announced: [ObservedProperty] = []
+    /// The numbers by which properties of a detached object of a hierarchy were read, by their present numbers.
+    private var former: [ObservedProperty: ObservedProperty] = [:]
+
+    /// Gives the properties that were read the numbers that they have in a context.
+    func renumber(_ entity: Entity, _ inheritance: Inheritance) {
+        let read = properties
+        (columns, relationships) = (ColumnSet(), [])
+        for property in read {
+            let present: ObservedProperty
+            switch property {
+            case .column(let column):
+                present = .column(inheritance.properties[column])
+                columns.insert(inheritance.properties[column])
+            case .toMany(let position):
+                present = .toMany(entity.relationships[position].number)
+                relationships.append(entity.relationships[position].number)
+            case .isDeleted: present = property
+            }
+            if present != property { former[present] = property }
+        }
+    }
 
     /// Records a read of a property, if the calling code is tracked.
     func access(_ property: ObservedProperty, of object: ManagedObject) {
@@ -74,6 +95,7 @@ final class ObservedObject {
         announced.append(property)
         let isFirst = announced.count == 1
         registrar.willSet(object, keyPath: property.keyPath)
+        if let former = former[property] { registrar.willSet(object, keyPath: former.keyPath) }
         return isFirst
     }
 
@@ -81,6 +103,9 @@ final class ObservedObject {
     func didSet(of object: ManagedObject) {
         let changed = announced
         announced = []
-        for property in changed { registrar.didSet(object, keyPath: property.keyPath) }
+        for property in changed {
+            registrar.didSet(object, keyPath: property.keyPath)
+            if let former = former[property] { registrar.didSet(object, keyPath: former.keyPath) }
+        }
     }
 }

@@ -78,7 +78,9 @@ extension PersistentContainer {
     /// the main actor.
     private func showSavesInMain() async {
         switch stack {
-        case .nested: main.enqueue { $0.refreshAllObjects() }
+        case .nested:
+            // The end of a suspension moves the context. An earlier move would open the file again.
+            main.enqueue { if !$0.phase.isSuspended { $0.refreshAllObjects() } }
         // The job does not throw.
         case .masterMainWorker, .hybrid: try? await master?.run { [main] in $0.advance(with: main) }
         case .siblings, .split: break
@@ -91,11 +93,14 @@ extension ManagedObjectContext {
     var isOvertaken: Bool { layerStack.baseState.state.sequence != configuration.writer.state.sequence }
 
     /// Moves this root and then a child to the newest state.
+    ///
+    /// Does nothing to suspended contexts. The end of the suspension moves them, and an earlier move would open the file again.
     fileprivate func advance(with child: any ContextExecutor) {
+        if phase.isSuspended { return }
         let old = layerStack.baseState.state
         refreshAllObjects()
         let changes = configuration.writer.changes(after: old, through: layerStack.baseState.state).map(ChangeSet.union)
         let new = sealedBaseForChild()
-        child.enqueue { $0.moveToParent(new, changes: changes) }
+        child.enqueue { if !$0.phase.isSuspended { $0.moveToParent(new, changes: changes) } }
     }
 }

@@ -98,7 +98,11 @@ public final class PersistentContainer: Sendable {
             let root = BackgroundContext(.root(of: first, name: "master", merging: merging, beginsAtFirstRead: true))
             master = root
             main = MainContextExecutor {
-                let new = try? root.wait { NewContext.child(of: $0, name: "main", followsStore: merging, decidesForParent: true) }
+                let new = try? root.wait { root in
+                    // The root may not have merged a save yet that the program has awaited (S068).
+                    root.mergeAnnounced()
+                    return NewContext.child(of: root, name: "main", followsStore: merging, decidesForParent: true)
+                }
                 guard let new else { preconditionFailure("the context of a container exists as long as the container") }
                 return new
             }

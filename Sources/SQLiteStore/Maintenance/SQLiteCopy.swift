@@ -27,7 +27,7 @@ enum SQLiteCopy {
             try cancellation.check()
             cancellation.report(copied, of: total)
         }
-        let generation = try finish(copy, partial)
+        let generation = try finish(copy, partial, unlessCancelled: cancellation)
         cancellation.report(1, of: 1)
         return generation
     }
@@ -76,8 +76,10 @@ enum SQLiteCopy {
         try partial.finish()
     }
 
-    private static func finish(_ copy: SQLiteConnection, _ partial: PartialFile) throws -> Generation {
-        let findings = try copy.texts("PRAGMA quick_check")
+    private static func finish(
+        _ copy: SQLiteConnection, _ partial: PartialFile, unlessCancelled cancellation: Cancellation
+    ) throws -> Generation {
+        let findings = try copy.cancelled(by: cancellation) { try copy.texts("PRAGMA quick_check") }
         guard findings == ["ok"] else {
             throw StoreError(
                 .damaged, "\(partial.target) was not made, because the copy is damaged: \(findings). Verify the store")

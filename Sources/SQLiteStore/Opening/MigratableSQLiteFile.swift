@@ -62,14 +62,22 @@ struct SQLiteMigrationCopy: MigrationCopy {
     fileprivate let copy: PartialFile
     fileprivate let state: State
 
-    /// The store in a file, and its newest save.
+    /// The store in a file, its newest save, and what changes without a save: the schema, leased and returned keys, and the beginning of the
+    /// history.
     fileprivate struct State: Equatable {
         let uuid: String?
         let generation: Int64?
+        private let meta: [String]
+        private let keys: [String]
+        private let oldestSave: Int64?
 
         init(_ connection: SQLiteConnection) throws {
             uuid = try connection.texts("SELECT value FROM strata_meta WHERE name = 'uuid'").first
             generation = try connection.integer("SELECT generation FROM strata_state")
+            // A store that was opened and closed leaves empty rows of returned keys.
+            meta = try connection.texts("SELECT name || char(10) || value FROM strata_meta WHERE value <> '' ORDER BY name")
+            keys = try connection.texts("SELECT entity || ' ' || next FROM strata_keys ORDER BY entity")
+            oldestSave = try connection.integer("SELECT MIN(generation) FROM strata_history")
         }
     }
 

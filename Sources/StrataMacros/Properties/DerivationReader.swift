@@ -20,7 +20,7 @@ enum DerivationReader {
         else { throw .wrongDerivation }
         var names = try path(first.expression)
         if arguments.count == 2, let last = arguments.last { names = try path(last.expression) + names }
-        return ".\(function)\(function.hasSuffix("(") ? "" : " ")\"\(names.joined(separator: "."))\")"
+        return ".\(function)\(function.hasSuffix("(") ? "" : " ")\(literal(names.joined(separator: "."))))"
     }
 
     /// Returns the names in a key path.

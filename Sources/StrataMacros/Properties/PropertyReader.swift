@@ -20,6 +20,18 @@ struct PropertyReader {
         self.spelling = spelling
     }
 
+    /// The attributes that change how a property is stored.
+    private static let markers = ["Attribute", "Relationship", "Derived"]
+
+    /// Reports an attribute of a computed or static property, which would change nothing.
+    mutating func checkNotStored() {
+        for name in Self.markers {
+            guard let marker = variable.attribute(named: name) else { continue }
+            _ = misuse(.markerOfOther, at: marker, fixIts: [remove(marker)])
+            return
+        }
+    }
+
     /// Returns the property, or nil if it cannot be stored.
     mutating func read() -> ModelProperty? {
         guard let binding = variable.bindings.first else { return nil }
@@ -32,6 +44,10 @@ struct PropertyReader {
         let property = ModelProperty(
             name: pattern.identifier.plainName, sourceName: pattern.identifier.text, marker: .transient,
             type: binding.typeAnnotation?.type.trimmed, initialValue: binding.initializer?.value.trimmed)
+        for name in Self.markers {
+            let same = variable.attributes.compactMap { $0.as(AttributeSyntax.self) }.filter { $0.attributeName.lastName == name }
+            if same.count > 1 { return misuse(.repeatedMarker, at: same[1]) }
+        }
         if let transient = variable.attribute(named: "Transient") { return readTransient(property, transient) }
         guard checkStorage(binding) else { return nil }
         if property.name == "managedObject" { return misuse(.reservedName, at: pattern) }

@@ -98,7 +98,7 @@ extension Assets {
             }
             if (field.type === 'bool') {
               this.input = h('select', { id }, ['true', 'false'].map(value => h('option', { value, selected: value === text }, value)));
-            } else if (field.type === 'string' && (text.includes('\n') || text.length > 80)) {
+            } else if (field.type === 'string' && (/[\r\n]/.test(text) || text.length > 80)) {
               this.input = h('textarea', { id });
               this.input.value = text;
             } else {
@@ -118,7 +118,14 @@ extension Assets {
             this.first = this.value;
           }
 
-          get value() { return this.nil && this.nil.checked ? null : this.input.value; }
+          get value() { return this.nil && this.nil.checked ? null : this.withLineEnds(this.input.value); }
+
+          // Browsers give line ends as \n. If those of the text are all alike, they stay.
+          withLineEnds(value) {
+            const ends = new Set((this.field.text || '').match(/\r\n|\r|\n/g) || []);
+            return ends.size === 1 ? value.replace(/\n/g, [...ends][0]) : value;
+          }
+
           get isChanged() { return !this.field.note && this.value !== this.first; }
         }
 

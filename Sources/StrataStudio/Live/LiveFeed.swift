@@ -120,7 +120,10 @@ actor LiveFeed {
         self.known = position
         let request = HistoryRequest(after: known, limit: Self.batch)
         let saves = (try? await coordinator.history(request))?.filter { $0.id <= after.generation } ?? []
-        let found = await Comparison(store: store, limit: Self.comparedObjects).differences(of: saves, before, after)
+        // If more saves follow, the newest values may be theirs.
+        let found =
+            saves.count < Self.batch
+            ? await Comparison(store: store, limit: Self.comparedObjects).differences(of: saves, before, after) : [:]
         differences.merge(found) { $1 }
         for save in differences.keys.sorted().dropLast(Self.rememberedSaves) { differences[save] = nil }
         let names = saves.count == Self.batch || saves.isEmpty ? self.names.map(\.name) : entities(of: saves)
@@ -167,8 +170,9 @@ private struct Comparison: Sendable {
     ) async -> [Generation: [ObjectID: ObjectDifference]] {
         var changes: [ObjectID: (save: Generation, kind: HistoryChange.Kind, properties: Set<String>, count: Int)] = [:]
         for save in saves {
-            for change in save.changes.prefix(limit) {
+            for change in save.changes {
                 let known = changes[change.objectID]
+                // A known object has the value of this save, wherever the save lists it.
                 guard known != nil || changes.count < limit else { continue }
                 let properties = change.updatedProperties.union(known?.properties ?? [])
                 changes[change.objectID] = (save.id, change.kind, properties, (known?.count ?? 0) + 1)

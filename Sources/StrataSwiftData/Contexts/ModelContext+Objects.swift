@@ -79,7 +79,8 @@ extension ModelContext {
 
     /// Shows newer saves if the context has no object with an identifier, because another context may have saved it just now.
     func catchUp(with id: PersistentIdentifier) {
-        guard context.registeredModel(for: id.objectID) == nil else { return }
+        // The program may have looked the object up before the save that made it, or brought it back.
+        if let known = context.registeredModel(for: id.objectID), !known.managedObject.isGone { return }
         context.catchUpWithSaves()
         // A context with unsaved changes has not moved. Without the object, changes of it would be lost.
         if (try? context.existingObject(with: id.objectID)) == nil { context.refreshAllObjects() }

@@ -68,7 +68,7 @@ public final class ModelContext {
         ContextTable.add(self)
     }
 
-    deinit { ContextTable.remove(context) }
+    deinit { ContextTable.remove(context, of: ObjectIdentifier(self)) }
 
     /// The container of the context.
     ///
@@ -111,19 +111,21 @@ private enum ContextTable {
     private struct Entry: @unchecked Sendable {
         // `@unchecked Sendable` is safe because a reference is read on the thread that uses the context.
         weak var context: ModelContext?
+        let wrapper: ObjectIdentifier
     }
 
     private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
     static func add(_ context: ModelContext) {
-        let entry = Entry(context: context)
+        let entry = Entry(context: context, wrapper: ObjectIdentifier(context))
         let key = ObjectIdentifier(context.context)
         entries.withLock { $0[key] = entry }
     }
 
-    static func remove(_ context: ManagedObjectContext) {
+    /// Removes a context that is being released. Another thread may have wrapped the same one again meanwhile.
+    static func remove(_ context: ManagedObjectContext, of wrapper: ObjectIdentifier) {
         let key = ObjectIdentifier(context)
-        entries.withLock { $0[key] = nil }
+        entries.withLock { if $0[key]?.wrapper == wrapper { $0[key] = nil } }
     }
 
     static func context(_ context: ManagedObjectContext) -> ModelContext? {

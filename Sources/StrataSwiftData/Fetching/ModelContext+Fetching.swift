@@ -17,11 +17,17 @@ extension ModelContext {
         return try answer(descriptor, inStore: { try context.count($0) }, inMemory: \.count)
     }
 
-    /// Returns the identifiers of the objects of a description, without creating objects.
+    /// Returns the identifiers of the objects of a description. Creates objects only of a class with subclasses, whose objects are named by
+    /// their own classes.
     public func fetchIdentifiers<T: PersistentModel>(_ descriptor: FetchDescriptor<T>) throws -> [PersistentIdentifier] {
         try answer(
             descriptor,
-            inStore: { try context.fetchIDs($0).map { PersistentIdentifier($0, entityName: T.entityName) } },
+            inStore: { request in
+                if context.model.subentities.contains(where: { $0.superentityName == T.entityName }) {
+                    return try context.fetch(request).map(\.persistentModelID)
+                }
+                return try context.fetchIDs(request).map { PersistentIdentifier($0, entityName: T.entityName) }
+            },
             inMemory: { $0.map(\.persistentModelID) })
     }
 

@@ -111,8 +111,9 @@ public final class HistoryObserver: Observable, Sendable {
                 // The history has only what is on disk.
                 try modelContainer.storage.container.flushNow(reportsFailures: false)
                 let end = coordinator.currentHistoryToken
-                // A position of another copy may be after every save of this one. Reading from there throws.
-                guard end > start || end.incarnation != start.incarnation else { return }
+                // A position of another copy may be after every save of this one, also within an incarnation that both have. Reading from
+                // there throws.
+                guard end != start else { return }
                 let request = HistoryRequest(
                     after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
                 state.withLock { $0.interruption.take() }?()

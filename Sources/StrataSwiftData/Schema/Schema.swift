@@ -84,10 +84,10 @@ extension Schema: Hashable, CustomDebugStringConvertible {
     public static func == (a: Schema, b: Schema) -> Bool {
         a.version == b.version && (try? a.model.get().storeSchema) == (try? b.model.get().storeSchema)
     }
-    /// Hashes the version and the names of the entities.
+    /// Hashes the version and the names of the entities, which include superclasses that the list of classes leaves out.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(version)
-        hasher.combine(types.map { $0.entityName })
+        hasher.combine((try? model.get())?.storeSchema.entities.map(\.name))
     }
     /// The version and the entities.
     public var debugDescription: String {

@@ -4,12 +4,27 @@ import StoreModel
 extension SchemaMigrationPlan {
     /// Returns the plan with Strata's stages, for a file with a schema.
     ///
-    /// Two neighbouring versions without a stage get a lightweight one.
+    /// Two neighbouring versions without a stage get a lightweight one. If a stage skips the file's version, the plan begins there.
     static func migrationPlan(from stored: StoreSchema?) throws -> MigrationPlan {
         let versions = schemas.sorted { $0.versionIdentifier < $1.versionIdentifier }
         let models = try versions.map { try Schema(versionedSchema: $0).ordered(as: stored).model.get() }
+        var (result, met) = try way(through: versions, models, from: 0)
+        // A stage may skip versions. A file of such a version has a way of its own.
+        if let stored, let start = models.firstIndex(where: { $0.storeSchema.withoutHints == stored.withoutHints }),
+            !met.contains(start)
+        {
+            (result, _) = try way(through: versions, models, from: start)
+        }
+        return MigrationPlan(result)
+    }
+
+    /// Returns the stages from a version to the newest, and the positions of the versions that they meet.
+    private static func way(
+        through versions: [any VersionedSchema.Type], _ models: [ObjectGraph.Model], from start: Int
+    ) throws -> ([ObjectGraph.MigrationStage], met: Set<Int>) {
         var result: [ObjectGraph.MigrationStage] = []
-        var position = 0
+        var position = start
+        var met: Set = [start]
         while position + 1 < versions.count {
             let from = versions[position]
             let stage = stages.first { $0.versions.from == from }
@@ -21,8 +36,9 @@ extension SchemaMigrationPlan {
             }
             result.append(Self.stage(stage, from: models[position], to: models[target]))
             position = target
+            met.insert(position)
         }
-        return MigrationPlan(result)
+        return (result, met)
     }
 
     private static func stage(_ stage: MigrationStage?, from: ObjectGraph.Model, to: ObjectGraph.Model)

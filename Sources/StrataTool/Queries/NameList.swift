@@ -5,7 +5,10 @@ import StoreModel
 /// Lists of names in options: `title,-album.title`. A name or path with commas is written in backticks.
 enum NameList {
     /// Returns the names of a list without backticks, and without the blanks around them. Empty names are left out.
-    static func names(_ text: String) throws(ToolError) -> [String] {
+    static func names(_ text: String) throws(ToolError) -> [String] { try parts(text).map { plain($0) } }
+
+    /// Returns the parts of a list, with a place for each minus in backticks.
+    private static func parts(_ text: String) throws(ToolError) -> [String] {
         var names: [String] = []
         var name = ""
         var isQuoted = false
@@ -15,6 +18,8 @@ enum NameList {
             case "," where !isQuoted:
                 names.append(name)
                 name = ""
+            // A minus in backticks is part of the name, and one before a name is not.
+            case "-" where isQuoted: name.append(quotedMinus)
             // A blank in backticks is part of the name, and one at the end of a name is not.
             case " " where !isQuoted: name.append(separator)
             default: name.append(character)
@@ -25,11 +30,16 @@ enum NameList {
     }
 
     /// Returns the sort that a list describes.
-    static func sort(_ text: String) throws(ToolError) -> [AttributeSort] { try names(text).map { sort(name: $0) } }
+    static func sort(_ text: String) throws(ToolError) -> [AttributeSort] { try parts(text).map { sort(part: $0) } }
 
-    private static func sort(name: String) -> AttributeSort {
-        name.hasPrefix("-") ? AttributeSort(String(name.dropFirst()), .descending) : AttributeSort(name)
+    private static func sort(part: String) -> AttributeSort {
+        part.hasPrefix("-") ? AttributeSort(plain(String(part.dropFirst())), .descending) : AttributeSort(plain(part))
     }
+
+    /// The place of a minus in backticks.
+    private static let quotedMinus: Character = "\u{1}"
+
+    private static func plain(_ part: String) -> String { String(part.map { $0 == quotedMinus ? "-" : $0 }) }
 
     /// The place of a blank outside of backticks, until the blanks at the ends of names are removed.
     private static let separator: Character = "\u{0}"

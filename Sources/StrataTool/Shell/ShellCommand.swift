@@ -70,7 +70,8 @@ struct ShellCommand: StoreVerb {
             console.complain("strata: \(verb): no such verb\(Suggestion.hint(for: verb, among: verbs + ["help", "exit"]))")
             return ToolError.Status.wrongInput.rawValue
         }
-        return await StrataProgram.run([verb, path] + words + (json ? ["--json"] : []), console: console)
+        // Before the words, because after two dashes it would be one of them.
+        return await StrataProgram.run([verb, path] + (json ? ["--json"] : []) + words, console: console)
     }
 }
 

@@ -28,6 +28,13 @@ enum CSVFiles {
     /// Writes the objects of a source to a new folder.
     static func write(_ source: any ObjectSource, to folder: String, existing: ExistingFile) throws -> TransferSummary {
         let model = source.model
+        var files: Set<String> = []
+        for name in model.entities.map(\.name) + model.storeSchema.links.map(\.name) where try !files.insert(file(name)).inserted
+        {
+            throw ToolError.failed(
+                "cannot write \(name).csv: an entity and a relationship would both have this file. Export as JSON lines or SQLite"
+            )
+        }
         let isThere = FileManager.default.fileExists(atPath: folder)
         guard !isThere || existing == .replace else {
             throw ToolError.wrongInput("\(folder) already exists. Choose another name, or replace it with --replace")

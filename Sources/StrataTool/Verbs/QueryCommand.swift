@@ -118,9 +118,9 @@ struct Query: Sendable {
         let entity = try store.entity(options.entity)
         let model = store.model
         let condition = try ConditionParser.condition(options.condition ?? "", on: entity, in: model)
-        let sort = try Self.list(options.sort).map {
-            try Self.sort($0, entity: entity, model: model, isOfObjects: options.aggregate == nil)
-        }
+        let sort = try NameList.sort(options.sort ?? "")
+        // Groups are sorted by columns of the result, which the request checks.
+        if options.aggregate == nil { for part in sort { _ = try Self.column(part.attribute, entity: entity, model: model) } }
         let groups = try Self.list(options.groupBy)
         let columns: [(ResultColumn, ColumnType)]
         if let aggregates = options.aggregate {
@@ -157,14 +157,6 @@ struct Query: Sendable {
                 PropertyPath.problem(name, on: entity, in: model) { $0.columns.map(\.name) })
         }
         return column
-    }
-
-    private static func sort(_ text: String, entity: Entity, model: Model, isOfObjects: Bool) throws -> AttributeSort {
-        let isDescending = text.hasPrefix("-")
-        let name = isDescending ? String(text.dropFirst()) : text
-        // Groups are sorted by columns of the result, which the request checks.
-        if isOfObjects { _ = try column(name, entity: entity, model: model) }
-        return AttributeSort(name, isDescending ? .descending : .ascending)
     }
 
     private static func aggregate(_ text: String, entity: Entity, model: Model) throws -> (ResultColumn, ColumnType) {

@@ -158,6 +158,33 @@ import Testing
         #expect(error?.code == .storeBusy && error?.message.contains("another process") == true, "\(String(describing: error))")
         claim.release()
     }
+
+    /// Catches: an error that blames a process which has written its saves, and not the one that does not go on.
+    @Test func `S067: a store that is busy names the process that waits to save first`() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        // Stands for another process, because the locks belong to the open file.
+        func claims(_ timeout: Duration) -> SaveClaims {
+            SaveClaims(signalPath: scratch.url.path + "-signal", storePath: scratch.url.path, timeout: timeout)
+        }
+        let (first, second, third) = (claims(.zero), claims(.seconds(600)), claims(.zero))
+        let held = try first.claim(.holdingBack)
+        var looks = 0
+        var error: StoreError?
+        let claim = try second.claim(.committing) {
+            looks += 1
+            // The process is recorded after its first look.
+            guard looks == 2 else { return }
+            held.release()
+            error = #expect(throws: StoreError.self) { _ = try third.claim(.committing) }
+        }
+        #expect(
+            error?.code == .storeBusy && error?.message.contains("process \(getpid()) waits to save first") == true,
+            "\(String(describing: error))")
+        claim.release()
+        try third.claim(.holdingBack).release()
+        withExtendedLifetime(store) {}
+    }
 }
 
 /// The start of LMDB's lock file, which has the number of the newest commit.

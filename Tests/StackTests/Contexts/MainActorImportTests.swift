@@ -15,13 +15,13 @@ import Testing
         var made = 0
         var options = BatchOptions()
         options.rowsPerSave = 100
-        let result = try await container.coordinator.insert(
-            into: "Track", ["title", "plays"],
-            rows: (0..<250).lazy.map { number in
-                MainActor.assertIsolated()
-                made += 1
-                return [.string("t\(number)"), .int(Int64(number))]
-            }, options: options)
+        // Written in the call, the compiler would choose the `map` that makes an array.
+        let rows = (0..<250).lazy.map { number in
+            MainActor.assertIsolated()
+            made += 1
+            return [Value.string("t\(number)"), .int(Int64(number))]
+        }
+        let result = try await container.coordinator.insert(into: "Track", ["title", "plays"], rows: rows, options: options)
         #expect(made == 250)
         #expect(result.insertedCount == 250)
         let stored = try await container.newBatchOperationContext().perform { try $0.count(EntityFetchRequest("Track")) }

@@ -126,4 +126,30 @@ import Testing
         let findings = try container.coordinator.store.verify().map(\.description)
         #expect(findings.count == 2 && findings.allSatisfy { $0.contains("which does not exist.") }, "\(findings)")
     }
+
+    /// Catches: a reference that a predicate of a child finds, and that its property does not show. The rule of an album denies the deletion
+    /// at the save.
+    @Test(arguments: StoreKind.allCases)
+    func `S053: a child shows a reference to an object that its parent has deleted as the parent does`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let parent = container.coordinator.newBackgroundContext()
+        let album = try await parent.perform(andSave: .durable) { context in
+            let album = context.insert("Album")
+            album["title"] = .string("album")
+            context.makeTrack("track").setRelatedObject("album", to: album)
+            return album.objectID
+        }
+        try await parent.perform { $0.delete(try $0.existingObject(with: album)) }
+        for context in [parent, await parent.newBackgroundChild()] {
+            try await context.perform { context throws in
+                let track = try context.objects("Track")[0]
+                #expect(track["album"] == .reference(album.key))
+                #expect(track.relatedObject("album")?.objectID == album && track.relatedObject("album")?.isDeleted == true)
+                #expect(try context.count(EntityFetchRequest("Track", matching: .isNil("album"))) == 0)
+            }
+        }
+    }
 }

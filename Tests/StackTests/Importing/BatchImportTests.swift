@@ -159,6 +159,67 @@ import Testing
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(try coordinator.store.verify() == [])
     }
+
+    /// Catches: a reference that follows a unique value to the object that had it before the save, although an earlier row has replaced it.
+    @Test(arguments: StoreKind.allCases, [1, 100])
+    func `S137: no row refers to a unique value that an earlier row has replaced`(_ kind: StoreKind, _ rowsPerSave: Int)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Song", ["code", "title"], rows: [["old", "A"]])
+        @Sendable func load(_ rows: [[Value]]) async throws {
+            try await coordinator.insert(
+                into: "Song", ["code", "title", "original.code"], rows: rows, rule: .update(on: ["title"]),
+                options: Self.options(rowsPerSave))
+        }
+        let saved = await #expect(throws: BatchError.self) {
+            try await load([["new", "A", .null], ["x", "B", "old"]])
+        }
+        #expect("\(saved as Any)".contains("no Song has the code \"old\""))
+        let own = await #expect(throws: BatchError.self) {
+            try await load([["p", "C", .null], ["q", "C", .null], ["y", "D", "p"]])
+        }
+        #expect("\(own as Any)".contains("no Song has the code \"p\""))
+        // An earlier row may have found the replaced value already.
+        let found = await #expect(throws: BatchError.self) {
+            try await load([["first", "E", .null], ["r", "F", "first"], ["last", "E", .null], ["z", "G", "first"]])
+        }
+        #expect("\(found as Any)".contains("no Song has the code \"first\""))
+        try await load([["newest", "A", .null], ["s", "H", "newest"]])
+        let original = try await container.newBatchOperationContext().perform { context throws in
+            try context.find(unique: \Song.code, "s")?.original?.title
+        }
+        #expect(original == "A")
+        #expect(try coordinator.store.verify() == [])
+    }
+
+    /// Catches: an import that counts a lazy collection first, so that the closures of the program run twice.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S137: an import runs the closures of a lazy collection once`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        var seen: Set<String> = []
+        var calls = 0
+        let distinct = ["a", "b", "a"].lazy.filter { code in
+            calls += 1
+            return seen.insert(code).inserted
+        }
+        let rows = distinct.map { [Value.string($0)] }
+        let totals = Mutex<[Int?]>([])
+        let result = try await container.coordinator.insert(
+            into: "Song", ["code"], rows: rows, options: Self.options(10)
+        ) { progress in totals.withLock { $0.append(progress.totalRows) } }
+        #expect(result.insertedCount == 2 && calls == 3)
+        // The number of these rows is known without calling the closure.
+        let numbered = (0..<3).lazy.map { [Value.string("s\($0)")] }
+        try await container.coordinator.insert(into: "Song", ["code"], rows: numbered, options: Self.options(10)) { progress in
+            totals.withLock { $0.append(progress.totalRows) }
+        }
+        #expect(totals.withLock { $0 } == [nil, 3])
+        #expect(try container.coordinator.store.verify() == [])
+    }
 }
 
 /// A model whose properties are stored under names with dots.

@@ -89,4 +89,53 @@ import Testing
         #expect(await child.previewSave().failure != nil)
         #expect(await child.perform { $0.hasChanges })
     }
+
+    /// Catches: a child that is told of a save by a later job, so that the code that has awaited the save reads the old value.
+    @Test(arguments: Combination.all)
+    func `S068, S072: a child on the main actor that merges shows a save that main has awaited`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let track = main.makeTrack("a")
+        try await container.saveMain()
+        let sheet = main.newChild(name: "sheet")
+        sheet.automaticallyMergesChanges = true
+        let draft = sheet.object(with: track.objectID)
+        let watch = Watch { _ = draft["title"] }
+        for (number, title) in ["b", "c", "d"].enumerated() {
+            track["title"] = .string(title)
+            try await container.saveMain()
+            #expect(draft["title"] == .string(title))
+            // The job that comes later must not notify again: a second notice would be counted by the next round.
+            #expect(watch.count == number + 1)
+        }
+        try await sheet.save()
+    }
+
+    /// Catches: the same in a context with an executor of its own.
+    @Test(arguments: StoreKind.allCases)
+    func `S068, S072: a child on its parent's executor that merges shows a save that the parent has awaited`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.newBackgroundContext()
+        let id = try await worker.perform(andSave: .durable) { $0.makeTrack("a").objectID }
+        let titles = try await worker.perform { _, context in
+            let scratch = context.newChild(name: "scratch")
+            defer { withExtendedLifetime(scratch) {} }
+            scratch.automaticallyMergesChanges = true
+            let copy = scratch.object(with: id)
+            var read = [copy["title"]]
+            for title in ["b", "c"] {
+                context.object(with: id)["title"] = .string(title)
+                try await context.save()
+                read.append(copy["title"])
+            }
+            return read
+        }
+        #expect(titles == [.string("a"), .string("b"), .string("c")])
+    }
 }

@@ -336,6 +336,26 @@ import Testing
         #expect(try await Books.titles(sides.book, in: sides.ours).joined() == "abc")
     }
 
+    /// Catches: a member that returns to its list with its position in the other one, which is a conflict of its own and skipped.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S162: undoing an author's move returns a member to its place although another context has moved it since`(
+        _ kind: StoreKind
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        let other = try await Books.make(["x", "y", "z"], in: sides.ours)
+        let before = try sides.container.coordinator.snapshot(owner: "before the move")
+        await sides.ours.perform { $0.transactionAuthor = "mover" }
+        try await Books.move("b", of: sides.book, to: other, in: sides.ours)
+        try await sides.ours.save()
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        try await Books.arrange(other, "bxyz", in: sides.theirs)
+        try await sides.theirs.save()
+        try await sides.container.undoChanges(by: "mover", since: before, onConflict: .skip)
+        #expect(try await Books.stored(sides.book, in: sides.container).joined() == "abc")
+        #expect(try await Books.stored(other, in: sides.container).joined() == "xyz")
+        #expect(try sides.container.coordinator.store.verify() == [])
+    }
+
     /// Catches: a member that comes back at the end of its list.
     @Test(arguments: StoreKind.allCases)
     func `S106, S109: a member that a custom policy restores keeps its place`(_ kind: StoreKind) async throws {

@@ -107,4 +107,81 @@ import Testing
             }
         }
     }
+
+    /// Catches: a tuple that takes no ids, although the columns of relationships have them.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S133: tuples take ids, before and after a save`(_ kind: StoreKind, _ isSaved: Bool) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Errands.model)
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in
+            let person = context.insert("Person")
+            for title in ["a", "b", "c"] {
+                let errand = context.insert("Errand")
+                errand["title"] = .string(title)
+                if title != "c" { errand.setRelatedObject("owner", to: person) }
+            }
+        }
+        if isSaved { try await worker.save() }
+        try await worker.perform { context throws in
+            let owner = try #require(try context.fetch(EntityFetchRequest("Person")).first).objectID
+            let request = ValueRequest<Errand>([.property(\.owner), .count], groupBy: [.property(\.owner)])
+            let groups = try context.rows(request, as: (ObjectID?, Int).self)
+            let owned = groups.filter { $0.0 == owner }
+            let free = groups.filter { $0.0 == nil }
+            #expect(groups.count == 2 && owned.map(\.1) == [2] && free.map(\.1) == [1])
+            let pairs = ValueRequest<Errand>(
+                [.property(\.owner), .property(\.title)], where: #Predicate { $0.title != "c" },
+                sortBy: [.init(.property(\.title))])
+            let rows = try context.rows(pairs, as: (ObjectID, String).self)
+            #expect(rows.map(\.0) == [owner, owner] && rows.map(\.1) == ["a", "b"])
+            let all = ValueRequest<Errand>([.property(\.owner), .property(\.title)])
+            #expect(throws: FetchError.self) { try context.rows(all, as: (ObjectID, String).self) }
+            #expect(throws: FetchError.self) { try context.rows(pairs, as: (ObjectID, ObjectID).self) }
+        }
+    }
+
+    /// Catches: a value that its type encodes otherwise than a column stores it, and that is not read from a row with one column.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S133: rows with one column decode as the type of an attribute or as ids`(
+        _ kind: StoreKind, _ isSaved: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let sample = EntityDescription(
+            name: "Sample",
+            properties: [
+                .attribute(.init(name: "uuid", type: .uuid)), .attribute(.init(name: "price", type: .data)),
+                .attribute(.init(name: "bytes", type: .data)), .attribute(.init(name: "link", type: .string)),
+                .relationship(.init(name: "other", destination: "Sample", cardinality: .toOne)),
+            ])
+        let container = try await bed.container(model: Model([sample]))
+        let worker = await container.newBackgroundContext()
+        let (uuid, price, bytes) = (UUID(), Decimal(125) / 10, Data([1, 2]))
+        let link = try #require(URL(string: "https://example.com/a"))
+        await worker.perform { context in
+            let object = context.insert("Sample")
+            object["uuid"] = .uuid(uuid)
+            object["price"] = price.storeValue
+            object["bytes"] = .data(bytes)
+            object["link"] = link.storeValue
+            object.setRelatedObject("other", to: object)
+        }
+        if isSaved { try await worker.save() }
+        try await worker.perform { context throws in
+            func values<T: Decodable>(_ name: String, _ type: T.Type) throws -> [T] {
+                try context.rows(EntityValueRequest("Sample", fetching: [.property(name)]), as: type)
+            }
+            let id = try #require(try context.fetch(EntityFetchRequest("Sample")).first).objectID
+            #expect(try values("uuid", UUID.self) == [uuid])
+            #expect(try values("price", Decimal.self) == [price])
+            #expect(try values("bytes", Data.self) == [bytes])
+            #expect(try values("link", URL.self) == [link])
+            #expect(try values("other", ObjectID.self) == [id])
+            #expect(throws: FetchError.self) { try values("link", UUID.self) }
+            #expect(throws: FetchError.self) { try values("uuid", URL.self) }
+            #expect(throws: FetchError.self) { try values("uuid", Data.self) }
+            #expect(throws: FetchError.self) { try values("link", Decimal.self) }
+            #expect(throws: FetchError.self) { try values("bytes", ObjectID.self) }
+        }
+    }
 }

@@ -384,4 +384,67 @@ import Testing
             try await container.close()
         }
     }
+
+    /// Returns a model of tracks with tags, in which a rule decides about the tags of a deleted track.
+    private static func tagged(_ rule: DeleteRule) throws -> Model {
+        try Model([
+            EntityDescription(
+                name: "Track",
+                properties: [
+                    .attribute(.init(name: "title", type: .string)),
+                    .relationship(
+                        .init(name: "tags", destination: "Tag", inverse: "tracks", cardinality: .toMany, deleteRule: rule)),
+                ]),
+            EntityDescription(
+                name: "Tag",
+                properties: [
+                    .attribute(.init(name: "name", type: .string)),
+                    .relationship(
+                        .init(name: "tracks", destination: "Track", inverse: "tags", cardinality: .toMany, deleteRule: .nullify)),
+                ]),
+        ])
+    }
+
+    /// Catches: a deletion whose pairs are not recorded, because their rule leaves them to the save, so that no undo restores them.
+    @Test(arguments: Combination.all, [DeleteRule.noAction, .deny])
+    func `S162: undoing a saved deletion restores the pairs that only the save has removed`(
+        _ combination: Combination, _ rule: DeleteRule
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Self.tagged(rule))
+        let worker = await container.newBackgroundContext()
+        let (track, tag) = await worker.perform { context in
+            let (track, tag) = (context.insert("Track"), context.insert("Tag"))
+            track.add(tag, to: "tags")
+            return (track.objectID, tag.objectID)
+        }
+        try await worker.save(through: .store)
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await worker.perform { context throws in
+            context.delete(try context.existingObject(with: track))
+            // As long as the tag exists, the rule denies the deletion.
+            if rule == .deny { context.delete(try context.existingObject(with: tag)) }
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context throws in
+            #expect(try context.fetch(EntityFetchRequest("Track")).isEmpty)
+            let history = try #require(context.undoHistory)
+            for isAfterRedo in [false, true] {
+                if isAfterRedo { try history.redo() }
+                #expect(try history.undo() == [])
+                let (first, second) = (try context.existingObject(with: track), try context.existingObject(with: tag))
+                #expect(first.relatedObjects("tags") == [second], "after a redo: \(isAfterRedo)")
+                #expect(second.relatedObjects("tracks") == [first], "after a redo: \(isAfterRedo)")
+            }
+        }
+        try await worker.save(through: .store)
+        let tags = try await container.read { try $0.existingObject(with: track).relatedObjects("tags").map(\.objectID) }
+        withKnownIssue("the stack hybrid loses pairs of these rules when a restored object passes through main") {
+            #expect(tags == [tag])
+        } when: {
+            combination.stack == .hybrid
+        }
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
 }

@@ -53,6 +53,29 @@ import Testing
         }
     }
 
+    /// Catches: a new object with the values from before, because the model whose values another one has taken counts as a new one.
+    @Test(arguments: TestStore.allCases)
+    func `S048, S108: inserting a model that a unique value has merged into another one does nothing`(_ store: TestStore)
+        async throws
+    {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            let (first, second) = (ToDo("first"), ToDo("second"))
+            second.id = first.id
+            context.insert(first)
+            try context.save()
+            context.insert(second)
+            try context.save()
+            #expect(first.title == "second" && second.isDeleted)
+            first.title = "third"
+            context.insert(second)
+            #expect(second.isDeleted && context.insertedModelsArray.isEmpty)
+            try context.save()
+            #expect(try titles(in: container) == ["third"])
+            #expect(second.isDeleted && first.title == "third")
+        }
+    }
+
     /// Catches: an insertion that does nothing without a word.
     @Test func `an insertion that cannot take a deletion back is logged`() async {
         // A process has one handler for all loggers. The test sets it in another process than the other tests.

@@ -69,4 +69,11 @@ import Testing
         #expect(Set(kinds).count == kinds.count && Set(kinds.map(\.description)).count == kinds.count)
         #expect(kinds.allSatisfy { kind in kinds.filter { $0 ~= kind }.count == 1 })
     }
+
+    /// Catches: equal schemas that a set keeps both, because only the listed classes are hashed.
+    @Test func `S180: equal schemas hash equally if one of them leaves out a superclass`() {
+        let (short, long) = (Schema([Ferry.self]), Schema([Vessel.self, Ferry.self]))
+        #expect(short == long && short.hashValue == long.hashValue)
+        #expect(Set([short, long]).count == 1)
+    }
 }

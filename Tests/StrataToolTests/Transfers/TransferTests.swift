@@ -374,4 +374,45 @@ import Testing
         #expect(!run.errors.contains("policy"))
         #expect(!FileManager.default.fileExists(atPath: folder.path("new")))
     }
+
+    /// Catches: an entity with the name of a relationship's file, so that objects and pairs were written into one file.
+    @Test(arguments: fileKinds)
+    func `a CSV file of an entity and of a relationship is refused, and nothing is written`(_ kind: StoreKind) async throws {
+        let name = PropertyDescription.attribute(.init(name: "name", type: .string))
+        let model = try Model([
+            EntityDescription(
+                name: "A",
+                properties: [
+                    name, .relationship(.init(name: "bs", destination: "B", inverse: "as", cardinality: .toMany)),
+                ]),
+            EntityDescription(
+                name: "B",
+                properties: [
+                    name, .relationship(.init(name: "as", destination: "A", inverse: "bs", cardinality: .toMany)),
+                ]),
+            EntityDescription(name: "A.bs", properties: [name]),
+        ])
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, model) { context in
+            let objects = ["A", "B", "A.bs"].map { entity in
+                let object = context.insert(entity)
+                object["name"] = .string(entity)
+                return object
+            }
+            objects[0].add(objects[1], to: "bs")
+        }
+        let (shop, csv) = (folder.path("shop"), folder.path("csv"))
+        #expect(await ToolRun("export", shop, csv).isRefused(1, naming: "A.bs"))
+        #expect(!FileManager.default.fileExists(atPath: csv))
+        // A folder that would be replaced stays as it is.
+        try FileManager.default.createDirectory(atPath: csv, withIntermediateDirectories: false)
+        try "former".write(toFile: folder.path("csv/model.json"), atomically: true, encoding: .utf8)
+        #expect(await ToolRun("export", shop, csv, "--replace").isRefused(1, naming: "A.bs"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: csv) == ["model.json"])
+        #expect(try folder.bytes("csv/model.json") == Data("former".utf8))
+        // The form that the message names has all of it.
+        #expect(await ToolRun("export", shop, folder.path("shop.jsonl")).status == 0)
+        #expect(await ToolRun("import", folder.path("shop.jsonl"), folder.path("back")).status == 0)
+        #expect(await ToolRun("diff", shop, folder.path("back")).lines == ["no differences"])
+    }
 }

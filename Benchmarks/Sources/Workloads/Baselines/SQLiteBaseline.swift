@@ -47,8 +47,9 @@ final class SQLiteBaseline {
     private func make(_ table: Table) throws {
         let columns = table.attributes.map { "\(quoted($0.name)) \(Self.declaration($0.type))" }
         let references = table.references.map { "\(quoted($0.name)) INTEGER" }
+        let all = ["id_key INTEGER PRIMARY KEY"] + columns + references
         try database.execute(
-            "CREATE TABLE IF NOT EXISTS \(quoted(table.name)) (id_key INTEGER PRIMARY KEY, \((columns + references).joined(separator: ", ")))"
+            "CREATE TABLE IF NOT EXISTS \(quoted(table.name)) (\(all.joined(separator: ", ")))"
         )
         for reference in table.references {
             try database.execute(

@@ -31,8 +31,10 @@ public enum ChatData {
     /// referrers of each. Throws ``DatasetError`` if no table refers to another.
     public static func make(from dataset: Dataset) throws -> Dataset {
         guard
-            let number = dataset.tables.indices.filter({ !dataset.tables[$0].references.isEmpty })
-                .max(by: { dataset.tables[$0].rowCount < dataset.tables[$1].rowCount })
+            let number = dataset.tables.indices.filter({
+                !dataset.tables[$0].references.isEmpty && !dataset.tables[$0].attributes.isEmpty
+            })
+            .max(by: { dataset.tables[$0].rowCount < dataset.tables[$1].rowCount })
         else { throw DatasetError("\(dataset.name): no table refers to another, so there are no groups for a chat") }
         let table = dataset.tables[number]
         let reference = table.references[0]

@@ -23,7 +23,8 @@ struct Checksum: Hashable, Sendable {
         case .bool(let flag): flag ? 1 : 0
         case .int(let number): UInt64(bitPattern: number)
         case .uint(let number): number
-        case .double(let number): number.bitPattern
+        // SQLite stores minus zero as zero.
+        case .double(let number): number == 0 ? 0 : number.bitPattern
         case .reference(let key): key.rawValue
         case .string(let text): bits(text.utf8)
         case .data(let data): bits(data)

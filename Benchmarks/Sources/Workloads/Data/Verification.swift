@@ -72,8 +72,13 @@ struct Verification: Sendable {
         for (row, destination) in reference.rows.enumerated() where destination >= 0 {
             expected[destination, default: []].append(ids[number][row].key)
         }
+        // In a one-to-one relationship, the inverse is a reference too.
+        let isToOne = dataset.tables[reference.destination].references.contains { $0.name == reference.inverse }
         for row in ids[reference.destination].indices {
-            let found = context.object(with: ids[reference.destination][row]).relatedObjects(reference.inverse)
+            let object = context.object(with: ids[reference.destination][row])
+            let found =
+                isToOne
+                ? [object.relatedObject(reference.inverse)].compactMap(\.self) : object.relatedObjects(reference.inverse)
             guard found.map(\.objectID.key).sorted() == (expected[Int32(row)] ?? []).sorted() else {
                 throw VerificationError(
                     "\(dataset.tables[reference.destination].name).\(reference.inverse), row \(row): \(found.count) objects in the "

@@ -58,13 +58,18 @@ extension ManagedObjectContext {
         // The initializer has the last reference to the model, which it releases without deallocating the model.
         registry.release(object)
         object.model = nil
+        unrelate(object)
+        delete(object)
+    }
+
+    /// Removes an object from all its relationships.
+    func unrelate(_ object: ManagedObject) {
         for relationship in definition(of: object).relationships {
             switch relationship.kind {
             case .toOne: setToOne(object, relationship, to: nil)
             case .toMany: setToMany(object, relationship, to: [])
             }
         }
-        delete(object)
     }
 
     /// Forgets the objects that wait, because the context is being released.
@@ -120,6 +125,7 @@ extension ManagedObjectContext {
         guard var row = object.row else { preconditionFailure("a new object has lost its values") }
         if let inheritance = entity.inheritance {
             row = row.copy(to: inheritance.properties, of: entity.columns.count)
+            object.observation?.renumber(entity, inheritance)
         } else if row.columnCount < entity.columns.count {
             row = row.copy(columnCount: entity.columns.count)
         }

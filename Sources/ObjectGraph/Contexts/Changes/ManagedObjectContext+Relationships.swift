@@ -14,18 +14,26 @@ extension ManagedObjectContext {
         if let known = registry.object(destination, key), !known.isDeletedHere { return known }
         if trapOnStoreError({ try exists(destination, key) }) { return self.object(destination, key) }
         guard !capabilities.rules.dangling[object.entity].contains(column),
-            layerStack.pendingKind(destination, key) == .delete || hasUnsaved(column, entity: object.entity, key: object.key)
+            isDeletedUnsaved(destination, key) || hasUnsaved(column, entity: object.entity, key: object.key)
         else { return nil }
         let lost = self.object(destination, key)
         lost.isDeletedHere = true
         return lost
     }
 
+    /// The unsaved layers of this context and of its ancestors, the newest first.
+    private var layersAboveSaves: some Sequence<Layer> {
+        layerStack.view.layers.prefix(layerStack.sealed.count + 1 + layerStack.baseState.inherited.count)
+    }
+
+    /// Returns whether an object has an unsaved deletion, in this context or in an ancestor.
+    private func isDeletedUnsaved(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
+        layersAboveSaves.lazy.compactMap { $0.row(entity, key) }.first { _ in true }?.kind == .delete
+    }
+
     /// Returns whether a column has an unsaved value, in this context or in an ancestor.
     private func hasUnsaved(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) -> Bool {
-        layerStack.view.layers.prefix(layerStack.sealed.count + 1 + layerStack.baseState.inherited.count).contains { layer in
-            layer.row(entity, key)?.isSet(column) ?? false
-        }
+        layersAboveSaves.contains { $0.row(entity, key)?.isSet(column) ?? false }
     }
 
     /// Returns the keys of a to-many relationship's destinations, ascending.

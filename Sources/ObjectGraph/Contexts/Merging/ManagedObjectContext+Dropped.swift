@@ -6,7 +6,7 @@ extension ManagedObjectContext {
     /// Whether the running save may lack changes that it has taken: a merge policy drops them, a missing object is cleared from them, or a
     /// deletion by a child or a delete rule cancels them.
     func mayLackChanges(_ joined: JoinedPushes?) -> Bool {
-        mergePolicy.mayDrop || clearsMissingReferences || layerStack.taken.contains(where: \.mayDelete)
+        phase.policyMayDrop || clearsMissingReferences || layerStack.taken.contains(where: \.mayDelete)
             || joined?.layers.contains(where: \.mayDelete) == true
     }
 

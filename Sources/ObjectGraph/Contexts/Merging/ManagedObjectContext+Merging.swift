@@ -63,6 +63,7 @@ extension ManagedObjectContext {
     /// Merges announced saves, also within a step that reads the state that it started with.
     func mergeAnnounced() {
         moveIfSuspended()
+        if !phase.announced.isEmpty { moving { moveToAnnounced() } }
         guard phase.behind != nil else { return }
         phase.behind?.willCatchUp()
         phase.behind = nil

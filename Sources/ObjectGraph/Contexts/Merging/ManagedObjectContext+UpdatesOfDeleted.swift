@@ -50,11 +50,45 @@ extension ManagedObjectContext {
             route.forget(changes)
             new.route = route
         }
+        let below = tracker.undo != nil && hasUnsavedLayers && new.route == nil ? viewBelow() : nil
         setBaseState(new)
         guard hasUnsavedLayers else { return }
+        if let below { trapOnStoreError { try noteReplaced(below, changes) } }
         if automaticallyMergesChanges || phase.isMerging { dropMovedPositions() }
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: changes)
+    }
+
+    /// Records the values below unsaved updates that a move has replaced, so that an undo returns to the newer ones (S162).
+    ///
+    /// - Parameters:
+    ///   - old: The state below them before the move.
+    ///   - changes: The saves of other contexts; nil if they are unknown.
+    private func noteReplaced(_ old: LayeredView, _ changes: [ChangeSet]?) throws {
+        let new = viewBelow()
+        for layer in layerStack.notInFlight {
+            for entity in layer.entityIndices {
+                for (number, page) in layer.entity(entity)?.pages ?? [:] {
+                    let theirs = changes?.lazy.compactMap { $0.change(of: entity)?.pages.first { $0.number == number } }
+                    let updated = theirs.map { $0.reduce(0) { $0 | $1.updated } } ?? .max
+                    for slot in SlotIterator(page.updated & updated) {
+                        guard let row = page[slot] else { continue }
+                        let address = ObjectAddress(entity: entity, key: PageAddress.key(page: number, slot: slot))
+                        try noteReplaced(address, row, from: old, to: new)
+                    }
+                }
+            }
+        }
+    }
+
+    private func noteReplaced(_ address: ObjectAddress, _ row: Row, from old: LayeredView, to new: LayeredView) throws {
+        let (entity, key) = (address.entity, address.key)
+        guard try old.exists(entity, key), try new.exists(entity, key) else { return }
+        for column in row.columnIndices where row.isSet(column) && tracker.replacedBelow[address]?[column] == nil {
+            let before = try old.value(entity, key: key, column: column) ?? .null
+            if try Value.areSame(before, new.value(entity, key: key, column: column)) { continue }
+            tracker.replacedBelow[address, default: [:]][column] = before
+        }
     }
 
     var hasUnsavedLayers: Bool { !layerStack.top.isEmpty || !layerStack.sealed.isEmpty }
@@ -73,9 +107,13 @@ extension ManagedObjectContext {
             for slot in SlotIterator(page.updated) {
                 let key = PageAddress.key(page: page.number, slot: slot)
                 guard layerStack.pendingKind(page.entity, key, inFlight: !afterSave) == .update,
-                    trapOnStoreError({ try exists(page.entity, key) && !below.exists(page.entity, key) })
+                    trapOnStoreError({ try !below.exists(page.entity, key) })
                 else { continue }
-                complete(page.entity, key)
+                if trapOnStoreError({ try exists(page.entity, key) }) {
+                    complete(page.entity, key)
+                } else if !layerStack.view.base.isFixed {
+                    noteIncomplete(page.entity, key)
+                }
             }
             // A root's writer leaves out such deletions itself.
             guard !isRoot, !tracker.updatesOfDeleted.hasDeletions else { continue }
@@ -145,6 +183,15 @@ extension ManagedObjectContext {
             object.row = newestOwnRow(entity, key)
             object.isDeletedHere = !exists
         }
+    }
+
+    /// Records an update whose row cannot be completed, because a suspension has released the other values.
+    private func noteIncomplete(_ entity: EntityIndex, _ key: ObjectKey) {
+        let place = ObjectAddress(entity: entity, key: key)
+        guard tracker.updatesOfDeleted.changed[place] == nil else { return }
+        var changed = ColumnSet()
+        for layer in layerStack.sealed + [layerStack.top] { if let row = layer.row(entity, key) { changed.formUnion(row.set) } }
+        tracker.updatesOfDeleted.add(place, changed)
     }
 
     private func complete(_ entity: EntityIndex, _ key: ObjectKey) {

@@ -8,6 +8,8 @@ extension ManagedObjectContext {
     ///
     /// O(pages of the push + registered objects among them) (S079).
     func merge(child push: ChildChanges) throws -> ParentState {
+        // While the store is suspended, a child may have read saves of others that this context has not. They are noted before it moves.
+        moveIfSuspended()
         endUndoEvent()
         defer { endUndoEvent() }
         if let route = layerStack.baseState.route { return try route.merge(child: push, in: self) }
@@ -15,11 +17,15 @@ extension ManagedObjectContext {
         var push = push
         catchUp(with: &push)
         var pushed = prepared(push)
-        let (refreshed, changes) = changingObserved {
+        let (refreshed, changes) = try changingObserved {
             if !observed.isEmpty {
+                let revision = layerStack.revision
                 willShow(from: layerStack.view, to: layerStack.view(appending: pushed.layers), pushed.changes)
-                // Observers may have changed objects.
-                if !layerStack.top.isEmpty { pushed = prepared(push) }
+                // Observers may have changed objects, rolled back, or reset or closed the context.
+                if !layerStack.top.isEmpty || layerStack.revision != revision {
+                    try checkAccepts(push)
+                    pushed = prepared(push)
+                }
             }
             tracker.checks.formUnion(push.checks)
             tracker.positions.formUnion(push.positions)
@@ -268,9 +274,9 @@ extension ManagedObjectContext {
             let base = layerStack.baseState.state.sequence
             let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
             let added = didWrite(outcome, adopted: joined).and(joined.consequences)
-            let lacksOwn = hasOwn && mergePolicy.mayDrop
+            let lacksOwn = hasOwn && phase.policyMayDrop
             var parent = place(same && isAlone && !lacksOwn, changes.limited(to: outcome.changes), added: added)
-            parent.mayLackChanges = mergePolicy.mayDrop
+            parent.mayLackChanges = phase.policyMayDrop
             // The writer has acquired the snapshot for the child, which would otherwise acquire another one on its own executor.
             let isInFile = outcome.state.pendingSaves == 0 && parent.state.sequence == outcome.state.sequence
             if isInFile, joined.pushes.contains(where: \.readsNextState) { parent.state = outcome.state }

@@ -117,7 +117,14 @@ extension ManagedObjectContext {
     ///
     /// - Parameter revision: The view of this context that the child reads.
     func addChild(_ child: any ContextExecutor, at place: ContextAddress, reading revision: UInt64) {
-        if revision != layerStack.revision { child.enqueue { $0.phase.hasMissedParent = true } }
+        if revision != layerStack.revision {
+            // A child on this executor may be read before its job.
+            if sharesExecutor(with: place) {
+                child.runHere { $0.phase.hasMissedParent = true }
+            } else {
+                child.enqueue { $0.phase.hasMissedParent = true }
+            }
+        }
         observers.children.removeAll { $0.contextExecutor == nil || $0.contextExecutor === child }
         observers.children.append(WeakContext(contextExecutor: child, place: place))
     }
@@ -218,13 +225,32 @@ extension ManagedObjectContext {
         guard !observers.children.isEmpty else { return }
         let new = baseForChildren(saved)
         for child in observers.children {
-            child.contextExecutor?.enqueue { child in
-                if child.automaticallyMergesChanges {
-                    child.moveToParent(new, changes: changes)
-                } else {
-                    child.phase.hasMissedParent = true
-                }
+            // A child on this executor may be read before its job, by the code that has awaited the save (S068).
+            if let place = child.place, sharesExecutor(with: place) {
+                child.contextExecutor?.runHere { $0.phase.announced.append((new, changes)) }
+                child.contextExecutor?.enqueue { $0.moveToAnnounced() }
+            } else {
+                child.contextExecutor?.enqueue { $0.announce(new, changes: changes) }
             }
+        }
+    }
+
+    private func sharesExecutor(with other: ContextAddress) -> Bool {
+        place.confinement == nil && other.confinement == nil && other.executor === place.executor
+    }
+
+    /// Moves this child to the states of its parent that wait for its next use.
+    func moveToAnnounced() {
+        let announced = phase.announced
+        if !announced.isEmpty { phase.announced = [] }
+        for (base, changes) in announced { announce(base, changes: changes) }
+    }
+
+    private func announce(_ new: SealedBase, changes: ChangeSet?) {
+        if automaticallyMergesChanges {
+            moveToParent(new, changes: changes)
+        } else {
+            phase.hasMissedParent = true
         }
     }
 

@@ -167,7 +167,8 @@ extension ManagedObjectContext {
     }
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
-        SaveRequest(
+        phase.policyMayDrop = mergePolicy.mayDrop
+        return SaveRequest(
             layers: layers, base: layerStack.baseState.state, checks: tracker.takeChecks(), policy: mergePolicy,
             durability: durability,
             metadata: metadata, preserved: capabilities.preserved, rules: capabilities.rules, validation: capabilities.validation,
@@ -231,7 +232,7 @@ extension ManagedObjectContext {
                 if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
             }
             settleAfterMergeInFlight()
-            if mergePolicy.mayDrop { dropUpdatesOfDropped(written, outcome.changes) }
+            if phase.policyMayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
             if !hasUnsavedLayers { tracker.forgetSaved() }
             clean(written)
@@ -242,13 +243,13 @@ extension ManagedObjectContext {
         if let added { layerStack.baseState.route?.forget([added]) }
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
-        if mergePolicy.mayDrop { keepValuesOfDropped(written) }
+        if phase.policyMayDrop { keepValuesOfDropped(written) }
         if !observers.views.isEmpty || visible?.isEmpty != true {
             notify(visible, refreshed: refreshed, saved: outcome.changes.asShown())
         }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // The policy may also have dropped changes of children (`adopted`).
-        let left = [mergePolicy.mayDrop ? adopted : nil, dropped, added].compactMap(\.self)
+        let left = [phase.policyMayDrop ? adopted : nil, dropped, added].compactMap(\.self)
         if phase.settlesBaseLater { settleBaseNow() }
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
@@ -261,7 +262,10 @@ extension ManagedObjectContext {
             forEachRegisteredPage(in: layer) { _, registered, page in
                 for slot in SlotIterator(registered.present & page.inserted) {
                     guard let object = registered[slot], object.isDeletedHere, object.row == nil else { continue }
-                    object.row = page[slot]
+                    // Not as the row of a new object, which could be inserted again: another object has these values.
+                    let kept = page[slot]?.copy(layer: 0)
+                    kept?.kind = .update
+                    object.row = kept
                 }
             }
         }

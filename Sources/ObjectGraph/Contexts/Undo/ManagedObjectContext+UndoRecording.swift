@@ -145,7 +145,29 @@ extension ManagedObjectContext {
             }
             if step.byteCount > limit { return nil }
         }
-        return step
+        let view = LayeredView(base: layerStack.view.base, layers: below)
+        trapOnStoreError { try addPairsOfDeleted(to: &step, changes, view) }
+        return step.byteCount > limit ? nil : step
+    }
+
+    /// Adds the pairs that only the save of a deletion removes: those of relationships whose rules are no action or deny.
+    private func addPairsOfDeleted(to step: inout UndoStep, _ changes: Layer, _ view: LayeredView) throws {
+        for (address, change) in step.objects where change.after == nil {
+            for (number, link) in storedModel.storeSchema.links.enumerated(as: LinkIndex.self) {
+                if link.source == address.entity {
+                    for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
+                    where changes.links[number].forward[address.key]?[other] == nil {
+                        step.set(.init(link: number, source: address.key, destination: other), linked: false)
+                    }
+                }
+                if link.destination == address.entity {
+                    for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
+                    where changes.links[number].backward[address.key]?[other] == nil {
+                        step.set(.init(link: number, source: other, destination: address.key), linked: false)
+                    }
+                }
+            }
+        }
     }
 
     /// Returns a function that tells whether a source object is linked to a destination in a state, whether or not both exist.

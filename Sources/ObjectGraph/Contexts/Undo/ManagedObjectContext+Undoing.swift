@@ -15,9 +15,10 @@ extension ManagedObjectContext {
         if isObserved { observed.begin() }
         defer { if isObserved { observed.end() } }
         if isObserved {
+            let revision = layerStack.revision
             willShow(from: layerStack.view, to: layerStack.view(appending: plan.sealedLayers), changes(of: plan))
-            // Observers may have changed objects.
-            if !layerStack.top.isEmpty {
+            // Observers may have changed objects, or rolled back.
+            if !layerStack.top.isEmpty || layerStack.revision != revision {
                 sealTop()
                 plan = try UndoPlan(self, step: step, isRedo: isRedo, policy: policy)
             }
@@ -128,6 +129,7 @@ extension ManagedObjectContext {
             // A changed row of a keyed value keeps its key.
             let isWhole = same.count == row.set.count
             if isWhole {
+                tracker.replacedBelow[address] = nil
                 layerStack.top.remove(entity: entity, key: key)
             } else if entity != capabilities.keyedValues {
                 let rest = makeWritableRow(entity, key)
@@ -138,7 +140,10 @@ extension ManagedObjectContext {
                         .init(object: address, reference: reference),
                         .init(list: rest[reference.column].referenceKey, value: rest[reference.position]))
                 }
-                same.forEach { rest.clear($0) }
+                same.forEach {
+                    rest.clear($0)
+                    tracker.replacedBelow[address]?[$0] = nil
+                }
             }
         }
         guard let object = registry.object(entity, key) else { return }

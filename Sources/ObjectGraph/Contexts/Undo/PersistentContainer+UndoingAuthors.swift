@@ -99,6 +99,7 @@ private struct AuthorInverse {
 
     private mutating func addUpdate(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
         let (old, new) = try (row(address, before), row(address, now))
+        var undone = ColumnSet()
         for column in old.columnIndices {
             var isUndone = change.own.contains(column) && !Value.areSame(old[column], new[column])
             if isUndone, change.before.contains(column) {
@@ -108,7 +109,13 @@ private struct AuthorInverse {
                 add(.changed, address: address, column: column, present: new[column], wanted: old[column])
                 isUndone = policy == .force
             }
-            if isUndone { continue }
+            if isUndone { undone.insert(column) }
+        }
+        // A member returns to its list at its former place. The position that it has now belongs to the list that it leaves.
+        for reference in context.capabilities.rules.ordered[address.entity] where undone.contains(reference.column) {
+            undone.insert(reference.position)
+        }
+        for column in old.columnIndices where !undone.contains(column) {
             old.clear(column)
             new.clear(column)
         }

@@ -72,6 +72,7 @@ struct BatchInsertion: Sendable {
             if let found {
                 if let values { met[values] = found }
                 if case .keep = rule { continue }
+                try destinations.forget(found, layer.row(entity.number, found), insertion: self, in: state)
                 try update(found, row: row, in: layer, over: state.view, ends: &ends)
                 destinations.note(row, key: found, insertion: self)
             } else {
@@ -110,12 +111,39 @@ struct BatchInsertion: Sendable {
     /// The destinations that a save has found, per position in the rows.
     private struct Destinations {
         private var known: [[Value: ObjectKey]]
+        /// The values that this save has replaced, by which the state still finds an object.
+        private var gone: [Set<Value>]
 
-        init(count: Int) { known = Array(repeating: [:], count: count) }
+        init(count: Int) {
+            known = Array(repeating: [:], count: count)
+            gone = Array(repeating: [], count: count)
+        }
+
+        /// Forgets the values by which an object is found, before a row replaces them.
+        ///
+        /// - Parameter row: What earlier rows of this save have changed; nil if they have not changed the object.
+        mutating func forget(_ key: ObjectKey, _ row: Row?, insertion: BatchInsertion, in state: StoreState) throws {
+            for position in insertion.lookups {
+                guard let destination = insertion.properties[position].destination,
+                    destination.entity.includes(insertion.entity), insertion.columns.contains(destination.column)
+                else { continue }
+                let own = row.flatMap { $0.isSet(destination.column) ? $0[destination.column] : nil }
+                let old = try own ?? state.view.value(insertion.entity.number, key: key, column: destination.column)
+                guard let old, !old.isNull else { continue }
+                if known[position][old] == key { known[position][old] = nil }
+                if known[position][old] == nil { gone[position].insert(old) }
+            }
+        }
 
         mutating func reference(_ value: Value, position: Int, insertion: BatchInsertion, in state: StoreState) throws -> Value {
             if let key = known[position][value] { return .reference(key) }
-            let reference = try insertion.properties[position].resolved(value, in: state)
+            let property = insertion.properties[position]
+            if gone[position].contains(value), let destination = property.destination {
+                throw BatchError.noDestination(
+                    entity: insertion.entity.name, property: property.name, destination: destination.entity.name,
+                    attribute: destination.definition.name, value: value)
+            }
+            let reference = try property.resolved(value, in: state)
             known[position][value] = reference.referenceKey
             return reference
         }

@@ -167,7 +167,7 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
 public struct BatchProgress: Sendable, Hashable, CustomStringConvertible {
     /// The number of rows that are saved. They stay, whatever follows.
     public var savedRows: Int
-    /// The number of rows in the import; nil if the rows are no `Collection`.
+    /// The number of rows in the import; nil if the rows are no `Collection`, or a lazy one whose closures would run to count it.
     public var totalRows: Int?
 
     /// The numbers of saved rows and of all rows: `4096 of 10000 rows`.

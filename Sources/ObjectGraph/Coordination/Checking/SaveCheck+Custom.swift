@@ -75,7 +75,13 @@ extension SaveCheck {
                 contest.row?.copy(layer: layer.id) ?? Row.make(kind: .insert, layer: layer.id, columnCount: schema.columns.count)
             row.kind = .insert
             let base = request.base.view
-            var added = try base.exists(id.entity, id.key) ? ColumnSet() : row.set
+            let isInBase = try base.exists(id.entity, id.key)
+            // A suspension has released the other values, which nobody can write again.
+            guard isInBase || row.set.count == row.columnCount else {
+                abandoned.insert(id)
+                return layer.remove(entity: id.entity, key: id.key)
+            }
+            var added = isInBase ? ColumnSet() : row.set
             for column in schema.columnIndices where !row.isSet(column) {
                 row[column] = try base.value(id.entity, key: id.key, column: column) ?? .null
                 added.insert(column)

@@ -134,9 +134,14 @@ struct SaveCheck {
 
     /// Resolves the conflict of one object by a policy.
     mutating func apply(_ policy: MergePolicy, to row: Row, entity: EntityIndex, key: ObjectKey, isInStore: Bool) throws {
-        // The parent that inserted the object has rolled back, so there is no object to update.
         if !isInStore, row.kind == .update, try !request.base.view.exists(entity, key), row.set.count < row.columnCount {
-            return writable().remove(entity: entity, key: key)
+            // Either the parent that inserted the object has rolled back, and there is nothing to update; or the object was deleted, and a
+            // suspension has released its other values. No policy can write those again, but the update is a conflict.
+            let isOfDeleted = request.changedOfDeleted[.init(entity: entity, key: key)] != nil
+            switch policy {
+            case .error where isOfDeleted, .custom where isOfDeleted: break
+            default: return writable().remove(entity: entity, key: key)
+            }
         }
         if !isInStore, isOnlyRelated(row, entity: entity, key: key) { return writable().remove(entity: entity, key: key) }
         switch (policy, row.kind, isInStore) {

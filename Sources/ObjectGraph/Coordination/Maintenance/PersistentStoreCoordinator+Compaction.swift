@@ -1,3 +1,4 @@
+internal import Platform
 import StoreInterface
 import StoreModel
 
@@ -13,7 +14,8 @@ extension PersistentStoreCoordinator {
     ///
     /// Saves continue between the transactions of the compaction. Deferred saves that are not on disk are not compacted. Runs off
     /// the calling executor. Root contexts that merge automatically move to the compacted pages without a notice. Other contexts,
-    /// and snapshots, keep the old pages from reuse until they move (S150).
+    /// and snapshots, keep the old pages from reuse until they move (S150). A suspension of the store does not wait for the whole: the
+    /// compaction pauses after the running transaction, and goes on when the store is resumed (S167).
     ///
     /// - Throws: `CancellationError` if the task is cancelled; pages compacted so far stay compacted. `StoreError`.
     @discardableResult
@@ -24,14 +26,48 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         if store.isReadOnly { throw StoreError.openReadOnly(store.name) }
         guard writer.capabilities.contains(.compaction) else { return CompactionProgress() }
-        let writer = writer
-        try await writer.suspension.enter(for: self)
-        defer { writer.suspension.leave() }
         return try await instruments.span("strata.compact", attributes: [:]) {
-            try await store.compact(options) { step in
-                writer.renewSnapshot { [weak self] in self?.didSave(.externalProcess) }
-                progress(step)
+            var done = CompactionProgress()
+            while true {
+                try await writer.suspension.enter(for: self)
+                defer { writer.suspension.leave() }
+                let (newest, isWhole) = try await compactUntilSuspended(options, after: done, progress)
+                if isWhole { return newest }
+                done = newest
             }
+        }
+    }
+
+    /// Compacts until the store is about to be suspended. Pages that are packed already are not packed again.
+    ///
+    /// - Parameter done: What was compacted before.
+    private func compactUntilSuspended(
+        _ options: CompactionOptions, after done: CompactionProgress, _ progress: @escaping @Sendable (CompactionProgress) -> Void
+    ) async throws -> (CompactionProgress, isWhole: Bool) {
+        let (writer, store) = (writer, store)
+        let newest = Mutex(done)
+        let isInterrupted = Mutex(false)
+        let task = Task {
+            try await store.compact(options) { step in
+                let sum = step.following(done)
+                newest.withLock { $0 = sum }
+                writer.renewSnapshot { [weak self] in self?.didSave(.externalProcess) }
+                progress(sum)
+            }.following(done)
+        }
+        let number = writer.suspension.onClosing {
+            isInterrupted.withLock { $0 = true }
+            task.cancel()
+        }
+        defer { writer.suspension.endInterruption(number) }
+        do {
+            return try await withTaskCancellationHandler {
+                (try await task.value, true)
+            } onCancel: {
+                task.cancel()
+            }
+        } catch is CancellationError where !Task.isCancelled && isInterrupted.withLock({ $0 }) {
+            return (newest.withLock { $0 }, false)
         }
     }
 
@@ -47,6 +83,21 @@ extension PersistentStoreCoordinator {
         }
         try await flush()
         try await store.compactCopy(to: url, progress: progress)
+    }
+}
+
+extension CompactionProgress {
+    /// Returns the progress of a compaction that continues another one.
+    fileprivate func following(_ earlier: CompactionProgress) -> CompactionProgress {
+        var sum = self
+        // A later part looks at the first pages again.
+        sum.pages = max(pages, earlier.pages)
+        sum.pagesSeen = max(pagesSeen, earlier.pagesSeen)
+        sum.pagesPacked += earlier.pagesPacked
+        sum.bytesBefore += earlier.bytesBefore
+        sum.bytesAfter += earlier.bytesAfter
+        sum.longestWrite = max(longestWrite, earlier.longestWrite)
+        return sum
     }
 }
 

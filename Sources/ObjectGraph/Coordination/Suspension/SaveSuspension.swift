@@ -12,6 +12,9 @@ final class SaveSuspension: Sendable {
         var waiting: [(coordinator: PersistentStoreCoordinator, save: CheckedContinuation<Void, Never>)] = []
         /// The calls that wait for the end of the running saves.
         var closing: [CheckedContinuation<Void, Never>] = []
+        /// The interruptions of long work, by number.
+        var interruptions: [Int: @Sendable () -> Void] = [:]
+        var lastInterruption = 0
         /// Whether the store is being suspended, resumed or closed.
         var isInTurn = false
         /// The calls that wait to suspend, resume or close it.
@@ -68,15 +71,33 @@ final class SaveSuspension: Sendable {
         for waiting in closing { waiting.resume() }
     }
 
+    /// Calls `interrupt` when the store is about to be suspended, at once if it is already. Returns a number for ``endInterruption(_:)``. For
+    /// long work between ``enter(for:)`` and ``leave()``.
+    func onClosing(_ interrupt: @escaping @Sendable () -> Void) -> Int {
+        let (number, isClosed) = state.withLock { state in
+            state.lastInterruption += 1
+            state.interruptions[state.lastInterruption] = interrupt
+            return (state.lastInterruption, state.isClosed)
+        }
+        if isClosed { interrupt() }
+        return number
+    }
+
+    func endInterruption(_ number: Int) {
+        let ended = state.withLock { $0.interruptions.removeValue(forKey: number) }
+        withExtendedLifetime(ended) {}
+    }
+
     /// Makes later saves wait, and returns when no save is running.
     func close() async {
         await withCheckedContinuation { continuation in
-            let isIdle = state.withLock { state in
+            let (isIdle, interruptions) = state.withLock { state in
                 state.isClosed = true
                 if state.running > 0 { state.closing.append(continuation) }
-                return state.running == 0
+                return (state.running == 0, Array(state.interruptions.values))
             }
             if isIdle { continuation.resume() }
+            for interrupt in interruptions { interrupt() }
         }
         isOn.store(true, ordering: .releasing)
     }

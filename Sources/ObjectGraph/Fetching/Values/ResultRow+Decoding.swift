@@ -14,6 +14,10 @@ extension ResultRow {
     /// - Throws: ``FetchError/undecodableRow(type:column:reason:)``.
     public func decode<T: Decodable>(_ type: T.Type) throws -> T {
         do {
+            // UUIDs, decimals, URLs, data and ids encode themselves otherwise than columns store them.
+            if values.count == 1, T.self == ObjectID.self || T.isPlainAttribute {
+                return try ColumnDecoder(row: self, position: 0).decode(type)
+            }
             return try T(from: RowDecoder(row: self))
         } catch let error as UndecodableColumn {
             throw FetchError.undecodableRow(type: "\(T.self)", column: error.column, reason: error.reason)
@@ -28,7 +32,12 @@ extension ResultRow {
 
     /// Returns a column's value as a type of tuples' elements that is known only at run time.
     func dynamicElement<V>(_ position: Int, _ type: V.Type) throws -> V {
-        try element(position) { StoredAttribute.value($0, as: V.self) }
+        try element(position) { value in
+            guard let key = value.referenceKey, let entity = shape.entities[position] else {
+                return StoredAttribute.value(value, as: V.self)
+            }
+            return ObjectID(store: shape.store, entity: entity, key: key) as? V
+        }
     }
 
     private func element<V>(_ position: Int, decode: (Value) -> V?) throws -> V {
@@ -41,6 +50,14 @@ extension ResultRow {
                 type: "\(V.self)", column: names[position], reason: "it is \(shape.text(values[position], at: position))")
         }
         return value
+    }
+}
+
+extension Decodable {
+    /// Whether the type is an attribute's, and neither optional nor a `Codable` type that may also be the shape of a row.
+    fileprivate static var isPlainAttribute: Bool {
+        guard let attribute = self as? any AttributeValue.Type else { return false }
+        return !attribute.isOptional && !(attribute is any CodableAttribute.Type)
     }
 }
 

@@ -57,7 +57,9 @@ public struct SubclassAnchor<M: PersistentModel>: ~Copyable {
     /// - Parameter number: The position among the attributes and to-one relationships of the class.
     public mutating func column(_ number: Int) -> Int {
         if object.state == .detached { return (object.detachedState?.entity.inherited(M.self)?.column.rawValue ?? 0) + number }
-        return declared.ownColumns[number].rawValue
+        // A property whose type makes it a to-many relationship passes the number after the last column, and does not use the answer.
+        let own = declared.ownColumns
+        return own.indices.contains(number) ? own[number].rawValue : 0
     }
 
     /// Returns the number of a relationship that the class declares.
@@ -65,7 +67,9 @@ public struct SubclassAnchor<M: PersistentModel>: ~Copyable {
     /// - Parameter number: The position among the relationships of the class.
     public mutating func relationship(_ number: Int) -> Int {
         if object.state == .detached { return (object.detachedState?.entity.inherited(M.self)?.relationship ?? 0) + number }
-        return declared.ownRelationships[number]
+        // A property whose type makes it an attribute passes the number after the last relationship, and does not use the answer.
+        let own = declared.ownRelationships
+        return own.indices.contains(number) ? own[number] : 0
     }
 
     private var declared: Inheritance {

@@ -1,0 +1,50 @@
+import ObjectGraph
+import TestSupport
+import Testing
+
+@testable import StrataSwiftData
+
+/// Observers of the history of a restored store.
+@Suite(.timeLimit(.minutes(10))) struct RestoredObserverTests {
+    private func save(_ number: String, _ container: ModelContainer) throws {
+        let context = ModelContext(container)
+        context.insert(Account(number))
+        try context.save()
+    }
+
+    /// Catches: an observer that waits for the next save, because a token from after the backup is of an incarnation of both copies.
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S168: a history observer with a token from after the backup counts once in the restored store`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
+            let backup = file.url.deletingLastPathComponent().appending(path: "backup")
+            let original = try file.open(Account.self)
+            try save("1", original)
+            try await original.storage.container.coordinator.backup(to: backup)
+            for number in ["2", "3"] { try save(number, original) }
+            let earlier = try HistoryObserver(modelContainer: original, isolation: nil)
+            earlier.queue.sync {}
+            let tokens = earlier.historyTokens
+            try await original.close()
+
+            let description = try file.configuration.storeDescription()
+            try await until("the store's file is closed") {
+                guard let copy = try? description.migration?.makeCopy() else { return false }
+                copy.discard()
+                return true
+            }
+            try await PersistentContainer.restore(description, from: backup)
+            let restored = try file.open(Account.self)
+            let observer = try HistoryObserver(historyTokens: tokens, modelContainer: restored, isolation: nil)
+            try await until("the observer counts the restored history") { observer.eventCounter > 0 }
+            observer.queue.sync {}
+            #expect(observer.eventCounter == 1)
+            try save("4", restored)
+            try await until("the observer counts a save of the restored store") { observer.eventCounter > 1 }
+            observer.queue.sync {}
+            #expect(observer.eventCounter == 2)
+            try await restored.close()
+        }
+    }
+}
