@@ -23,8 +23,6 @@ struct ChangeTracker {
     var replacements = UndecodableReplacements()
     /// The unsaved positions in lists.
     var positions = UnsavedPositions()
-    /// The values below unsaved updates that saves of others have replaced, as they were when the updates were made. Kept for undo only.
-    var replacedBelow: [ObjectAddress: [ColumnIndex: Value]] = [:]
     /// The ends of ordered relationships to which objects were appended.
     var listEnds = ListEnds()
     /// The allocated keys that new objects have not used yet, by entity.
@@ -34,7 +32,6 @@ struct ChangeTracker {
     mutating func forgetSaved() {
         updatesOfDeleted = UpdatesOfDeletedObjects()
         positions.removeAll()
-        replacedBelow = [:]
     }
 
     /// Takes the checks for the running save. Those that are added during it belong to the next one.

@@ -28,7 +28,8 @@ extension ManagedObjectContext {
 
     /// Returns whether an object has an unsaved deletion, in this context or in an ancestor.
     private func isDeletedUnsaved(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-        layersAboveSaves.lazy.compactMap { $0.row(entity, key) }.first { _ in true }?.kind == .delete
+        // A child's update of an object that its parent has deleted does not bring it back.
+        layersAboveSaves.lazy.compactMap { $0.row(entity, key) }.first { $0.kind != .update }?.kind == .delete
     }
 
     /// Returns whether a column has an unsaved value, in this context or in an ancestor.

@@ -50,45 +50,11 @@ extension ManagedObjectContext {
             route.forget(changes)
             new.route = route
         }
-        let below = tracker.undo != nil && hasUnsavedLayers && new.route == nil ? viewBelow() : nil
         setBaseState(new)
         guard hasUnsavedLayers else { return }
-        if let below { trapOnStoreError { try noteReplaced(below, changes) } }
         if automaticallyMergesChanges || phase.isMerging { dropMovedPositions() }
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: changes)
-    }
-
-    /// Records the values below unsaved updates that a move has replaced, so that an undo returns to the newer ones (S162).
-    ///
-    /// - Parameters:
-    ///   - old: The state below them before the move.
-    ///   - changes: The saves of other contexts; nil if they are unknown.
-    private func noteReplaced(_ old: LayeredView, _ changes: [ChangeSet]?) throws {
-        let new = viewBelow()
-        for layer in layerStack.notInFlight {
-            for entity in layer.entityIndices {
-                for (number, page) in layer.entity(entity)?.pages ?? [:] {
-                    let theirs = changes?.lazy.compactMap { $0.change(of: entity)?.pages.first { $0.number == number } }
-                    let updated = theirs.map { $0.reduce(0) { $0 | $1.updated } } ?? .max
-                    for slot in SlotIterator(page.updated & updated) {
-                        guard let row = page[slot] else { continue }
-                        let address = ObjectAddress(entity: entity, key: PageAddress.key(page: number, slot: slot))
-                        try noteReplaced(address, row, from: old, to: new)
-                    }
-                }
-            }
-        }
-    }
-
-    private func noteReplaced(_ address: ObjectAddress, _ row: Row, from old: LayeredView, to new: LayeredView) throws {
-        let (entity, key) = (address.entity, address.key)
-        guard try old.exists(entity, key), try new.exists(entity, key) else { return }
-        for column in row.columnIndices where row.isSet(column) && tracker.replacedBelow[address]?[column] == nil {
-            let before = try old.value(entity, key: key, column: column) ?? .null
-            if try Value.areSame(before, new.value(entity, key: key, column: column)) { continue }
-            tracker.replacedBelow[address, default: [:]][column] = before
-        }
     }
 
     var hasUnsavedLayers: Bool { !layerStack.top.isEmpty || !layerStack.sealed.isEmpty }

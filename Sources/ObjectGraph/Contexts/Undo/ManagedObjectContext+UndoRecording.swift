@@ -152,17 +152,29 @@ extension ManagedObjectContext {
 
     /// Adds the pairs that only the save of a deletion removes: those of relationships whose rules are no action or deny.
     private func addPairsOfDeleted(to step: inout UndoStep, _ changes: Layer, _ view: LayeredView) throws {
+        let ended = Set(step.objects.filter { $0.value.after == nil }.keys)
+        /// A save removes a pair with the rule deny only if both ends are deleted. A redo must not remove it either.
+        func isDenied(_ link: LinkIndex, of entity: EntityIndex, to other: ObjectAddress) -> Bool {
+            !ended.contains(other)
+                && capabilities.rules.outgoing[entity].contains { outgoing in
+                    if case .toMany(.link(link, _, _)) = outgoing.kind { outgoing.rule == .deny } else { false }
+                }
+        }
         for (address, change) in step.objects where change.after == nil {
             for (number, link) in storedModel.storeSchema.links.enumerated(as: LinkIndex.self) {
                 if link.source == address.entity {
                     for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
-                    where changes.links[number].forward[address.key]?[other] == nil {
+                    where changes.links[number].forward[address.key]?[other] == nil
+                        && !isDenied(number, of: address.entity, to: ObjectAddress(entity: link.destination, key: other))
+                    {
                         step.set(.init(link: number, source: address.key, destination: other), linked: false)
                     }
                 }
                 if link.destination == address.entity {
                     for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
-                    where changes.links[number].backward[address.key]?[other] == nil {
+                    where changes.links[number].backward[address.key]?[other] == nil
+                        && !isDenied(number, of: address.entity, to: ObjectAddress(entity: link.source, key: other))
+                    {
                         step.set(.init(link: number, source: other, destination: address.key), linked: false)
                     }
                 }

@@ -129,7 +129,6 @@ extension ManagedObjectContext {
             // A changed row of a keyed value keeps its key.
             let isWhole = same.count == row.set.count
             if isWhole {
-                tracker.replacedBelow[address] = nil
                 layerStack.top.remove(entity: entity, key: key)
             } else if entity != capabilities.keyedValues {
                 let rest = makeWritableRow(entity, key)
@@ -140,10 +139,7 @@ extension ManagedObjectContext {
                         .init(object: address, reference: reference),
                         .init(list: rest[reference.column].referenceKey, value: rest[reference.position]))
                 }
-                same.forEach {
-                    rest.clear($0)
-                    tracker.replacedBelow[address]?[$0] = nil
-                }
+                same.forEach { rest.clear($0) }
             }
         }
         guard let object = registry.object(entity, key) else { return }

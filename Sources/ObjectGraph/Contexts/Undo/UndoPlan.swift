@@ -199,18 +199,9 @@ struct UndoPlan {
                 add(.changed, address: address, column: column, expected: expected[column], wanted: wanted[column])
                 if policy == .skip { continue }
             }
-            row[column] = newer(than: wanted[column], address, column)
+            row[column] = wanted[column]
         }
         if !row.set.isEmpty { put(row, address: address, wanted: wanted) }
-    }
-
-    /// Returns the value below an unsaved change if others have replaced the one to which the undo would return; else the wanted value.
-    private func newer(than wanted: Value, _ address: ObjectAddress, _ column: ColumnIndex) -> Value {
-        guard !isRedo, let replaced = context.tracker.replacedBelow[address]?[column], Value.areSame(replaced, wanted),
-            context.layerStack.notInFlight.contains(where: { $0.row(address.entity, address.key)?.isSet(column) == true })
-        else { return wanted }
-        let below = context.viewBelow()
-        return context.trapOnStoreError { try below.value(address.entity, key: address.key, column: column) } ?? wanted
     }
 
     private func put(_ row: Row, address: ObjectAddress, wanted: Row) {
