@@ -64,10 +64,11 @@ struct SQLiteMigrationCopy: MigrationCopy {
 
     /// The store in a file, its newest save, and what changes without a save: the schema, leased and returned keys, and the beginning of the
     /// history.
-    fileprivate struct State: Equatable {
+    fileprivate struct State {
         let uuid: String?
         let generation: Int64?
         private let meta: [String]
+        private let freeKeys: Set<String>
         private let keys: [String]
         private let oldestSave: Int64?
 
@@ -75,9 +76,18 @@ struct SQLiteMigrationCopy: MigrationCopy {
             uuid = try connection.texts("SELECT value FROM strata_meta WHERE name = 'uuid'").first
             generation = try connection.integer("SELECT generation FROM strata_state")
             // A store that was opened and closed leaves empty rows of returned keys.
-            meta = try connection.texts("SELECT name || char(10) || value FROM strata_meta WHERE value <> '' ORDER BY name")
+            let rows = try connection.texts("SELECT name || char(10) || value FROM strata_meta WHERE value <> '' ORDER BY name")
+            meta = rows.filter { !$0.hasPrefix(SQLiteFreeKeys.prefix) }
+            freeKeys = Set(rows.filter { $0.hasPrefix(SQLiteFreeKeys.prefix) })
             keys = try connection.texts("SELECT entity || ' ' || next FROM strata_keys ORDER BY entity")
             oldestSave = try connection.integer("SELECT MIN(generation) FROM strata_history")
+        }
+
+        /// Whether the file is as it was when it was copied. A store that was being closed may have returned keys since. The copy does not
+        /// have these, so that they are never used.
+        func isUnchanged(since copied: State) -> Bool {
+            (uuid, generation, oldestSave) == (copied.uuid, copied.generation, copied.oldestSave) && meta == copied.meta
+                && keys == copied.keys && freeKeys.isSuperset(of: copied.freeKeys)
         }
     }
 
@@ -95,7 +105,7 @@ struct SQLiteMigrationCopy: MigrationCopy {
         try SQLiteConnection(path: copy.path, role: .writer).withoutLog { _ in }
         let original = try SQLiteConnection(path: copy.target, role: .writer)
         try original.withoutLog { connection in
-            guard try !connection.hasMoved, try State(connection) == state else {
+            guard try !connection.hasMoved, try State(connection).isUnchanged(since: state) else {
                 throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was migrated. Open it again")
             }
             try NewFile.whileReplacing(copy.target) { try copy.finish() }

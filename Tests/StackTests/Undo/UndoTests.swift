@@ -439,11 +439,7 @@ import Testing
         }
         try await worker.save(through: .store)
         let tags = try await container.read { try $0.existingObject(with: track).relatedObjects("tags").map(\.objectID) }
-        withKnownIssue("the stack hybrid loses pairs of these rules when a restored object passes through main") {
-            #expect(tags == [tag])
-        } when: {
-            combination.stack == .hybrid
-        }
+        #expect(tags == [tag])
         #expect(try container.coordinator.store.verify() == [])
         try await container.close()
     }

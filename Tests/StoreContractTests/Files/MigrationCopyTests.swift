@@ -32,6 +32,8 @@ import Testing
     func `S164: a file that was changed without a save while it was migrated is not replaced`(
         _ kind: FileKind, _ change: Change
     ) throws {
+        // Returned keys are missing in a copy, which therefore never uses them. LMDB refuses any commit.
+        if kind == .sqlite, change == .returnedKeys { return }
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("store").path
         let keys = try Self.make(kind, path)
@@ -57,6 +59,10 @@ import Testing
         let path = folder.url.appendingPathComponent("store").path
         let keys = try Self.make(.sqlite, path)
         let copy = try #require(try FileKind.sqlite.description(path).migration?.makeCopy())
+        // A store that was being closed returns keys that it has leased before.
+        let closing = try FileKind.sqlite.open(path)
+        try closing.write(.durable) { try Self.apply(.returnedKeys, keys, in: $0) }
+        try closing.shutDown()
         for pages in 0...2 {
             let store = try FileKind.sqlite.open(path)
             if pages > 0 {

@@ -182,19 +182,33 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns a function that tells whether a source object is linked to a destination in a state, whether or not both exist.
+    /// Returns a function that tells whether a source object is linked to a destination in a state.
     ///
-    /// - Parameter layers: The layers of the state, newest first. The state below them is the base of the view.
+    /// An unsaved deletion in this context does not end a pair, because it can be taken back with the pair. A deletion below the unsaved
+    /// changes does: its save removes the pair, although the layer of a child does not tell.
+    ///
+    /// - Parameter layers: The layers of the state, newest first: the oldest ones of the view. Below them is the base of the view.
     func linkedPartners(_ link: LinkIndex, of source: ObjectKey, in layers: [Layer]) -> (ObjectKey) -> Bool {
-        let relation = Relation.link(link, .forward, destination: storedModel.storeSchema.links[link].destination)
-        let verdicts = layers.compactMap { $0.links[link].forward[source] }
+        let ends = storedModel.storeSchema.links[link]
+        let relation = Relation.link(link, .forward, destination: ends.destination)
+        let below = Array(layers.suffix(layerStack.view.layers.count - layerStack.notInFlight.count))
+        let own = layers.dropLast(below.count).compactMap { $0.links[link].forward[source] }
+        let verdicts = below.compactMap { $0.links[link].forward[source] }
         var stored: Set<ObjectKey>?
         return { [self] destination in
-            for verdict in verdicts { if let known = verdict[destination] { return known } }
-            if let stored { return stored.contains(destination) }
-            let read = Set(trapOnStoreError { try layerStack.view.base.related(relation, to: source) })
-            stored = read
-            return read.contains(destination)
+            for verdict in own { if let known = verdict[destination] { return known } }
+            var isLinked = verdicts.lazy.compactMap { $0[destination] }.first
+            if isLinked == nil {
+                let read = stored ?? Set(trapOnStoreError { try layerStack.view.base.related(relation, to: source) })
+                stored = read
+                isLinked = read.contains(destination)
+            }
+            // A snapshot alone has no pairs of missing objects.
+            guard isLinked == true, !below.isEmpty else { return isLinked == true }
+            return trapOnStoreError {
+                try StateBelow(context: self, layers: below, entity: ends.source, key: source).exists()
+                    && StateBelow(context: self, layers: below, entity: ends.destination, key: destination).exists()
+            }
         }
     }
 }
