@@ -62,32 +62,33 @@ struct SQLiteMigrationCopy: MigrationCopy {
     fileprivate let copy: PartialFile
     fileprivate let state: State
 
-    /// The store in a file, its newest save, and what changes without a save: the schema, leased and returned keys, and the beginning of the
-    /// history.
+    /// The store in a file, its newest save, and what changes without a save: the schema, leased keys, and the beginning of the history.
     fileprivate struct State {
         let uuid: String?
         let generation: Int64?
         private let meta: [String]
-        private let freeKeys: Set<String>
-        private let keys: [String]
+        private let keys: [String: Int64]
         private let oldestSave: Int64?
 
         init(_ connection: SQLiteConnection) throws {
             uuid = try connection.texts("SELECT value FROM strata_meta WHERE name = 'uuid'").first
             generation = try connection.integer("SELECT generation FROM strata_state")
-            // A store that was opened and closed leaves empty rows of returned keys.
-            let rows = try connection.texts("SELECT name || char(10) || value FROM strata_meta WHERE value <> '' ORDER BY name")
-            meta = rows.filter { !$0.hasPrefix(SQLiteFreeKeys.prefix) }
-            freeKeys = Set(rows.filter { $0.hasPrefix(SQLiteFreeKeys.prefix) })
-            keys = try connection.texts("SELECT entity || ' ' || next FROM strata_keys ORDER BY entity")
+            // A store that is being closed returns keys, which changes nothing that a copy needs.
+            meta = try connection.texts("SELECT name || char(10) || value FROM strata_meta ORDER BY name")
+                .filter { !$0.hasPrefix(SQLiteFreeKeys.prefix) }
+            var keys: [String: Int64] = [:]
+            for row in try connection.texts("SELECT entity || ' ' || next FROM strata_keys") {
+                let parts = row.split(separator: " ")
+                if parts.count == 2 { keys[String(parts[0])] = Int64(parts[1]) }
+            }
+            self.keys = keys
             oldestSave = try connection.integer("SELECT MIN(generation) FROM strata_history")
         }
 
-        /// Whether the file is as it was when it was copied. A store that was being closed may have returned keys since. The copy does not
-        /// have these, so that they are never used.
+        /// Returns whether the file is as it was when it was copied, and no further keys were leased.
         func isUnchanged(since copied: State) -> Bool {
             (uuid, generation, oldestSave) == (copied.uuid, copied.generation, copied.oldestSave) && meta == copied.meta
-                && keys == copied.keys && freeKeys.isSuperset(of: copied.freeKeys)
+                && keys.allSatisfy { $0.value <= copied.keys[$0.key] ?? 0 }
         }
     }
 

@@ -154,10 +154,10 @@ extension ManagedObjectContext {
     private func addPairsOfDeleted(to step: inout UndoStep, _ changes: Layer, _ view: LayeredView) throws {
         let ended = Set(step.objects.filter { $0.value.after == nil }.keys)
         /// A save removes a pair with the rule deny only if both ends are deleted. A redo must not remove it either.
-        func isDenied(_ link: LinkIndex, of entity: EntityIndex, to other: ObjectAddress) -> Bool {
+        func isDenied(_ link: LinkIndex, _ direction: LinkDirection, of entity: EntityIndex, to other: ObjectAddress) -> Bool {
             !ended.contains(other)
                 && capabilities.rules.outgoing[entity].contains { outgoing in
-                    if case .toMany(.link(link, _, _)) = outgoing.kind { outgoing.rule == .deny } else { false }
+                    if case .toMany(.link(link, direction, _)) = outgoing.kind { outgoing.rule == .deny } else { false }
                 }
         }
         for (address, change) in step.objects where change.after == nil {
@@ -165,7 +165,8 @@ extension ManagedObjectContext {
                 if link.source == address.entity {
                     for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
                     where changes.links[number].forward[address.key]?[other] == nil
-                        && !isDenied(number, of: address.entity, to: ObjectAddress(entity: link.destination, key: other))
+                        && !isDenied(
+                            number, .forward, of: address.entity, to: ObjectAddress(entity: link.destination, key: other))
                     {
                         step.set(.init(link: number, source: address.key, destination: other), linked: false)
                     }
@@ -173,7 +174,7 @@ extension ManagedObjectContext {
                 if link.destination == address.entity {
                     for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
                     where changes.links[number].backward[address.key]?[other] == nil
-                        && !isDenied(number, of: address.entity, to: ObjectAddress(entity: link.source, key: other))
+                        && !isDenied(number, .backward, of: address.entity, to: ObjectAddress(entity: link.source, key: other))
                     {
                         step.set(.init(link: number, source: other, destination: address.key), linked: false)
                     }
