@@ -89,7 +89,8 @@ package enum StoreFile {
     package static func checkBeside(_ path: String, _ suffixes: [String]) throws {
         for suffix in suffixes {
             guard let status = try? FileStatus(path + suffix, links: .notFollowed) else { continue }
-            guard status.isRegularFile, status.nameCount == 1 else { throw foreign(path + suffix) }
+            // A file that is removed meanwhile has no name any more.
+            guard status.isRegularFile, status.nameCount <= 1 else { throw foreign(path + suffix) }
         }
     }
 
