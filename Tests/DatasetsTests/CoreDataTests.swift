@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    /// Catches: an archive of 300 KB whose objects are all one large text, each read into memory of its own.
+    /// Catches: a reader that copies one large text into memory 200,000 times, because 200,000 objects of a small archive refer to it.
     @Test func `an archive that names one large object many times is refused`() {
         let count = 200_000
         let length = 100_000

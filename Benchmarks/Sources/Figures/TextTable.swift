@@ -54,7 +54,7 @@ public enum Shown {
     public static func ratio(_ value: Double) -> String { fixed(value, value < 0.1 ? 3 : 2) + "×" }
 
     public static func fixed(_ value: Double, _ digits: Int) -> String {
-        // Also for infinity and NaN, which are not less.
+        // Infinity and NaN are no numbers that a table can show.
         guard value.magnitude < 1e15 else { return "-" }
         var scale = 1.0
         for _ in 0..<digits { scale *= 10 }

@@ -66,7 +66,7 @@ import Testing
         _ = try await Shootout(data, savePoints: .every(1), durability: .deferred).run(setting)
     }
 
-    /// Catches: the same in the engines beside Strata.
+    /// Catches: another engine that cannot store such an input, or whose check fails.
     @Test(arguments: ["hierarchy", "pairs", "minusZero", "bare"])
     func `every engine imports an input of unusual shape`(_ shape: String) async throws {
         let storage = Storage(imported: Self.data(shape), objects: 100, seed: 5, saveEvery: 50, durability: .deferred)

@@ -60,7 +60,7 @@ enum OpenedEnvironment {
             if isNew, options.isReadOnly, let access = FileAccess(of: lock) { access.withWritingOwner.apply(to: opened) }
             let end = max(Environment.lockFileBytes(readers: max(options.maximumReaders, 8)), StoreFile.byteCount(lock))
             do throws(SystemError) { try opened.allocate(from: 0, to: end) } catch {
-                // A limit on the size of files does not end writes to a map.
+                // A limit on the size of files does not end the process at a write to a map.
                 guard error != .fileTooLarge else { return try FileIdentity.of(path: lock) }
                 throw StoreError(error, "\(path) cannot be opened: there is no room for its lock file")
             }

@@ -107,7 +107,7 @@ struct ImportedFields {
         return Mirror(reflecting: value).children.map(\.value)
     }
 
-    /// Whether a relationship may lead to no object by the value nil. One to many objects is empty instead.
+    /// Whether nil is a value of a relationship. A relationship to many objects is never nil, but may be empty.
     private static func mayBeNil(_ relationship: Relationship) -> Bool {
         if case .toMany = relationship.kind { false } else { !relationship.rules.contains(.required) }
     }

@@ -120,7 +120,7 @@ actor LiveFeed {
         self.known = position
         let request = HistoryRequest(after: known, limit: Self.batch)
         let saves = (try? await coordinator.history(request))?.filter { $0.id <= after.generation } ?? []
-        // If more saves follow, the newest values may be theirs.
+        // If there are more saves than were read, the newest values may come from those.
         let found =
             saves.count < Self.batch
             ? await Comparison(store: store, limit: Self.comparedObjects).differences(of: saves, before, after) : [:]

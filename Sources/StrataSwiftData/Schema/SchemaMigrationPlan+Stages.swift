@@ -9,7 +9,7 @@ extension SchemaMigrationPlan {
         let versions = schemas.sorted { $0.versionIdentifier < $1.versionIdentifier }
         let models = try versions.map { try Schema(versionedSchema: $0).ordered(as: stored).model.get() }
         var (result, met) = try way(through: versions, models, from: 0)
-        // A stage may skip versions. A file of such a version has a way of its own.
+        // If a stage skips the version of the file, the plan has no stage that begins with it. The stages then begin at that version.
         if let stored, let start = models.firstIndex(where: { $0.storeSchema.withoutHints == stored.withoutHints }),
             !met.contains(start)
         {

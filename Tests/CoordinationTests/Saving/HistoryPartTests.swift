@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Catches: a program without a token that is told that its token has expired.
+    /// Catches: a request without a token that throws `tokenExpired`.
     @Test func `S160: a history without a token has the saves that are left when some are deleted while it is read`() async throws
     {
         deleteMeanwhile(through: 1050)

@@ -90,7 +90,7 @@ import Testing
         #expect(await child.perform { $0.hasChanges })
     }
 
-    /// Catches: a child that is told of a save by a later job, so that the code that has awaited the save reads the old value.
+    /// Catches: a child that moves to a save of its parent in a later job. Code that has awaited the save would read the old value.
     @Test(arguments: Combination.all)
     func `S068, S072: a child on the main actor that merges shows a save that main has awaited`(
         _ combination: Combination
@@ -115,7 +115,7 @@ import Testing
         try await sheet.save()
     }
 
-    /// Catches: the same in a context with an executor of its own.
+    /// Catches: the old value in a child that shares the executor of a background context.
     @Test(arguments: StoreKind.allCases)
     func `S068, S072: a child on its parent's executor that merges shows a save that the parent has awaited`(
         _ kind: StoreKind

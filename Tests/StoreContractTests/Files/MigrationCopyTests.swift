@@ -28,12 +28,14 @@ import Testing
     }
 
     /// Catches: a migration that brings back a deleted history, and that gives out keys which another store has leased or returned.
-    @Test(arguments: FileKind.allCases, Change.allCases)
+    ///
+    /// Returned keys are missing in a copy, which therefore never uses them. Only LMDB refuses them, as it refuses every commit.
+    @Test(
+        arguments: FileKind.allCases.flatMap { kind in Change.allCases.map { (kind, $0) } }
+            .filter { $0.0 != .sqlite || $0.1 != .returnedKeys })
     func `S164: a file that was changed without a save while it was migrated is not replaced`(
         _ kind: FileKind, _ change: Change
     ) throws {
-        // Returned keys are missing in a copy, which therefore never uses them. LMDB refuses any commit.
-        if kind == .sqlite, change == .returnedKeys { return }
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("store").path
         let keys = try Self.make(kind, path)

@@ -8,7 +8,8 @@ extension ManagedObjectContext {
     ///
     /// O(pages of the push + registered objects among them) (S079).
     func merge(child push: ChildChanges) throws -> ParentState {
-        // While the store is suspended, a child may have read saves of others that this context has not. They are noted before it moves.
+        // While the store is suspended, a child may have read saves of others that this context has not read. This context notes them now,
+        // because it moves to the child's state below.
         moveIfSuspended()
         endUndoEvent()
         defer { endUndoEvent() }

@@ -262,7 +262,7 @@ extension ManagedObjectContext {
             forEachRegisteredPage(in: layer) { _, registered, page in
                 for slot in SlotIterator(registered.present & page.inserted) {
                     guard let object = registered[slot], object.isDeletedHere, object.row == nil else { continue }
-                    // Not as the row of a new object, which could be inserted again: another object has these values.
+                    // `insert` would insert an object with the row of a new object again, although another object has its values.
                     let kept = page[slot]?.copy(layer: 0)
                     kept?.kind = .update
                     object.row = kept

@@ -185,8 +185,8 @@ extension ManagedObjectContext {
 
     /// Returns a function that tells whether a source object is linked to a destination in a state.
     ///
-    /// An unsaved deletion in this context does not end a pair, because it can be taken back with the pair. A deletion below the unsaved
-    /// changes does: its save removes the pair, although the layer of a child does not tell.
+    /// An unsaved deletion in this context does not end a pair: whoever takes the deletion back gets the pair back. A deletion below the
+    /// unsaved changes ends it. The save of that deletion has removed the pair, although the layer that a child reads may still contain it.
     ///
     /// - Parameter layers: The layers of the state, newest first: the oldest ones of the view. Below them is the base of the view.
     func linkedPartners(_ link: LinkIndex, of source: ObjectKey, in layers: [Layer]) -> (ObjectKey) -> Bool {

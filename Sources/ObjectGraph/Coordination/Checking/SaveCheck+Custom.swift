@@ -76,7 +76,7 @@ extension SaveCheck {
             row.kind = .insert
             let base = request.base.view
             let isInBase = try base.exists(id.entity, id.key)
-            // A suspension has released the other values, which nobody can write again.
+            // A suspension has released the other values of the deleted object, so that the policy cannot write the object again.
             guard isInBase || row.set.count == row.columnCount else {
                 abandoned.insert(id)
                 return layer.remove(entity: id.entity, key: id.key)
