@@ -100,6 +100,17 @@ import Testing
                 name: name, destination: destination, inverse: inverse, cardinality: cardinality, isOrdered: true))
     }
 
+    /// Catches: two relationships that share one set of pairs.
+    @Test func `names with dots make no two relationships one`() throws {
+        let (a, b) = (
+            EntityDescription(name: "A", properties: [relation("b.c", "A.b", .toMany)]),
+            EntityDescription(name: "A.b", properties: [relation("c", "A", .toMany)])
+        )
+        expect(.duplicateProperty, "A.b", "c", a, b)
+        let other = EntityDescription(name: "A.b", properties: [relation("d", "A", .toMany)])
+        #expect(try Model([a, other]).storeSchema.links.map(\.name) == ["A.b.c", "A.b.d"])
+    }
+
     @Test func `S046: only a relationship to many objects can be ordered`() {
         expect(
             .cannotBeOrdered, "A", "b", EntityDescription(name: "A", properties: [ordered("b", "B", .toOne)]),

@@ -37,6 +37,22 @@ import Testing
         }
     }
 
+    /// Catches: an access that is handed on with the recorded accesses of an earlier probe, or that two probes use at once.
+    @Test func probesOfLaterContextsUseTheAccessesOfEarlierOnes() async {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for round in 0..<200 {
+                        var probe = TrackingProbe()
+                        Self.expectNoTracking(&probe)
+                        if round.isMultiple(of: 2) { Self.expectTracking(&probe, keeping: Captured()) }
+                        Self.expectNoTracking(&probe)
+                    }
+                }
+            }
+        }
+    }
+
     private static func expectTracking(_ probe: inout TrackingProbe, keeping object: Captured) {
         let isTracking = withObservationTracking {
             probe.isTracking().0

@@ -8,8 +8,13 @@ struct ModelResolution {
     private(set) var links: [LinkSchema] = []
     /// The hidden entities of ordered many-to-many relationships. Their numbers follow those of the model.
     private(set) var orders: [OrderEntity] = []
-    /// The link and direction of each many-to-many relationship, by "Entity.relationship".
-    private var linkOfRelationship: [String: (number: LinkIndex, direction: LinkDirection)] = [:]
+    /// The link and direction of each many-to-many relationship.
+    private var linkOfRelationship: [LinkEnd: (number: LinkIndex, direction: LinkDirection)] = [:]
+
+    private struct LinkEnd: Hashable {
+        var entity: EntityIndex
+        var relationship: String
+    }
 
     init(_ descriptions: [EntityDescription]) throws(ModelError) {
         var numbers: [String: EntityIndex] = [:]
@@ -201,7 +206,7 @@ struct ModelResolution {
             if let back, back.cardinality == .toOne, let far = descriptions[destination].column(named: back.name) {
                 kind = .toMany(.referrers(entity: destination, column: far))
             } else {
-                let link = link(relationship, entity: entity, number: number, destination: destination, back: back)
+                let link = try link(relationship, entity: entity, number: number, destination: destination, back: back)
                 kind = .toMany(.link(link.number, link.direction, destination: destination))
             }
         }
@@ -256,7 +261,7 @@ struct ModelResolution {
         let names = Self.names(entity, relationship)
         let schema = EntitySchema.order(
             of: names[0], formerNames: names.filter { $0 != names[0] }, owner: number, member: destination)
-        guard numbers[schema.name] == nil else {
+        guard numbers[schema.name] == nil, !orders.contains(where: { $0.schema.name == schema.name }) else {
             throw ModelError(
                 .reservedName, entity: schema.name, remedy: "the order of \(names[0]) uses this name; choose another")
         }
@@ -299,9 +304,16 @@ struct ModelResolution {
     private mutating func link(
         _ relationship: RelationshipDescription, entity: EntityDescription, number: EntityIndex, destination: EntityIndex,
         back: RelationshipDescription?
-    ) -> (number: LinkIndex, direction: LinkDirection) {
+    ) throws(ModelError) -> (number: LinkIndex, direction: LinkDirection) {
+        let end = LinkEnd(entity: number, relationship: relationship.name)
+        if let known = linkOfRelationship[end] { return known }
         let name = "\(entity.name).\(relationship.name)"
-        if let known = linkOfRelationship[name] { return known }
+        // A.b with c, and A with b.c.
+        guard !links.contains(where: { $0.name == name }) else {
+            throw ModelError(
+                .duplicateProperty, entity: entity.name, property: relationship.name,
+                remedy: "another entity and its relationship make the same name; rename one of them")
+        }
         let made = (number: links.indices(as: LinkIndex.self).upperBound, direction: LinkDirection.forward)
         var link = LinkSchema(name: name, source: number, destination: destination)
         link.formerNames = Self.names(entity, relationship).filter { $0 != name }
@@ -316,9 +328,10 @@ struct ModelResolution {
             link.reversedNames = [name]
         }
         links.append(link)
-        linkOfRelationship[name] = made
-        if let back, "\(relationship.destination).\(back.name)" != name {
-            linkOfRelationship["\(relationship.destination).\(back.name)"] = (made.number, .backward)
+        linkOfRelationship[end] = made
+        if let back {
+            let far = LinkEnd(entity: destination, relationship: back.name)
+            if far != end { linkOfRelationship[far] = (made.number, .backward) }
         }
         return made
     }

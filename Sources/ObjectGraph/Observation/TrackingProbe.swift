@@ -52,7 +52,15 @@ struct TrackingProbe: ~Copyable {
     private var recorded = 0
     private static let maximumRecorded = 64
 
-    deinit { access?.release() }
+    /// Accesses that no probe uses, for the probes of later contexts: making a key path takes some 20 microseconds.
+    private static let unused = Mutex<[Access]>([])
+    private static let maximumUnused = 16
+
+    deinit {
+        guard let access = access?.takeRetainedValue() else { return }
+        // The registrar of recorded accesses keeps closures.
+        if recorded == 0 { Self.unused.withLock { if $0.count < Self.maximumUnused { $0.append(access) } } }
+    }
 
     /// A worn access, which the caller of ``isTracking()`` releases where other code may run.
     typealias Worn = any AnyObject & Sendable
@@ -62,7 +70,7 @@ struct TrackingProbe: ~Copyable {
     /// A registrar keeps the closures of observations that were never notified, and what they have captured, so that it is replaced from
     /// time to time. This happens outside of tracking functions, which register their observations at their end.
     mutating func isTracking() -> (Bool, Worn?) {
-        let access = access ?? .passRetained(Access())
+        let access = access ?? .passRetained(Self.unused.withLock { $0.popLast() } ?? Access())
         self.access = access
         if access._withUnsafeGuaranteedRef({ $0.isRecorded() }) {
             recorded += 1

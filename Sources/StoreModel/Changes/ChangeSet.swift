@@ -250,43 +250,27 @@ extension ChangeSet {
         guard let last = sets.last else { return ChangeSet() }
         if sets.count == 1 { return last }
         var pages: [EntityIndex: [PageChange]] = [:]
-        var links: [LinkIndex: LinkChange] = [:]
+        var links: [LinkIndex: [LinkChange]] = [:]
         for set in sets {
             for change in set.entities { pages[change.entity, default: []] += change.pages }
-            for change in set.links {
-                links[change.link, default: LinkChange(link: change.link, sources: [], destinations: [])].add(change)
-            }
+            for change in set.links { links[change.link, default: []].append(change) }
         }
         var union = ChangeSet(
             generation: last.generation,
             tombstones: sets.flatMap(\.tombstones).sorted { ($0.entity, $0.key) < ($1.entity, $1.key) },
             metadata: last.metadata)
         union.entities = pages.sorted { $0.key < $1.key }.map { EntityChange(entity: $0, pages: PageChange.united($1)) }
-        union.links = links.sorted { $0.key < $1.key }.map { $1.united() }
+        union.links = links.sorted { $0.key < $1.key }.map { LinkChange(uniting: $1) }
         return union
     }
 }
 
 extension ChangeSet.LinkChange {
-    fileprivate mutating func add(_ newer: ChangeSet.LinkChange) {
-        sources += newer.sources
-        destinations += newer.destinations
-    }
-
-    /// Returns the change with each key once, ascending.
-    fileprivate func united() -> ChangeSet.LinkChange {
-        ChangeSet.LinkChange(link: link, sources: Self.united(sources), destinations: Self.united(destinations))
-    }
-
-    private static func united(_ keys: [ObjectKey]) -> [ObjectKey] {
-        var keys = keys
-        keys.sortKeys()
-        var last: ObjectKey?
-        keys.removeAll { key in
-            defer { last = key }
-            return key == last
-        }
-        return keys
+    /// - Parameter changes: Changes of one link; at least one.
+    fileprivate init(uniting changes: [ChangeSet.LinkChange]) {
+        self.init(
+            link: changes[0].link, sources: [ObjectKey](uniting: changes.map(\.sources)),
+            destinations: [ObjectKey](uniting: changes.map(\.destinations)))
     }
 }
 

@@ -29,6 +29,41 @@ extension [ObjectKey] {
     }
 }
 
+extension [ObjectKey] {
+    /// Creates the keys of several arrays, ascending and each once.
+    ///
+    /// Keys that lie close together, such as those of an import, take one or two nanoseconds each, whatever their order.
+    package init(uniting arrays: [[ObjectKey]]) {
+        var (count, first, last) = (0, UInt64.max, UInt64.min)
+        for keys in arrays {
+            count += keys.count
+            for key in keys { (first, last) = (Swift.min(first, key.rawValue), Swift.max(last, key.rawValue)) }
+        }
+        let firstPage = ObjectKey(rawValue: first).page.rawValue
+        // One mask per page, as far as the masks take less memory than the keys.
+        guard count > 0, ObjectKey(rawValue: last).page.rawValue - firstPage < UInt64(count) else {
+            self = Array(arrays.joined())
+            sortKeys()
+            var known: ObjectKey?
+            removeAll { key in
+                defer { known = key }
+                return key == known
+            }
+            return
+        }
+        var masks = [UInt64](repeating: 0, count: Int(ObjectKey(rawValue: last).page.rawValue - firstPage) + 1)
+        for keys in arrays {
+            for key in keys { masks[Int(key.page.rawValue - firstPage)] |= 1 << UInt64(key.slot) }
+        }
+        self = []
+        reserveCapacity(masks.reduce(0) { $0 + $1.nonzeroBitCount })
+        for (index, mask) in masks.enumerated() where mask != 0 {
+            let page = PageNumber(rawValue: firstPage + UInt64(index))
+            for slot in SlotIterator(mask) { append(PageAddress.key(page: page, slot: slot)) }
+        }
+    }
+}
+
 /// A radix sort, lowest digit first.
 private struct KeyDigits {
     /// The lowest bit in which keys differ.

@@ -23,6 +23,7 @@ extension ChangeSet {
     /// Returns the changes of a save for observers that compare what they look like now, without the links that they show already. Comparing a
     /// link costs O(partners).
     func asShown() -> ChangeSet {
+        if links.isEmpty { return self }
         var shown = self
         shown.links = []
         return shown

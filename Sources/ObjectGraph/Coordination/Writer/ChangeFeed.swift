@@ -101,7 +101,11 @@ struct ChangeFeed: Sendable {
         let first = max(old, forgotten.newest)
         guard first < new else { return [] }
         let start = Int(first.rawValue - forgotten.newest.rawValue)
-        return steps[start..<start + Int(new.rawValue - first.rawValue)].filter { $0.source != context }.map(\.step)
+        var found: [Step] = []
+        for entry in steps[start..<start + Int(new.rawValue - first.rawValue)] where context == nil || entry.source != context {
+            found.append(entry.step)
+        }
+        return found
     }
 
     /// Returns the saves of this writer that are in the file with the generations after one up to another, oldest first; nil if it did
