@@ -68,14 +68,22 @@ struct SQLiteMigrationCopy: MigrationCopy {
         let generation: Int64?
         private let meta: [String]
         private let keys: [String: Int64]
+        /// The returned keys, by entity.
+        private let free: [String: [Range<ObjectKey>]]
         private let oldestSave: Int64?
 
         init(_ connection: SQLiteConnection) throws {
             uuid = try connection.texts("SELECT value FROM strata_meta WHERE name = 'uuid'").first
             generation = try connection.integer("SELECT generation FROM strata_state")
             // A store that is being closed returns keys, which changes nothing that a copy needs.
-            meta = try connection.texts("SELECT name || char(10) || value FROM strata_meta ORDER BY name")
-                .filter { !$0.hasPrefix(SQLiteFreeKeys.prefix) }
+            let rows = try connection.texts("SELECT name || char(10) || value FROM strata_meta ORDER BY name")
+            meta = rows.filter { !$0.hasPrefix(SQLiteFreeKeys.prefix) }
+            var free: [String: [Range<ObjectKey>]] = [:]
+            for row in rows where row.hasPrefix(SQLiteFreeKeys.prefix) {
+                let parts = row.dropFirst(SQLiteFreeKeys.prefix.count).split(separator: "\n")
+                if parts.count == 2 { free[String(parts[0])] = SQLiteFreeKeys.ranges(String(parts[1])) }
+            }
+            self.free = free
             var keys: [String: Int64] = [:]
             for row in try connection.texts("SELECT entity || ' ' || next FROM strata_keys") {
                 let parts = row.split(separator: " ")
@@ -85,10 +93,17 @@ struct SQLiteMigrationCopy: MigrationCopy {
             oldestSave = try connection.integer("SELECT MIN(generation) FROM strata_history")
         }
 
-        /// Returns whether the file is as it was when it was copied, and no further keys were leased.
+        /// Returns whether the file is as it was when it was copied, and neither new nor returned keys were leased. Such a key may be in use
+        /// without a save.
         func isUnchanged(since copied: State) -> Bool {
             (uuid, generation, oldestSave) == (copied.uuid, copied.generation, copied.oldestSave) && meta == copied.meta
                 && keys.allSatisfy { $0.value <= copied.keys[$0.key] ?? 0 }
+                && copied.free.allSatisfy { entity, ranges in ranges.allSatisfy { isFree($0, entity) } }
+        }
+
+        private func isFree(_ range: Range<ObjectKey>, _ entity: String) -> Bool {
+            if let next = keys[entity], next <= range.lowerBound.stored { return true }
+            return free[entity]?.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound } ?? false
         }
     }
 

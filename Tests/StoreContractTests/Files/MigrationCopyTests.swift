@@ -78,4 +78,29 @@ import Testing
         #expect(try store.snapshot().all(Sample.item) == [keys.lowerBound])
         #expect(try store.verify() == [])
     }
+
+    /// Catches: a migration that gives out keys which another store has taken from the returned ones meanwhile. An object with such a key need
+    /// not have been saved to be known elsewhere.
+    @Test(arguments: [false, true])
+    func `S002, S164: a SQLite file whose returned keys were leased while it was migrated is not replaced`(
+        _ isReturnedInPart: Bool
+    ) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.url.appendingPathComponent("store").path
+        let keys = try Self.make(.sqlite, path)
+        let first = try FileKind.sqlite.open(path)
+        try first.write(.durable) { try Self.apply(.returnedKeys, keys, in: $0) }
+        try first.shutDown()
+        let copy = try #require(try FileKind.sqlite.description(path).migration?.makeCopy())
+        let other = try FileKind.sqlite.open(path)
+        let leased = try other.write(.durable) { try $0.allocateFreeKeys(Sample.item) }
+        let range = try #require(leased.first)
+        if isReturnedInPart {
+            try other.write(.durable) { try $0.giveBackKeys([range.lowerBound.advanced(by: 1)..<range.upperBound], Sample.item) }
+        }
+        try other.shutDown()
+        let error = #expect(throws: StoreError.self) { try copy.replaceOriginal() }
+        #expect(error?.code == .inUseElsewhere)
+        copy.discard()
+    }
 }
