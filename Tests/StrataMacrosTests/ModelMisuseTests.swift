@@ -273,6 +273,12 @@ import Testing
         #expect(text.contains("extension A: PersistentModel"))
         #expect(!text.contains("Sendable"))
     }
+
+    /// Catches: an attribute of the language that is taken for a property wrapper.
+    @Test(arguments: ["@_spi(Admin) public var a = 1", "@preconcurrency var a = 1", "@ObservationIgnored var a = 1"])
+    func attributesOfTheLanguageAreNoPropertyWrappers(_ body: String) {
+        #expect(MacroExpansion(of: "@Model public final class A {\n\(body)\n}").messages == [])
+    }
 }
 
 extension String {

@@ -29,6 +29,7 @@ import Testing
     @Test func `quotes and backslashes keep blanks in words`() throws {
         #expect(try ShellWords.split(#"  a "b c" 'd "e"' f\ g "" x"y"z "#) == ["a", "b c", #"d "e""#, "f g", "", "xyz"])
         #expect(try ShellWords.split(#""a\"b\n" '\'"#) == [#"a"b\n"#, #"\"#])
+        #expect(try ShellWords.split("count \"\u{301} x\"") == ["count", "\u{301} x"])
         #expect(try ShellWords.split("") == [])
         #expect(throws: ToolError.self) { try ShellWords.split("'a") }
         #expect(throws: ToolError.self) { try ShellWords.split("a\\") }

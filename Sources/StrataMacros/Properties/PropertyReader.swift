@@ -10,7 +10,7 @@ struct PropertyReader {
     /// Attributes that are not property wrappers.
     private static let knownAttributes: Set<String> = [
         "Attribute", "Relationship", "Transient", "Derived", "available", "objc", "nonobjc", "usableFromInline", "inlinable",
-        "MainActor",
+        "MainActor", "_spi", "preconcurrency", "ObservationIgnored",
         "PersistedAttribute", "PersistedToOne", "PersistedToMany", "PersistedProperty", "PersistedDerived",
         "_PersistedAttribute", "_PersistedToOne", "_PersistedToMany", "_PersistedProperty",
     ]

@@ -23,7 +23,7 @@ struct ConditionLexer {
 
     /// - Throws: ``ToolError`` with the position of a character that begins no token.
     static func tokens(_ text: String) throws -> [Placed] {
-        let characters = Array(text)
+        let characters = separated(text)
         var tokens: [Placed] = []
         var place = 0
         while place < characters.count {
@@ -49,6 +49,16 @@ struct ConditionLexer {
             }
         }
         return tokens
+    }
+
+    /// Returns the characters of a text. A mark that combines with a sign of the language is a character of its own, because it belongs to
+    /// the text between quotation marks.
+    static func separated(_ text: String) -> [Character] {
+        let signs = Set("\"'`\\".unicodeScalars)
+        return text.flatMap { character -> [Character] in
+            let scalars = character.unicodeScalars
+            return scalars.count > 1 && scalars.contains(where: signs.contains) ? scalars.map { Character($0) } : [character]
+        }
     }
 
     /// Whether a character continues a number or a date: `1.5e-3`, `2013-01-31T10:00:00Z`.

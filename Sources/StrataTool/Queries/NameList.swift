@@ -12,7 +12,7 @@ enum NameList {
         var names: [String] = []
         var name = ""
         var isQuoted = false
-        for character in text {
+        for character in ConditionLexer.separated(text) {
             switch character {
             case "`": isQuoted.toggle()
             case "," where !isQuoted:

@@ -83,7 +83,7 @@ enum ShellWords {
         var isWord = false
         var quote: Character?
         var isEscaped = false
-        for character in line {
+        for character in ConditionLexer.separated(line) {
             if isEscaped {
                 // In double quotes, a backslash before another character is itself.
                 if quote == "\"", character != "\"", character != "\\" { word.append("\\") }
