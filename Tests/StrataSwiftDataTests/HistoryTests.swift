@@ -141,7 +141,23 @@ private struct Corner: Codable, Equatable { var x: Int }
                 #expect(throws: SwiftDataError.historyTokenExpired) {
                     try context.fetchHistory(HistoryDescriptor(predicate: #Predicate { $0.token > foreign }))
                 }
+                #expect(throws: SwiftDataError.historyTokenExpired) {
+                    try context.fetchHistory(HistoryDescriptor(predicate: #Predicate { foreign >= $0.token && $0.author == "" }))
+                }
+                // As a clean-up after a restore, which would delete saves that no reader has seen.
+                #expect(throws: SwiftDataError.historyTokenExpired) {
+                    try context.deleteHistory(HistoryDescriptor(predicate: #Predicate { $0.token <= foreign }))
+                }
+                #expect(throws: SwiftDataError.historyTokenExpired) {
+                    try context.deleteHistory(HistoryDescriptor(predicate: #Predicate { !($0.token > foreign) }))
+                }
+                #expect(throws: SwiftDataError.historyTokenExpired) {
+                    try context.fetchHistory(HistoryDescriptor(predicate: #Predicate { $0.author == "x" || $0.token != foreign }))
+                }
             }
+            #expect(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).count == 1)
+            try context.deleteHistory(HistoryDescriptor(predicate: #Predicate { $0.token <= own }))
+            #expect(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).isEmpty)
             try await container.close()
         }
     }

@@ -1,4 +1,5 @@
 import Observation
+import StoreModel
 import Testing
 
 @testable import StrataSwiftData
@@ -240,6 +241,17 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
             await until { observer.eventCounter > 1 }
             try await container.close()
         }
+    }
+
+    /// Catches: an observer that forgets a save, because reading the history has failed once.
+    @Test func `a history observer counts a save whose first reading fails`() async throws {
+        let container = try inMemory(Film.self)
+        let observer = try HistoryObserver(modelContainer: container, isolation: nil)
+        observer.queue.sync {}
+        observer.duringNextReading { throw StoreError(.readersFull, "too many readers. Close one") }
+        try save(["a"], container)
+        await until { observer.eventCounter == 1 }
+        try await container.close()
     }
 
     @Test @MainActor func `a history observer counts on the actor that made it`() async throws {

@@ -143,7 +143,7 @@ final class ContainerStorage: Sendable {
         let store = try configuration.storeDescription()
         let stored = try store.storedSchema?()
         self.schema = schema.matched(to: stored, plan)
-        let model = try self.schema.ordered(as: stored).model.get()
+        let model = try self.schema.ordered(as: stored, in: plan).model.get()
         container = try PersistentContainer(
             openingSynchronously: model, store: store, migrationPlan: try plan?.migrationPlan(from: stored),
             allowsDataLoss: try Self.names(in: store, plan, keptBy: model))

@@ -170,11 +170,26 @@ extension ModelContext {
     /// Returns the saves that a description selects, of every context and process. Waits until the saves so far are on disk.
     ///
     /// - Throws: ``SwiftDataError/historyTokenExpired`` if the predicate asks for the saves after a token, alone or as one of several
-    ///   conditions that must all hold, and saves after it were deleted, or it belongs to another store; or the store's error.
+    ///   conditions that must all hold, and saves after it were deleted; if it compares with a token of another store, or of another copy
+    ///   of this one; or the store's error.
     public func fetchHistory(
         _ descriptor: HistoryDescriptor<DefaultHistoryTransaction>
     ) throws -> [DefaultHistoryTransaction] {
-        try select(descriptor, from: history(after: descriptor.predicate.flatMap { $0.expression.tokenBefore }))
+        try checkTokens(of: descriptor)
+        return try select(descriptor, from: history(after: descriptor.predicate.flatMap { $0.expression.tokenBefore }))
+    }
+
+    /// Refuses tokens of other stores and of other copies of this one, whose numbers are those of other saves here (S168).
+    private func checkTokens(of descriptor: HistoryDescriptor<DefaultHistoryTransaction>) throws {
+        let coordinator = container.storage.container.coordinator
+        do {
+            // With the limit zero, only the position is looked up.
+            for token in descriptor.predicate?.expression.comparedTokens ?? [] {
+                _ = try coordinator.historyNow(HistoryRequest(after: token, limit: 0))
+            }
+        } catch let error as HistoryError {
+            throw SwiftDataError.historyTokenExpired.saying("\(error)")
+        }
     }
 
     private func select(
@@ -186,7 +201,11 @@ extension ModelContext {
     }
 
     /// Deletes the oldest saves from the history, up to the first that a description does not select.
+    ///
+    /// - Throws: ``SwiftDataError/historyTokenExpired`` if the predicate compares with a token of another store, or of another copy of this
+    ///   one, as in ``fetchHistory(_:)``; or the store's error.
     public func deleteHistory(_ descriptor: HistoryDescriptor<DefaultHistoryTransaction>) throws {
+        try checkTokens(of: descriptor)
         let all = try history()
         let selected = Set(try select(descriptor, from: all))
         guard let last = all.prefix(while: { selected.contains($0) }).last else { return }

@@ -2,6 +2,7 @@ import Dispatch
 import ObjectGraph
 import Observation
 internal import Platform
+import StoreModel
 
 /// A counter that changes when the history of a container's store gets saves of chosen models and authors, by any context or process.
 ///
@@ -43,7 +44,7 @@ public final class HistoryObserver: Observable, Sendable {
         /// Whether the history is to be read.
         var isWanted = false
         /// A closure of a test; see ``HistoryObserver/duringNextReading(_:)``.
-        var interruption: (@Sendable () -> Void)?
+        var interruption: (@Sendable () throws -> Void)?
     }
 
     /// Creates an observer.
@@ -116,7 +117,7 @@ public final class HistoryObserver: Observable, Sendable {
                 guard end != start else { return }
                 let request = HistoryRequest(
                     after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
-                state.withLock { $0.interruption.take() }?()
+                try state.withLock { $0.interruption.take() }?()
                 // A save that came meanwhile counts in the next reading.
                 let first = try coordinator.historyNow(request).first
                 finish(through: end, isRelevant: first.map { $0.id <= end.generation } ?? false)
@@ -127,11 +128,13 @@ public final class HistoryObserver: Observable, Sendable {
             finish(through: coordinator.currentHistoryToken, isRelevant: true)
         } catch {
             Log.once("history \(ObjectIdentifier(self))", "the history was not observed: \(error)")
+            // The cause may pass without another save, whose reading would find this one.
+            if (error as? StoreError)?.code != .closed { readLater() }
         }
     }
 
     /// Calls a closure of a test once: in the next reading of new saves, when it has chosen its end and before it reads them.
-    func duringNextReading(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.interruption = body } }
+    func duringNextReading(_ body: @escaping @Sendable () throws -> Void) { state.withLock { $0.interruption = body } }
 
     private func readLater() {
         Task { [weak self] in

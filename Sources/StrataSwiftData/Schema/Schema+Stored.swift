@@ -13,7 +13,7 @@ extension Schema {
             let schema = Schema(versionedSchema: newest)
             return Self.classes(of: schema.types) == Self.classes(of: types) ? schema : self
         }
-        guard let stored, let own = try? ordered(as: stored).model.get().storeSchema, own.version < stored.version,
+        guard let stored, let own = try? ordered(as: stored).model.get().storeSchema, own.version != stored.version,
             own.storesTheSame(as: stored)
         else { return self }
         return Schema(types, version: Version(stored.version.major, stored.version.minor, stored.version.patch))
@@ -27,8 +27,9 @@ extension Schema {
     /// Returns the schema with its entities in the order of a file, and new ones after them.
     ///
     /// The identifiers of objects contain the position of the entity, so that it must not depend on the order in which the program lists its
-    /// models, or on models that are added.
-    func ordered(as stored: StoreSchema?) -> Schema {
+    /// models, or on models that are added. Models that the file does not have are in the order in which the versions of the plan add them, so
+    /// that their identifiers are the same in all stages.
+    func ordered(as stored: StoreSchema?, in plan: (any SchemaMigrationPlan.Type)? = nil) -> Schema {
         guard let stored, let model = try? model.get() else { return self }
         var positions: [String: Int] = [:]
         for entity in stored.entities {
@@ -36,11 +37,17 @@ extension Schema {
                 positions[name] = positions.count
             }
         }
+        // By the topmost classes, after those of the file.
+        var added: [String: Int] = [:]
+        for entity in (plan?.storeSchemas ?? []).flatMap(\.entities) where added[entity.name] == nil {
+            added[entity.name] = positions.count + added.count
+        }
         func position(_ type: any PersistentModel.Type) -> Int {
             guard let entity = model.entity(for: type) else { return .max }
             let head = model.storeSchema.entities[entity.number]
             let earlier = head.subentities.first { $0.name == entity.name }?.renamedFrom ?? head.renamedFrom
-            return positions[entity.name] ?? earlier.flatMap { positions[$0] } ?? positions[head.name] ?? .max
+            return positions[entity.name] ?? earlier.flatMap { positions[$0] } ?? positions[head.name]
+                ?? added[head.name] ?? .max
         }
         let sorted = types.enumerated().sorted { (position($0.element), $0.offset) < (position($1.element), $1.offset) }
         return Schema(sorted.map(\.element), version: version)

@@ -6,16 +6,38 @@ extension SchemaMigrationPlan {
     ///
     /// Two neighbouring versions without a stage get a lightweight one. If a stage skips the file's version, the plan begins there.
     static func migrationPlan(from stored: StoreSchema?) throws -> MigrationPlan {
-        let versions = schemas.sorted { $0.versionIdentifier < $1.versionIdentifier }
-        let models = try versions.map { try Schema(versionedSchema: $0).ordered(as: stored).model.get() }
+        let versions = sortedSchemas
+        let models = try versions.map { try Schema(versionedSchema: $0).ordered(as: stored, in: self).model.get() }
+        if let stored, stored.version == SchemaVersion(1, 0, 0), let newest = versions.last,
+            newest.versionIdentifier < Schema.version,
+            models.contains(where: { $0.storeSchema.storesTheSame(as: stored) })
+        {
+            throw SwiftDataError.backwardMigration.saying(
+                "cannot use \(Self.self): its newest version is \(newest.versionIdentifier), and a list of models wrote the file, whose "
+                    + "version is \(Schema.version). Give the versions of the plan numbers from \(Schema.version) on.")
+        }
         var (result, met) = try way(through: versions, models, from: 0)
         // If a stage skips the version of the file, the plan has no stage that begins with it. The stages then begin at that version.
-        if let stored, let start = models.firstIndex(where: { $0.storeSchema.withoutHints == stored.withoutHints }),
-            !met.contains(start)
-        {
+        if let stored, let start = position(of: stored, in: models), !met.contains(start) {
             (result, _) = try way(through: versions, models, from: start)
         }
         return MigrationPlan(result)
+    }
+
+    private static var sortedSchemas: [any VersionedSchema.Type] {
+        schemas.sorted { $0.versionIdentifier < $1.versionIdentifier }
+    }
+
+    /// The stored schemas of the versions, oldest first, without those that are not valid.
+    static var storeSchemas: [StoreSchema] {
+        sortedSchemas.compactMap { try? Schema(versionedSchema: $0).model.get().storeSchema }
+    }
+
+    /// Returns the position of the version that wrote a file. A list of models has no version, so that its file counts as the first version
+    /// that stores the same.
+    private static func position(of stored: StoreSchema, in models: [ObjectGraph.Model]) -> Int? {
+        models.firstIndex { $0.storeSchema.withoutHints == stored.withoutHints }
+            ?? models.firstIndex { stored.version <= $0.storeSchema.version && $0.storeSchema.storesTheSame(as: stored) }
     }
 
     /// Returns the stages from a version to the newest, and the positions of the versions that they meet.

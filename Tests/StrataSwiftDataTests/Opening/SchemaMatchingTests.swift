@@ -44,6 +44,47 @@ private enum RidesPlan: SchemaMigrationPlan {
     static var stages: [MigrationStage] { [] }
 }
 
+private enum WheelsV1: VersionedSchema {
+    static let versionIdentifier = Schema.Version(1, 0, 0)
+    static var models: [any PersistentModel.Type] { [Ride.self, Wheel.self] }
+
+    @Model class Ride {
+        var name: String
+        init(name: String) { self.name = name }
+    }
+
+    @Model final class Wheel {
+        var size: Int
+        init(size: Int) { self.size = size }
+    }
+}
+
+/// Adds a subclass, and does not list its superclass.
+private enum WheelsV2: VersionedSchema {
+    static let versionIdentifier = Schema.Version(2, 0, 0)
+    static var models: [any PersistentModel.Type] { [PaidRide.self, Wheel.self] }
+
+    @Model class Ride {
+        var name: String
+        init(name: String) { self.name = name }
+    }
+
+    @Model final class PaidRide: Ride {
+        var price: Double = 0
+        init(paid name: String) { super.init(name: name) }
+    }
+
+    @Model final class Wheel {
+        var size: Int
+        init(size: Int) { self.size = size }
+    }
+}
+
+private enum WheelsPlan: SchemaMigrationPlan {
+    static let schemas: [any VersionedSchema.Type] = [WheelsV1.self, WheelsV2.self]
+    static var stages: [MigrationStage] { [] }
+}
+
 /// Opening files with lists of models, which have no version.
 @Suite struct SchemaMatchingTests {
     private func planned(_ file: TestFile, _ types: any PersistentModel.Type...) throws -> ModelContainer {
@@ -175,6 +216,33 @@ private enum RidesPlan: SchemaMigrationPlan {
             do {
                 let context = ModelContext(container)
                 #expect(try context.fetchCount(FetchDescriptor<RidesV2.Ride>()) == 1)
+            }
+            try await container.close()
+        }
+    }
+
+    /// Catches: a subclass that moves its superclass behind the models of the file, so that identifiers lead to another model.
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `S164, S180: identifiers stay if a plan adds a subclass without listing its superclass`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        try await TestFile.use(store) { file in
+            let old = try ModelContainer(for: Schema(versionedSchema: WheelsV1.self), configurations: file.configuration)
+            let coded = try {
+                let context = ModelContext(old)
+                let wheel = WheelsV1.Wheel(size: 7)
+                context.insert(wheel)
+                context.insert(WheelsV1.Ride(name: "walk"))
+                try context.save()
+                return try JSONEncoder().encode(wheel.persistentModelID)
+            }()
+            try await old.close()
+            let container = try ModelContainer(
+                for: Schema(versionedSchema: WheelsV2.self), migrationPlan: WheelsPlan.self, configurations: file.configuration)
+            do {
+                let context = ModelContext(container)
+                let id = try JSONDecoder().decode(PersistentIdentifier.self, from: coded)
+                #expect((context.model(for: id) as? WheelsV2.Wheel)?.size == 7)
             }
             try await container.close()
         }
