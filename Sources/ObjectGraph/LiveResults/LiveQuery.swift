@@ -34,7 +34,7 @@ struct LiveQuery: Sendable {
         self.log = log
         self.view = view
         list = ResultList(order: SortOrder(query.sort))
-        sections = hasSections ? query.sort.first.map { SectionList($0) } : nil
+        sections = hasSections ? query.sort.first.map { SectionList($0, of: query.entity, view.schema) } : nil
     }
 
     /// The positions of ``list`` that remain after the query's offset and limit.
@@ -75,7 +75,7 @@ struct LiveQuery: Sendable {
         if !view.base.isFixed { candidates.sort { order.precedes($0, $1) } }
         list = ResultList(order: order, ContiguousArray(candidates.lazy.map(\.entry)))
         if sections != nil, let sort = query.sort.first {
-            var next = SectionList(sort)
+            var next = SectionList(sort, of: query.entity, view.schema)
             for candidate in candidates { next.append(candidate.values[0]) }
             sections = next
         }

@@ -1,6 +1,12 @@
 import StoreInterface
 import StoreModel
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// The sections of a live result: runs of objects with the same value of the first sort, in the order of the result.
 ///
 /// A change of k objects costs O(k log s) for s sections, and O(s) if a section appears or disappears.
@@ -8,8 +14,14 @@ struct SectionList: Sendable {
     private(set) var values: [Value] = []
     private(set) var counts: [Int] = []
     private let sort: StoreSort
+    /// The type of the property by which the result has sections.
+    private let type: ColumnType?
 
-    init(_ sort: StoreSort) { self.sort = sort }
+    init(_ sort: StoreSort, of entity: EntityIndex, _ schema: StoreSchema) {
+        self.sort = sort
+        let owner = sort.path.reduce(entity) { schema.entities[$0].columns[$1].destination ?? $0 }
+        type = schema.entities[owner].columns[sort.column].type
+    }
 
     /// Adds an object that comes after all objects so far.
     mutating func append(_ value: Value) {
@@ -67,7 +79,8 @@ struct SectionList: Sendable {
             guard !visible.isEmpty else { continue }
             sections.append(
                 ResultSection(
-                    value: value, range: (visible.lowerBound - window.lowerBound)..<(visible.upperBound - window.lowerBound)))
+                    value: value, type: type,
+                    range: (visible.lowerBound - window.lowerBound)..<(visible.upperBound - window.lowerBound)))
         }
         return sections
     }
@@ -84,6 +97,7 @@ struct SectionList: Sendable {
 public struct ResultSection: Sendable, Hashable {
     /// The value that the objects of the section have in common; null for objects without one.
     public let value: Value
+    let type: ColumnType?
     /// The positions of the objects in the snapshot. Sections have objects, and each begins where the last one ends.
     public let range: Range<Int>
 
@@ -92,7 +106,9 @@ public struct ResultSection: Sendable, Hashable {
         switch value {
         case .null: ""
         case .string(let text): text
-        default: "\(value)"
+        // Decimals are stored as bytes.
+        case .data: Decimal(value).flatMap { $0.storeValue == value ? "\($0)" : nil } ?? "\(value)"
+        default: value.text(as: type)
         }
     }
 }

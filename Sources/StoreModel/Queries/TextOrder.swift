@@ -21,7 +21,7 @@ package enum TextOrder: Sendable, Hashable {
         case .numeric: Self.append(text.unicodeScalars, to: &key)
         case .localizedStandard: Self.append(TextFolding.folded(text).unicodeScalars, to: &key)
         }
-        // Equal keys are ordered by their texts. No text continues with a smaller scalar than zero.
+        // Equal keys are ordered by their texts. A zero ends the folded text, which has none: see `append`.
         key.append("\0")
         key.append(contentsOf: text.unicodeScalars)
         return String(key)
@@ -43,6 +43,7 @@ package enum TextOrder: Sendable, Hashable {
                 digits.append(digit)
             } else {
                 appendNumber()
+                if scalar.value <= 1 { key.append("\u{1}") }
                 key.append(scalar)
             }
         }

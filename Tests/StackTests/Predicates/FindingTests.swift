@@ -73,4 +73,22 @@ import Testing
             try await container.coordinator.batchUpdate(FetchRequest<Errand>(), .set(\.owner, to: errand))
         }
     }
+
+    /// Catches: a comparison by which Swift takes two spellings of one character for equal, beside one by code points.
+    @Test(arguments: StoreKind.allCases)
+    func `S134: lists within Codable attributes compare their strings by code point`(kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Errands.model)
+        let root = await container.newBackgroundContext()
+        await root.perform { $0.insert("Errand")["place"] = ErrandPlace(names: ["e\u{301}", "b"]).storeValue }
+        try await root.save()
+        try await root.perform { context throws in
+            for (text, count) in [("\u{e9}", 0), ("e\u{301}", 1)] {
+                let words = [text]
+                #expect(try context.count(where: #Predicate<Errand> { $0.place.names.contains(text) }) == count)
+                #expect(try context.count(where: #Predicate<Errand> { $0.place.names.contains(words) }) == count)
+                #expect(try context.count(where: #Predicate<Errand> { $0.place.names.starts(with: words) }) == count)
+            }
+        }
+    }
 }

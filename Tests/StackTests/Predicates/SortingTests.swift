@@ -16,6 +16,15 @@ import Testing
         [.init(\.owner, by: \.name, .descending, comparing: .localizedStandard), .init(\.weight, .descending)],
     ]
 
+    /// Catches: a sign at the end of the key that a text may continue with.
+    @Test func `S132: a text sorts before its continuation by the smallest characters`() {
+        for order in [TextOrder.numeric, .localizedStandard] {
+            let texts = ["a", "a\0", "a\0\0", "a\0b", "a\u{1}", "a\u{2}", "ab"]
+            let sorted = texts.reversed().sorted { Value.string(order.key($0)).order(.string(order.key($1))) < 0 }
+            #expect(sorted == texts, "\(order)")
+        }
+    }
+
     /// A nil comes first.
     private static func order<T: Comparable>(_ a: T?, _ b: T?) -> Int {
         switch (a, b) {

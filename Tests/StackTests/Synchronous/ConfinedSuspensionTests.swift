@@ -75,4 +75,34 @@ import Testing
         #expect(tracks.map { $0["title"] } == [.string("0"), .string("199")] && !tracks.contains(where: \.isDeleted))
         try await container.close()
     }
+
+    /// Catches: a list that stops the program, because prefetching reads without noticing that the file is gone.
+    @MainActor @Test(arguments: [StoreKind.lmdb, .sqlite], ["album", "playlists"])
+    func `S167: while the file is away, a result in batches that prefetches reads as deleted`(
+        _ kind: StoreKind, _ prefetched: String
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        for number in 0..<200 { main.makeTrack("\(number)", plays: number) }
+        try await container.saveMain()
+        var request = EntityFetchRequest("Track", sortBy: [AttributeSort("plays")])
+        request.fetchBatchSize = 64
+        request.relationshipKeyPathsForPrefetching = [prefetched]
+        let all = try main.fetchInBatches(request)
+        #expect(all[0]["title"] == .string("0"))
+        try await container.suspend()
+        let (files, away) = (try FileManager.default.contentsOfDirectory(atPath: bed.folder.path), try TestBed(kind))
+        func move(_ from: URL, _ to: URL) throws {
+            for name in files {
+                try FileManager.default.moveItem(at: from.appendingPathComponent(name), to: to.appendingPathComponent(name))
+            }
+        }
+        try move(bed.folder, away.folder)
+        await container.resume()
+        #expect(all[199]["title"] == .string(""))
+        try move(away.folder, bed.folder)
+        #expect(all[199]["title"] == .string("199"))
+        try await container.close()
+    }
 }

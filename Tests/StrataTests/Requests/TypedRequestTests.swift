@@ -7,6 +7,7 @@ private enum Tasks {
     enum Status: String, Codable, CaseIterable { case done, open, waiting }
     enum Rank: Int { case low = 1, high = 5 }
     struct Place: Codable, Equatable { var city: String }
+    struct Ticket: RawRepresentable, Codable, Hashable { var rawValue: UUID }
 
     @Model final class Project {
         @Attribute(.unique) var code: String
@@ -29,6 +30,7 @@ private enum Tasks {
         var place: Place
         var places: [Place] = []
         var other: Place?
+        var ticket: Ticket?
         var cost: Decimal = 0
         var tip: Decimal?
         @Relationship(inverse: nil) var project: Project
@@ -43,6 +45,7 @@ private enum Tasks {
     }
 
     static let types: [any PersistentModel.Type] = [Project.self, Chore.self]
+    static let ticket = Ticket(rawValue: UUID())
 }
 
 /// Requests, batches and aggregates by key paths of such properties, on every store.
@@ -62,6 +65,7 @@ private enum Tasks {
             b.kind = .done
             let first = Chore("first", .waiting, rank: .low, project: a)
             first.former = .open
+            first.ticket = Tasks.ticket
             let second = Chore("second", .done, rank: .high, project: b)
             second.parent = first
             for object in [first, second] { context.insert(object) }
@@ -89,6 +93,13 @@ private enum Tasks {
                 FetchRequest<Chore>(sortBy: [.init(\.title)]), sectionedBy: .init(\.status), context: context)
             try results.performFetch()
             #expect(results.snapshot.sections.map(\.name) == ["done", "waiting"])
+            let costs = ["0.05", "12.5"]
+            for (chore, cost) in zip(try context.fetch(FetchRequest<Chore>(sortBy: [.init(\.title)])), costs) {
+                chore.cost = Self.decimal(cost)
+            }
+            let byCost = try FetchedResultsController(FetchRequest<Chore>(), sectionedBy: .init(\.cost), context: context)
+            try byCost.performFetch()
+            #expect(byCost.snapshot.sections.map(\.name) == costs)
         }
     }
 
@@ -140,6 +151,16 @@ private enum Tasks {
             let tuples = try context.rows(pairs, as: (String, Tasks.Status, Tasks.Place).self)
             #expect(tuples.map(\.0) == ["Zoo", "Attic"] && tuples.map(\.1) == [.open, .done])
             #expect(tuples.map(\.2.city) == ["first", "second"])
+            struct Row: Decodable { var ticket: Tasks.Ticket? }
+            let tickets = ValueRequest<Chore>([.property(\.ticket)], sortBy: [.init(.property(\.title))])
+            #expect(try context.rows(tickets, as: Row.self).map(\.ticket) == [Tasks.ticket, nil])
+            let given = ValueRequest<Chore>([.property(\.ticket)], where: #Predicate { $0.title == "first" })
+            #expect(try context.rows(given, as: Tasks.Ticket.self) == [Tasks.ticket])
+            #expect(throws: FetchError.self) { try context.rows(tickets, as: Tasks.Ticket.self) }
+            let lists = ValueRequest<Chore>([.property(\.places)])
+            #expect(try context.rows(lists, as: [Tasks.Place].self) == [[], []])
+            let states = ValueRequest<Chore>([.property(\.status)], sortBy: [.init(.property(\.title))])
+            #expect(try context.rows(states, as: Tasks.Status.self) == [.waiting, .done])
             #expect(throws: FetchError.self) { try context.rows(\Chore.title, \.parent) }
             #expect(try context.minimum(\Chore.status) == .done && context.maximum(\Chore.status) == .waiting)
             #expect(try context.maximum(\Chore.former) == .open && context.minimum(\Chore.rank) == .low)

@@ -47,6 +47,8 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
     /// A damaged page stops the program, as it does when a property is read.
     public subscript(position: Int) -> Element {
         precondition(keys.indices.contains(position), "no object at \(position) of \(keys.count)")
+        // Prefetching must not read the state of a context that is behind or suspended.
+        context.checkIsolation()
         let number = position / batchSize
         // A reset, and the rollback of an insertion, make a context forget objects.
         if last.number != number || last.objects[position % batchSize].context !== context {

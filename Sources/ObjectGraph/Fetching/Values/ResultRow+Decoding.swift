@@ -14,8 +14,10 @@ extension ResultRow {
     /// - Throws: ``FetchError/undecodableRow(type:column:reason:)``.
     public func decode<T: Decodable>(_ type: T.Type) throws -> T {
         do {
-            // UUIDs, decimals, URLs, data and ids encode themselves otherwise than columns store them.
-            if values.count == 1, T.self == ObjectID.self || T.isPlainAttribute {
+            // UUIDs, decimals, URLs, data, ids and types with raw values encode themselves otherwise than columns store them.
+            if values.count == 1,
+                T.self == ObjectID.self || T.isPlainAttribute || T.self is any RawRepresentable.Type || isList(T.self)
+            {
                 return try ColumnDecoder(row: self, position: 0).decode(type)
             }
             return try T(from: RowDecoder(row: self))
@@ -25,6 +27,12 @@ extension ResultRow {
             let cause = UndecodableValue(error)
             throw FetchError.undecodableRow(type: "\(T.self)", column: cause.field, reason: cause.reason)
         }
+    }
+
+    /// Whether a type is a list, which is never the shape of a row, and the only column has the bytes of one.
+    private func isList(_ type: Any.Type) -> Bool {
+        guard case .data = values[0] else { return false }
+        return type is any RangeReplaceableCollection.Type || type is any SetAlgebra.Type
     }
 
     /// Returns a column's value as a type of tuples' elements.
@@ -144,6 +152,8 @@ private struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
             return id
         }
         if value.isNull { throw wrong(Self.missing) }
+        // Stored by its raw value, however the type encodes itself.
+        if T.self is any RawRepresentable.Type, let decoded = StoredAttribute.value(value, as: T.self) { return decoded }
         // Attributes of `Codable` types are stored as JSON.
         if case .data(let bytes) = value {
             do { return try AttributeJSON.decode(T.self, from: bytes) } catch {

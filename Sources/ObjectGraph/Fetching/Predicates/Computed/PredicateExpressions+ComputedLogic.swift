@@ -178,7 +178,9 @@ extension PredicateExpressions.CollectionContainsCollection: ComputedExpression 
             let wanted = Array(b)
             let elements = Array(a)
             return elements.count >= wanted.count
-                && (0...elements.count - wanted.count).contains { elements[$0...].starts(with: wanted) }
+                && (0...elements.count - wanted.count).contains { start in
+                    elements[start...].starts(with: wanted) { StoreOrder.areEqual($0, $1) }
+                }
         }
     }
 }
@@ -191,7 +193,7 @@ extension PredicateExpressions.SequenceStartsWith: ComputedExpression {
             if let a = a as? any StringProtocol, let b = b as? any StringProtocol {
                 return StorePredicate.StringMatch.hasPrefix.matches(String(a), pattern: String(b), sensitivity: .sensitive)
             }
-            return a.starts(with: b)
+            return a.starts(with: b) { StoreOrder.areEqual($0, $1) }
         }
     }
 }
