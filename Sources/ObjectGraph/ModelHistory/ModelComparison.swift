@@ -40,11 +40,12 @@ struct ModelComparison {
         }
         if changing.isEmpty { addStep(recorded, to: model.storeSchema, isCustom: false, changes: &changes) }
         try countDropped(file, &changes)
-        // A custom stage may drop everything, because it has seen the values.
-        guard !stages.contains(where: \.isCustom) else { return }
-        var wanted = model.storeSchema
+        // A custom stage may drop everything, because it has seen the values, and it decides what later stages find.
+        let checked = stages.prefix(while: { !$0.isCustom })
+        guard stages.isEmpty || !checked.isEmpty else { return }
+        var wanted = checked.last?.target.storeSchema ?? model.storeSchema
         wanted.migration.allowedLoss = .named(allowsDataLoss)
-        wanted.migration.way = (stages.isEmpty ? [] : [file]) + stages.map(\.target.storeSchema)
+        wanted.migration.way = (checked.isEmpty ? [] : [file]) + checked.map(\.target.storeSchema)
         let path = store.path ?? store.name
         let losses = try SchemaPath(from: recorded, to: wanted, path: path).losses
         guard !losses.isEmpty else { return }

@@ -64,14 +64,20 @@ extension StoreSchema {
             func beginsNull(_ position: ColumnIndex) -> Bool {
                 source(position) == nil && entity.columns[position].initialValue.isNull
             }
+            // Its nulls get one value, which the work replaces.
+            func becomesRequired(_ position: ColumnIndex) -> Bool {
+                source(position).map { before.columns[$0].isOptional && !entity.columns[position].isOptional } ?? false
+            }
             for column in entity.columnIndices where entity.columns[column].index == .unique {
-                if beginsNull(column) || source(column).map({ before.columns[$0].index }) == .unique { continue }
+                let stays = source(column).map { before.columns[$0].index } == .unique && !becomesRequired(column)
+                if beginsNull(column) || stays { continue }
                 plain.entities[number].columns[column].index = .indexed
             }
             for (position, index) in entity.indexes.enumerated() where index.kind == .unique {
                 if index.columns.contains(where: beginsNull) { continue }
                 let columns = index.columns.compactMap(source)
-                if before.indexes.contains(where: { $0.kind == .unique && $0.columns == columns }) { continue }
+                let stays = before.indexes.contains { $0.kind == .unique && $0.columns == columns }
+                if stays, !index.columns.contains(where: becomesRequired) { continue }
                 plain.entities[number].indexes[position].kind = .indexed
             }
         }

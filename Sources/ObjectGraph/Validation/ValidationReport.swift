@@ -119,9 +119,9 @@ extension ValidationRules {
                     guard try view.exists(entity, key) else { continue }
                     let before = report.violationCount
                     let id = ObjectID(store: store, entity: entity, key: key)
-                    for rule in entityRules.columns {
-                        let violation = rule.violation(
-                            try reader.value(entity, key: key, column: rule.column), entity: entityRules.entity, id: id)
+                    try check(entityRules.columns, row: nil, other: { try reader.value(entity, key: key, column: $0) }) {
+                        rule, value in
+                        let violation = rule.violation(value, entity: entityRules.entity, id: id)
                         if let violation { report.append(violation) }
                     }
                     try rules.checkCounts(of: entity, key: key, in: view, store: store) { report.append($0) }

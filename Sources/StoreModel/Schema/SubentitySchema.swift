@@ -135,9 +135,20 @@ extension SchemaEvolution {
                 let types = entity.types(ofSubentity: subentity.name)
                 for name in subentity.requiredAttributes {
                     guard let column = entity.columnIndices.first(where: { entity.columns[$0].name == name }),
-                        let before = entities[number].columns[column].source, entity.columns[column].isOptional,
-                        old.entities[source].canLack(before, types: types)
+                        entity.columns[column].isOptional
                     else { continue }
+                    guard let before = entities[number].columns[column].source else {
+                        // If entities declare the attribute with different defaults, older objects have no value in common.
+                        let isShared = entity.subentities.contains { $0.name != subentity.name && $0.properties.contains(name) }
+                        let hasObjects = old.entities[source].subentities.contains { !$0.isAbstract && types.contains($0.type) }
+                        if isShared, hasObjects, entities[number].columns[column].fill?.isNull == true,
+                            let value = try Self.fill(subentity, column, in: entity, isNew: true)
+                        {
+                            entities[number].columns[column].fill = value
+                        }
+                        continue
+                    }
+                    guard old.entities[source].canLack(before, types: types) else { continue }
                     let isNew = old.entities[source].types(having: [before])?.isDisjoint(with: types) == true
                     entities[number].columns[column].fill = try Self.fill(subentity, column, in: entity, isNew: isNew)
                 }

@@ -310,4 +310,26 @@ import Testing
         let found = try await Self.with(bed, [Self.trip()]) { try $0.count(EntityFetchRequest("Trip")) }
         #expect(found == 1)
     }
+
+    /// Catches: a new attribute whose two defaults leave nothing for older objects, although it is required.
+    @Test(arguments: stores)
+    func `S163, S178: a new attribute that two subentities declare with different defaults is refused`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        func model(_ business: [PropertyDescription], _ other: [PropertyDescription]) -> [EntityDescription] {
+            [Self.trip(), Self.business("BusinessTrip", business), Self.business("PrivateTrip", other)]
+        }
+        try await Self.with(bed, model([], [])) { context in
+            Self.insert("BusinessTrip", "a", context)
+            Self.insert("PrivateTrip", "b", context)
+        }
+        let (work, fun) = (
+            Self.note(isOptional: false, defaultValue: "work"), Self.note(isOptional: false, defaultValue: "fun")
+        )
+        await Self.expectRefusal(bed, model([work], [fun]), "another default")
+        try await Self.with(bed, model([work], [work]), 2) { context throws in
+            #expect(try context.fetch(EntityFetchRequest("Trip")).map { $0["note"] } == ["work", "work"])
+        }
+    }
 }

@@ -334,4 +334,18 @@ import Testing
         let unique = PropertyDescription.attribute(.init(name: "perDiem", type: .double, index: .unique))
         #expect(reason { $0[3].properties.append(unique) } == .conflictingProperty)
     }
+
+    /// Catches: a report that applies the rules of every subentity to all objects of the hierarchy.
+    @Test(arguments: StoreKind.allCases)
+    func `S185: a validation report applies the rules of a subentity to its objects only`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Trips.model())
+        let worker = container.coordinator.newBackgroundContext()
+        await worker.perform { _ = Trips.insertAll($0) }
+        #expect(try await worker.perform { try $0.validationReport() }.isValid)
+        try await worker.save()
+        let report = try await container.coordinator.validationReport()
+        #expect(report.isValid && report.checkedCount > 0, "\(report)")
+        try await container.close()
+    }
 }

@@ -204,4 +204,33 @@ import Testing
         try Data("no store".utf8).write(to: text)
         await #expect(throws: FixtureError.self) { try await history.check(fixtures: [text]) }
     }
+
+    /// Catches: a dry run that checks no stage for losses if one of them is custom.
+    @Test(arguments: stores)
+    func `S202: a dry run refuses what a lightweight stage before a custom one would drop`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.fill(kind, bed.file, 2)
+        try await Self.closed(kind, bed.file)
+        let store = Self.description(kind)(bed.file)
+        let fourth = try Model(
+            [
+                EntityDescription(
+                    name: "Song",
+                    properties: [
+                        .attribute(.init(name: "title", type: .string, index: .indexed)),
+                        .attribute(.init(name: "plays", type: .int64)),
+                        .attribute(.init(name: "genre", type: .string, isOptional: true)),
+                        .attribute(.init(name: "mood", type: .string, isOptional: true)),
+                    ])
+            ], version: .init(4))
+        let plan = MigrationPlan([
+            .lightweight(from: try Self.model(2), to: try Self.model(3)), .custom(from: try Self.model(3), to: fourth),
+        ])
+        let changes = try await fourth.changes(opening: store, migrationPlan: plan)
+        #expect(changes.refusal?.code == .schemaMismatch)
+        await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(model: fourth, store: store, migrationPlan: plan)
+        }
+        #expect(try await fourth.changes(opening: store, migrationPlan: plan, allowsDataLoss: ["Band"]).refusal == nil)
+    }
 }

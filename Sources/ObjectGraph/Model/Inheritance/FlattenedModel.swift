@@ -161,6 +161,8 @@ extension EntityDescription {
         attribute.preservesValueOnDeletion = attribute.preservesValueOnDeletion || other.preservesValueOnDeletion
         if other.defaultValue != attribute.defaultValue { attribute.defaultValue = .null }
         attribute.renamedFrom = other.renamedFrom ?? attribute.renamedFrom
+        // Only the head may derive attributes. The derivation stays, so that it is refused.
+        attribute.derivation = other.derivation ?? attribute.derivation
         properties[known] = .attribute(attribute)
     }
 
