@@ -28,6 +28,8 @@ import Testing
             #expect(final != provisional && final.storeIdentifier != nil)
             #expect(context.model(for: provisional) as? ToDo === item && context.model(for: final) as? ToDo === item)
             #expect(context.registeredModel(for: try encoded(provisional)) == item)
+            let known = try encoded(provisional)
+            #expect(try context.fetch(FetchDescriptor<ToDo>(predicate: #Predicate { $0.persistentModelID == known })) == [item])
             try context.save()
             #expect(item.persistentModelID == final)
             #expect(context.registeredModel(for: provisional) as ToDo? == nil)
@@ -123,6 +125,32 @@ import Testing
             let found = try await Finder(modelContainer: container).findsNewObject()
             #expect(found == [true, true, false])
         }
+    }
+
+    /// Catches: the identifier of an object whose context was released, with a key that another object's provisional identifier has.
+    @Test func `the identifier of a dropped object is not that of a new one`() async throws {
+        let container = try inMemory(ToDo.self)
+        let context = ModelContext(container)
+        let counter = ToDo("counter").persistentModelID.objectID.key
+        var dropped: [ToDo] = []
+        do {
+            let other = ModelContext(container)
+            repeat {
+                dropped.append(ToDo("x"))
+                other.insert(dropped[dropped.count - 1])
+            } while dropped[dropped.count - 1].persistentModelID.objectID.key < counter.advanced(by: 200)
+            withExtendedLifetime(other) {}
+        }
+        for _ in 0..<600 {
+            let new = ToDo("new")
+            _ = new.persistentModelID
+            context.insert(new)
+        }
+        for id in dropped.map(\.persistentModelID) {
+            #expect(context.registeredModel(for: id) as ToDo? == nil)
+            #expect(try context.fetch(FetchDescriptor<ToDo>(predicate: #Predicate { $0.persistentModelID == id })).isEmpty)
+        }
+        try await container.close()
     }
 }
 

@@ -35,8 +35,10 @@ struct KeyedReader {
         var objects: [ObjectKey] = []
         /// The position of the next object.
         var next = 0
-        /// The keys of the objects; nil if they must be read from the objects.
+        /// The keys of the objects as the store's index has them; nil if layers change keyed values.
         var keys: OrderedData?
+        /// The keys of the objects if ``keys`` is nil.
+        var names: [Data] = []
         /// The view in which ``keys`` were read.
         var viewRevision: UInt64 = 0
     }
@@ -69,7 +71,7 @@ struct KeyedReader {
     mutating func nextKey() throws -> ArraySlice<UInt8>? {
         if batch.next == batch.objects.count, try !readBatch() { return nil }
         defer { batch.next += 1 }
-        return try key(batch.next)
+        return key(batch.next)
     }
 
     private func entry(_ position: Int) throws -> Entry? {
@@ -80,11 +82,15 @@ struct KeyedReader {
             guard let value = try context.using({ try context.storedKeyedValue(object) }) else { return nil }
             return Entry(key: keys.data(at: position), value: value)
         }
-        return try context.keyedEntry(object).map { Entry(key: ArraySlice($0.key), value: $0.value) }
+        if let found = try context.keyedEntry(object) { return Entry(key: ArraySlice(found.key), value: found.value) }
+        // A merge may have given the key to another object meanwhile (S192).
+        let name = Data(key(position))
+        guard let other = try context.using({ try context.keyedObject(name) }) else { return nil }
+        return try context.keyedEntry(other).map { Entry(key: ArraySlice($0.key), value: $0.value) }
     }
 
-    private func key(_ position: Int) throws -> ArraySlice<UInt8> {
-        try batch.keys?.data(at: position) ?? ArraySlice(context.keyedKey(batch.objects[position]))
+    private func key(_ position: Int) -> ArraySlice<UInt8> {
+        batch.keys?.data(at: position) ?? ArraySlice(batch.names[position])
     }
 
     /// Reads the next objects. Returns false if there are none.
@@ -97,14 +103,15 @@ struct KeyedReader {
             let keys = try context.storedKeys(from: lower, to: upper, direction: direction, limit: limit)
             batch = Batch(objects: keys.keys, keys: keys, viewRevision: context.layerStack.viewRevision)
         } else {
-            batch = Batch(objects: try context.keyedObjects(from: lower, to: upper, direction: direction, limit: limit))
+            let objects = try context.keyedObjects(from: lower, to: upper, direction: direction, limit: limit)
+            batch = Batch(objects: objects, names: try objects.map { try context.keyedKey($0) })
         }
         let count = batch.objects.count
         isAtEnd = count < wanted
         self.limit -= count
         if batchSize < 16384 { batchSize *= 4 }
         guard count > 0 else { return false }
-        let last = try key(count - 1)
+        let last = key(count - 1)
         if direction == .ascending { lower = Array(last) + [0] } else { upper = Array(last) }
         return true
     }

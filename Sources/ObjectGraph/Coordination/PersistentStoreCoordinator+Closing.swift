@@ -151,7 +151,8 @@ final class ClosedSnapshot: StoreSnapshot {
     let schema: StoreSchema
     /// The generation of the last state before closing.
     let generation: Generation
-    private let error: StoreError
+    /// The error that requests throw.
+    let error: StoreError
 
     init(_ store: any ObjectStore, generation: Generation, _ error: StoreError? = nil) {
         schema = store.schema

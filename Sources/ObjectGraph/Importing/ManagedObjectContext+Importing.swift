@@ -73,7 +73,8 @@ extension ManagedObjectContext {
         checkIsolation()
         if entity.isAbstract { throw BatchError.abstractEntity(entity.name) }
         var reader = ImportedFields(entity, in: storedModel)
-        let rows = try values.map { try reader.fields(of: $0) }
+        // Saves compute derived values.
+        let rows = try values.map { try reader.fields(of: $0).filter { !$0.isDerived(in: entity) } }
         let destinations = try findDestinations(of: rows, entity)
         let existing =
             try unique.map { unique in try keys(of: Set(rows.compactMap { $0.value(of: unique.column) }), in: unique) } ?? [:]
@@ -141,6 +142,13 @@ extension ManagedObjectContext {
             case .toMany: setToMany(object, relationship, to: others)
             }
         }
+    }
+}
+
+extension ImportedFields.Field {
+    /// Whether saves compute the property.
+    fileprivate func isDerived(in entity: Entity) -> Bool {
+        if case .attribute(let column) = target { entity.columns[column].derivation != nil } else { false }
     }
 }
 

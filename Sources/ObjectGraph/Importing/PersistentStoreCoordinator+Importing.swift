@@ -148,9 +148,18 @@ extension PersistentStoreCoordinator {
                 try Task.checkCancellation()
                 running = (task: save(chunk, options), rows: chunk.rows.count)
             }
-        } catch {
-            // Wait for a save that runs while a row is invalid, because the error must contain the number of saved rows.
-            if let last = running, (try? await last.task.value) != nil { report.add(last.rows) }
+        } catch let latest {
+            var error = latest
+            // Wait for a save that runs while a row is invalid, because the error must contain the number of saved rows. If that save fails,
+            // its error came first.
+            if let last = running {
+                do {
+                    _ = try await last.task.value
+                    report.add(last.rows)
+                } catch let earlier {
+                    error = earlier
+                }
+            }
             if report.savedRows == 0 { throw error }
             throw BatchError.importStopped(savedRows: report.savedRows, error: error)
         }

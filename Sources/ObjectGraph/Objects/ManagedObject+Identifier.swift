@@ -42,7 +42,8 @@ extension ManagedObjectContext {
 
     /// Returns the final id of an inserted object with a provisional id. Returns other ids unchanged.
     func finalID(_ id: ObjectID) -> ObjectID {
-        guard id.store == .provisional, let address = tracker.provisional[id.key] else { return id }
+        // Ids of dropped objects have another entity than 0, and keys of the store.
+        guard id.store == .provisional, id.entity == 0, let address = tracker.provisional[id.key] else { return id }
         return ObjectID(store: storeIdentity, entity: address.entity, key: address.key)
     }
 }

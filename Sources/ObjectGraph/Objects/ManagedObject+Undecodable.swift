@@ -20,7 +20,11 @@ extension ManagedObject {
     @usableFromInline
     func fallback<T: AttributeValue>(_ column: ColumnIndex, from stored: Value) -> T {
         let reason = state == .registered ? UndecodableReason.text(of: stored, T.self) : nil
-        if let reason { UndecodableReads.log(self, column: column, reason: reason) }
+        if let reason {
+            UndecodableReads.log(self, column: column, reason: reason)
+            // Zero may be a case of an enum, or a number. It does not stand for a value that cannot be decoded.
+            if let value = T(Value.null) ?? T(definition.defaults[column]) ?? T.fallback { return value }
+        }
         if let zero = T(Value.zero(of: T.columnType)) { return zero }
         let declared = state == .detached ? detachedState?.entity.defaults[column] : definition.defaults[column]
         if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
@@ -96,6 +100,8 @@ struct UndecodableReplacements {
 
     /// The properties that the program allows to overwrite until the next save.
     private var allowed: Set<Location> = []
+    /// The permissions that the running save ends. A later one is for the next save.
+    private var ending: Set<Location> = []
 
     var isEmpty: Bool { entries.isEmpty }
 
@@ -105,13 +111,23 @@ struct UndecodableReplacements {
 
     mutating func allow(at location: Location) {
         allowed.insert(location)
+        ending.remove(location)
         entries[location] = nil
     }
 
     mutating func remove(at location: Location) { entries[location] = nil }
 
-    /// Ends the permission to overwrite after a save. The entries stay: an undone assignment can be redone.
-    mutating func endSave() { allowed = [] }
+    /// Call this when the context's own changes are handed over.
+    mutating func beginSave() { ending = allowed }
+
+    /// Call this when a save has ended, whatever its result.
+    mutating func leaveSave() { ending = [] }
+
+    /// Ends the permissions of before the save. The entries stay: an undone assignment can be redone.
+    mutating func endSave() {
+        allowed.subtract(ending)
+        ending = []
+    }
 }
 
 extension ManagedObjectContext {
@@ -145,7 +161,7 @@ enum UndecodableReason {
         if stored.isNull || stored == .zero(of: T.columnType) { return nil }
         if let type = T.self as? any DecodingAttribute.Type { return type.undecodableReason(of: stored) }
         if let type = T.self as? any CodableAttribute.Type {
-            return reason(of: stored, decoding: type) { _ = try JSONDecoder().decode(type, from: $0) }
+            return reason(of: stored, decoding: type) { _ = try AttributeJSON.decode(type, from: $0) }
         }
         return "\(T.self) (\(stored) is no value of it)"
     }

@@ -45,7 +45,8 @@ final class ObservedObjects {
     /// Notifies the observers of a property that is about to change. Observers may use the context. Call this between ``begin()`` and
     /// ``end()``, while the context is consistent.
     func willChange(_ object: ManagedObject?, _ property: ObservedProperty) {
-        guard let object, let observation = object.observation else { return }
+        // An earlier observer of this group may have reset the context, or rolled an insertion back.
+        guard let object, object.state != .invalid, let observation = object.observation else { return }
         if observation.willSet(property, of: object) { changing.append(object) }
     }
 

@@ -67,8 +67,8 @@ import Testing
         #expect(found == [[.string("mine"), .int(7)]])
     }
 
-    @Test(arguments: StoreKind.allCases)
-    func `S049: a save that fails after a reset brings no change back`(_ kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S049: a save that fails after a reset brings no change back`(_ kind: StoreKind, _ isLookedUp: Bool) async throws {
         let held = try await HeldSaves(kind)
         let context = await held.container.makeBackgroundContext(name: "a")
         held.block()
@@ -79,10 +79,19 @@ import Testing
         }
         try await held.queued(2)
         await context.perform { $0.reset() }
+        let id = held.track
+        func plays() async -> Value { await context.perform { $0.object(with: id)["plays"] } }
+        if isLookedUp {
+            // Until the save ends, the context shows what the save has taken.
+            #expect(await plays() == .int(1))
+        }
         held.release()
         _ = try await deleting.value
         await #expect(throws: SaveError.self) { try await saving.value }
         #expect(await context.perform { !$0.hasChanges })
+        if isLookedUp {
+            #expect(await plays() != .int(1))
+        }
         let before = try held.container.coordinator.snapshot().generation
         try await context.save()
         #expect(try held.container.coordinator.snapshot().generation == before)
@@ -135,5 +144,34 @@ import Testing
         }
         try await container.flush()
         #expect(try await context.perform { try $0.trackTitles().count } == 4)
+    }
+
+    /// Catches: an insertion that restores an object, and writes its whole row over what others have saved of the object they restored.
+    @Test(arguments: StoreKind.allCases)
+    func `S100, S162: an object restored during a save conflicts with what others have saved of it`(_ kind: StoreKind)
+        async throws
+    {
+        let held = try await HeldSaves(kind)
+        let context = await held.container.makeBackgroundContext(name: "a")
+        let before = try held.container.coordinator.snapshot(owner: "before")
+        await context.perform {
+            $0.automaticallyMergesChanges = false
+            $0.transactionAuthor = "a"
+            $0.undoHistory = UndoHistory()
+        }
+        try await context.perform(andSave: .durable) { [track = held.track] in try $0.delete($0.existingObject(with: track)) }
+        try await held.container.undoChanges(by: "a", since: before)
+        try await held.setPlays(7)
+        held.block()
+        let saving = Task {
+            try await context.perform(andSave: .durable) { context in
+                context.undoHistory?.withoutRegistration { _ = context.makeTrack("y") }
+            }
+        }
+        try await held.queued(1)
+        try await context.perform { _ = try $0.undoHistory?.undo() }
+        held.release()
+        try await saving.value
+        await #expect(throws: SaveError.self) { try await context.save() }
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Observation
 import Platform
 import StoreInterface
 import StoreModel
@@ -105,5 +106,28 @@ import Testing
         held.release()
         try await first.value
         await #expect(throws: SaveError.self) { try await second.value }
+    }
+
+    /// Catches: a conflict with nobody, because the move is compared after observers of notices have changed objects over the new state.
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S100, S120: a change that an observer of notices makes over the shown state is no conflict`(_ kind: StoreKind)
+        async throws
+    {
+        let held = try await HeldSaves(kind)
+        let main = held.container.mainContext
+        main.automaticallyMergesChanges = false
+        let track = try main.existingObject(with: held.track)
+        withObservationTracking {
+            _ = track["title"]
+        } onChange: {
+        }
+        let token = main.observe { notice in
+            if notice.kind == .objectsDidChange, !main.hasChanges { track["plays"] = .int(15) }
+        }
+        try await held.setPlays(5)
+        main.advanceIfClean()
+        #expect(track["plays"] == .int(15))
+        try await main.save()
+        withExtendedLifetime(token) {}
     }
 }

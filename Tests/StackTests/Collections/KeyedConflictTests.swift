@@ -318,4 +318,100 @@ import Testing
         try await ours.save()
         #expect(try await container.read { try Self.shown($0) } == ["key=theirs"])
     }
+
+    /// Catches: a change that is undone by its object, although the key has been removed and set again under another one.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S162, S192: undoing a changed key finds the object that has the key now`(_ kind: StoreKind, _ isSaved: Bool)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await theirs.perform(andSave: .durable) { try Self.set("base", $0) }
+        await ours.perform { context in
+            context.refreshAllObjects()
+            context.undoHistory = UndoHistory()
+        }
+        try await ours.perform { try Self.set("ours", $0) }
+        if isSaved {
+            try await ours.save()
+            await theirs.perform { $0.refreshAllObjects() }
+        }
+        try await theirs.perform(andSave: .durable) { try Self.set(nil, $0) }
+        try await theirs.perform(andSave: .durable) { try Self.set("theirs", $0) }
+        try await ours.perform { context throws in
+            context.refreshAllObjects()
+            let history = try #require(context.undoHistory)
+            if isSaved {
+                let error = #expect(throws: UndoError.self) { try history.undo() }
+                guard case .conflicts(let conflicts)? = error else { return }
+                #expect(conflicts.map(\.kind) == [.changed])
+                try history.undo(onConflict: .force)
+            } else {
+                #expect(try Self.shown(context) == ["key=ours"])
+                #expect(try history.undo() == [])
+            }
+            #expect(try Self.shown(context) == ["key=base"])
+        }
+        try await ours.save()
+        #expect(try await container.read { try Self.shown($0) } == ["key=base"])
+        #expect(try await container.coordinator.verify().isEmpty)
+        try await container.close()
+    }
+
+    /// Catches: a lost update, because the objects under the key are not the ones that the child has changed.
+    @Test(arguments: StoreKind.allCases, [(false, false), (false, true), (true, false), (true, true)])
+    func `S100, S192: a child's key conflicts with a save that its parent has passed`(
+        _ kind: StoreKind, _ form: (isThrough: Bool, isReplaced: Bool)
+    ) async throws {
+        let (isThrough, isReplaced) = form
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (parent, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await parent.perform(andSave: .durable) { context in
+            try context.collection("names", of: String.self).setValue("x", forKey: "other")
+            if isReplaced { try Self.set("base", context) }
+        }
+        await theirs.perform { $0.refreshAllObjects() }
+        let child = await parent.newBackgroundChild()
+        try await child.perform { try Self.set("ours", $0) }
+        if isReplaced { try await theirs.perform(andSave: .durable) { try Self.set(nil, $0) } }
+        try await theirs.perform(andSave: .durable) { try Self.set("theirs", $0) }
+        try await parent.perform(andSave: .durable) { context in
+            try context.collection("names", of: String.self).setValue("y", forKey: "other")
+        }
+        await #expect(throws: SaveError.self) {
+            if isThrough {
+                try await child.save(through: .store)
+            } else {
+                try await child.save()
+                try await parent.save()
+            }
+        }
+        #expect(try await container.read { try Self.shown($0) } == ["key=theirs", "other=y"])
+        try await container.close()
+    }
+
+    /// Catches: a key that counts as deleted, because others have removed it and set it again.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S192: undoing an author finds the object that has the key now`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await theirs.perform(andSave: .durable) { try Self.set("base", $0) }
+        let before = try container.coordinator.snapshot(owner: "before")
+        await ours.perform { context in
+            context.refreshAllObjects()
+            context.transactionAuthor = "a"
+        }
+        try await ours.perform(andSave: .durable) { try Self.set("ours", $0) }
+        await theirs.perform { $0.refreshAllObjects() }
+        try await theirs.perform(andSave: .durable) { try Self.set(nil, $0) }
+        try await theirs.perform(andSave: .durable) { try Self.set("theirs", $0) }
+        let conflicts = try await container.undoChanges(by: "a", since: before, onConflict: .force)
+        #expect(conflicts.map(\.kind) == [.changed])
+        #expect(try await container.read { try Self.shown($0) } == ["key=base"])
+        #expect(try await container.coordinator.verify().isEmpty)
+        try await container.close()
+    }
 }

@@ -148,4 +148,25 @@ import Testing
         try await container.saveMain()
         #expect(try numbers.all.keys() == ["a", start + "kkkkkkkkkl", "l"])
     }
+
+    /// Catches: an entry that a merge has given to another object, and that counts as removed.
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S191, S192: a cursor returns an unsaved key that another context has saved meanwhile`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let numbers = try container.collection("numbers", of: Int.self)
+        try numbers.setValue(1, forKey: "a")
+        try numbers.setValue(2, forKey: "k")
+        var cursor = numbers.all.cursor()
+        #expect(try cursor.next()?.key == "a")
+        try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+            try context.collection("numbers", of: Int.self).setValue(3, forKey: "k")
+        }
+        container.mainContext.refreshAllObjects()
+        #expect(try numbers.value(forKey: "k") == 2)
+        let next = try cursor.next()
+        #expect(next?.key == "k" && next?.value == 2)
+        #expect(try cursor.next() == nil)
+        try await container.close()
+    }
 }

@@ -425,4 +425,35 @@ import Testing
         try await context.save()
         #expect(try await context.perform { context throws in try context.existingObject(with: id)["length"] } == -1)
     }
+
+    /// Catches: an imported value of a derived attribute, which shows until the save, and conflicts with saves of others.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S200: a value that a context imports for a derived attribute is no change`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: RecordLibrary.model)
+        struct Row: Decodable {
+            var title = "B"
+            var trackCount = 99
+        }
+        let new = try container.mainContext.insert(contentsOf: [Row()], into: "Album")[0]
+        #expect(new["trackCount"] == 0)
+        try await container.saveMain()
+        #expect(new["trackCount"] == 0)
+        try await container.close()
+    }
+
+    /// Catches: a derivation that is dropped, because an entity beside it declares the attribute without one.
+    @Test func `S200: a subentity's derived attribute is refused beside a sibling's plain one`() {
+        let derived = AttributeDescription(name: "upper", type: .string, derivation: .lowercased("name"))
+        let plain = AttributeDescription(name: "upper", type: .string)
+        for (first, second) in [(derived, plain), (plain, derived)] {
+            #expect(throws: ModelError.self) {
+                try Model([
+                    EntityDescription(name: "Trip", properties: [.attribute(.init(name: "name", type: .string))]),
+                    EntityDescription(name: "BusinessTrip", properties: [.attribute(first)], superentity: "Trip"),
+                    EntityDescription(name: "PrivateTrip", properties: [.attribute(second)], superentity: "Trip"),
+                ])
+            }
+        }
+    }
 }

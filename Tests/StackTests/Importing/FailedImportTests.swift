@@ -41,4 +41,27 @@ import Testing
         #expect(try await container.read { try $0.count(EntityFetchRequest("Sample")) } == 2)
         try await container.close()
     }
+
+    /// Catches: the error of a later row, which hides why the rows before it are missing.
+    @Test(arguments: StoreKind.allCases)
+    func `S137: an import throws the error of a failed save before that of a later row`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        // The last row of the first save has the unique value of the first row. The next row has a value of the wrong type.
+        var values = (0..<20).map { [Value.string("\($0)"), .int(0), .string("\($0 % 9)")] }
+        values[10][1] = .string("many")
+        let rows = values
+        var options = BatchOptions()
+        options.rowsPerSave = 10
+        let error = await #expect(throws: SaveError.self) {
+            try await container.coordinator.insert(
+                into: "Track", ["title", "plays", "isrc"], rows: rows, options: options)
+        }
+        guard case .uniqueConstraint = error else {
+            _ = Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(try await container.read { try $0.count(EntityFetchRequest("Track")) } == 0)
+        try await container.close()
+    }
 }

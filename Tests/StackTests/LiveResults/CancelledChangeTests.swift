@@ -175,6 +175,24 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `S141, S151: a child's live result shows the saves that its parent has moved past by reading a snapshot`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: Gallery.model)
+        let root = container.coordinator.newBackgroundContext(name: "root")
+        await root.perform { $0.automaticallyMergesChanges = false }
+        let child = await root.newBackgroundChild()
+        let other = container.coordinator.newBackgroundContext(name: "other")
+        try await Self.expectEqual(Self.byTitle, in: child) {
+            try await other.perform(andSave: .durable) { _ = Self.insert("Track", "t", in: $0) }
+            let newest = try container.coordinator.snapshot()
+            await root.perform { $0.read(from: newest) }
+            try await root.perform(andSave: .durable) { _ = Self.insert("Album", "a", in: $0) }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `S141: a live result of a child that begins to merge shows the saves that it has not merged`(_ kind: StoreKind)
         async throws
     {

@@ -224,4 +224,46 @@ import Testing
         try await main.save()
         #expect(!main.hasChanges)
     }
+
+    /// Catches: a change of an observer that is not compared with the saves that the context moves past.
+    @Test(arguments: StoreKind.allCases)
+    func `S100, S146: a change that an observer makes at the end of a save conflicts with the save that it has not seen`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        main.automaticallyMergesChanges = false
+        let (track, other) = (main.makeTrack("a"), main.makeTrack("b"))
+        try await main.save()
+        let id = track.objectID
+        try await container.newBackgroundContext().perform(andSave: .durable) { $0.object(with: id)["plays"] = .int(5) }
+        let watch = Watch({ _ = track["plays"] }, note: { track["plays"] = .int(1) })
+        other["title"] = .string("c")
+        try await main.save()
+        #expect(watch.count == 1 && track.isUpdated)
+        await #expect(throws: SaveError.self) { try await main.save() }
+        try await container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S146: inserting whole rows notifies the observers of the objects to which they refer`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let album = main.insert("Album")
+        let watch = Watch { _ = album.relatedObjects("tracks") }
+        let entity = try #require(container.model.entity(named: "Track"))
+        let relationship = try #require(entity.relationships.first { $0.name == "album" })
+        guard case .toOne(let column) = relationship.kind else {
+            _ = Issue.record("album is no to-one relationship")
+            return
+        }
+        var values = entity.defaults
+        values[Int(column.rawValue)] = .reference(album.objectID.key)
+        let track = main.insert(entity, values: values)
+        #expect(watch.count == 1)
+        #expect(album.relatedObjects("tracks") == [track])
+        try await container.close()
+    }
 }

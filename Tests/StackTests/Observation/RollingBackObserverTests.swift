@@ -97,4 +97,32 @@ import Testing
         #expect(try main.trackTitles() == [])
         try await container.close()
     }
+
+    /// Catches: an observer that is notified of an object that must not be read any more, and ends the program by reading it.
+    @Test(arguments: Combination.all)
+    func `S049, S146: observers are not notified after another one has reset the context`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let draft = main.makeTrack("draft")
+        let id = draft.objectID
+        let child = main.newBackgroundChild(name: "child")
+        await child.perform { context in
+            let track = context.object(with: id)
+            track["title"] = .string("edited")
+            track["plays"] = .int(3)
+        }
+        var notified = 0
+        for property in ["title", "plays"] {
+            Self.onChange(of: { _ = draft[property] }) {
+                notified += 1
+                if notified == 1 { main.reset() } else { _ = draft[property] }
+            }
+        }
+        await #expect(throws: SaveError.self) { try await child.save() }
+        #expect(notified == 1)
+        try await container.close()
+    }
 }

@@ -185,6 +185,56 @@ import Testing
         try await sides.container.close()
     }
 
+    /// Catches: a position in the list that a dropped move has not reached.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S108: an object whose move a unique constraint takes back stays at its place`(_ kind: StoreKind) async throws {
+        let model = try Model([
+            EntityDescription(
+                name: "Book",
+                properties: [
+                    .relationship(
+                        .init(name: "chapters", destination: "Chapter", inverse: "book", cardinality: .toMany, isOrdered: true))
+                ]),
+            EntityDescription(
+                name: "Chapter",
+                properties: [
+                    .attribute(.init(name: "title", type: .string)), .attribute(.init(name: "number", type: .int64)),
+                    .relationship(.init(name: "book", destination: "Book", inverse: "chapters", cardinality: .toOne)),
+                ], indexes: [.unique("book", "number")]),
+        ])
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: model)
+        let context = container.coordinator.newBackgroundContext()
+        let books = await context.perform { context in
+            context.mergePolicy = .storeTrump
+            return [["a", "b", "c"], ["p", "q", "r"]].map { titles in
+                let book = context.insert("Book")
+                book.chapters = titles.enumerated().map { number, title in
+                    let chapter = context.makeChapter(title)
+                    chapter["number"] = .int(Int64(number))
+                    return chapter
+                }
+                return book.objectID
+            }
+        }
+        try await context.save()
+        try await Books.move("a", of: books[0], to: books[1], in: context)
+        try await context.save()
+        #expect(try await Books.stored(books[0], in: container) == ["a", "b", "c"])
+        #expect(try await Books.stored(books[1], in: container) == ["p", "q", "r"])
+        // A new place in the list of before is no part of the constraint.
+        try await Books.arrange(books[0], "bca", in: context)
+        try await context.perform { context in
+            for chapter in try context.existingObject(with: books[0]).chapters where chapter.title == "a" {
+                chapter["number"] = 1
+            }
+        }
+        try await context.save()
+        #expect(try await Books.stored(books[0], in: container) == ["b", "c", "a"])
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     /// The place of chapter "c" after their context moved it to another book and ours moved it within its book, or the reverse.
     @Test(arguments: StoreKind.allCases, [true, false])
     func `S107: a position goes with the list that it belongs to`(_ kind: StoreKind, _ theyLeave: Bool) async throws {

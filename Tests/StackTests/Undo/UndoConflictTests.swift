@@ -201,6 +201,60 @@ import Testing
         }
     }
 
+    /// Catches: an insertion that its parent makes an update, without a look at what others have saved of the restored object.
+    @Test(arguments: StoreKind.allCases)
+    func `S100, S162: an object that a child restores conflicts with what others have saved of it since`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (parent, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await parent.perform { $0.makeTrack("t", plays: 1).objectID }
+        try await parent.save()
+        let before = try container.coordinator.snapshot(owner: "before the deletion")
+        let child = await parent.newBackgroundChild()
+        await child.perform { context in
+            context.transactionAuthor = "child"
+            context.undoHistory = UndoHistory()
+        }
+        try await child.perform { try $0.delete($0.existingObject(with: id)) }
+        try await child.save(through: .store)
+        try await child.perform { context throws in #expect(try context.undoHistory?.undo() == []) }
+        // Others restore the object too, and change it. The parent passes these saves without a merge.
+        try await container.undoChanges(by: "child", since: before)
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform(andSave: .durable) { try $0.existingObject(with: id)["plays"] = .int(7) }
+        try await parent.perform(andSave: .durable) { _ = $0.makeTrack("unrelated") }
+        await #expect(throws: SaveError.self) {
+            try await child.save()
+            try await parent.save()
+        }
+        #expect(try await container.read { try $0.existingObject(with: id)["plays"] } == .int(7))
+        try await container.close()
+    }
+
+    /// Catches: an undo that begins its history at the suspension, and says that there is nothing to undo.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S167: the undo of an author since a snapshot that a suspension has ended throws`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let importer = container.coordinator.newBackgroundContext()
+        let before = try container.coordinator.snapshot(owner: "before the import")
+        await importer.perform { context in
+            context.transactionAuthor = "importer"
+            _ = context.makeTrack("imported")
+        }
+        try await importer.save()
+        try await container.suspend()
+        await container.resume()
+        let error = await #expect(throws: StoreError.self) {
+            try await container.undoChanges(by: "importer", since: before)
+        }
+        #expect(error?.code == .suspended)
+        #expect(try await container.read { try $0.trackTitles() } == ["imported"])
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: what others changed after or before an author is a conflict`(_ kind: StoreKind) async throws {
         try await Self.afterImport(kind) { container, ids, editor, before in

@@ -443,4 +443,185 @@ import Testing
         #expect(try container.coordinator.store.verify() == [])
         try await container.close()
     }
+
+    /// Catches: a forced undo that removes the pairs about which a delete rule decides, so that the rule finds nothing.
+    @Test(arguments: Combination.all, [DeleteRule.deny, .cascade])
+    func `S162, S043: a forced undo applies the delete rules of many-to-many relationships`(
+        _ combination: Combination, _ rule: DeleteRule
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Self.tagged(rule))
+        let worker = await container.newBackgroundContext()
+        let tag = await worker.perform { $0.insert("Tag").objectID }
+        try await worker.save(through: .store)
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        let track = await worker.perform { $0.insert("Track").objectID }
+        try await worker.perform { context throws in
+            try context.undoHistory?.withoutRegistration {
+                try context.existingObject(with: track).add(try context.existingObject(with: tag), to: "tags")
+            }
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context throws in
+            let error = #expect(throws: UndoError.self) { try context.undoHistory?.undo() }
+            guard case .conflicts(let conflicts)? = error else { return }
+            #expect(conflicts.map(\.kind) == [.referenced])
+            try context.undoHistory?.undo(onConflict: .force)
+            #expect(try context.fetch(EntityFetchRequest("Track")).count == (rule == .deny ? 1 : 0))
+            #expect(try context.fetch(EntityFetchRequest("Tag")).count == (rule == .deny ? 1 : 0))
+        }
+        try await worker.save(through: .store)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    /// Catches: a pair that is not recorded, because its two ends were deleted in two parts of one group.
+    @Test(arguments: Combination.all)
+    func `S162: a group that deletes both ends of a denied pair in two parts restores the pair`(
+        _ combination: Combination
+    ) async throws {
+        for isTrackFirst in [true, false] {
+            let bed = try TestBed(combination.store)
+            let container = try await bed.container(combination.stack, model: try Self.tagged(.deny))
+            let worker = await container.newBackgroundContext()
+            let (track, tag) = await worker.perform { context in
+                let (track, tag) = (context.insert("Track"), context.insert("Tag"))
+                track.add(tag, to: "tags")
+                return (track.objectID, tag.objectID)
+            }
+            try await worker.save(through: .store)
+            await worker.perform { $0.undoHistory = UndoHistory() }
+            try await worker.perform { context throws in
+                let history = try #require(context.undoHistory)
+                let order = isTrackFirst ? [track, tag] : [tag, track]
+                try history.group { context.delete(try context.existingObject(with: order[0])) }
+                context.delete(try context.existingObject(with: order[1]))
+            }
+            try await worker.save(through: .store)
+            try await worker.perform { context throws in
+                #expect(try context.undoHistory?.undo() == [])
+                let tags = try context.existingObject(with: track).relatedObjects("tags").map(\.objectID)
+                #expect(tags == [tag], "the track first: \(isTrackFirst)")
+            }
+            try await worker.save(through: .store)
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
+        }
+    }
+
+    /// Catches: a redo that finds a conflict with nobody, where the save decides about the deletion.
+    @Test(arguments: Combination.all)
+    func `S162, S043: redoing a deletion that a rule denies leaves the decision to the save`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Self.tagged(.deny))
+        let worker = await container.newBackgroundContext()
+        let (track, tag) = await worker.perform { context in
+            let (track, tag) = (context.insert("Track"), context.insert("Tag"))
+            track.add(tag, to: "tags")
+            return (track.objectID, tag.objectID)
+        }
+        try await worker.save(through: .store)
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await worker.perform { try $0.delete($0.existingObject(with: track)) }
+        try await worker.perform { context throws in
+            let history = try #require(context.undoHistory)
+            #expect(try history.undo() == [])
+            #expect(try history.redo() == [])
+        }
+        await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
+        try await worker.perform { context throws in
+            #expect(try context.undoHistory?.undo() == [])
+            #expect(try context.existingObject(with: track).relatedObjects("tags").map(\.objectID) == [tag])
+        }
+        try await container.close()
+    }
+
+    /// Catches: the pair of two deleted objects that stays an unsaved change, and fails every later save.
+    @Test(arguments: Combination.all, [false, true])
+    func `S162, S050: a forced undo that deletes both ends of an unsaved pair can be saved`(
+        _ combination: Combination, _ isTrackSaved: Bool
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Self.tagged(.cascade))
+        let worker = await container.newBackgroundContext()
+        let tag = await worker.perform { $0.insert("Tag").objectID }
+        try await worker.save(through: .store)
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        let track = await worker.perform { $0.insert("Track").objectID }
+        if isTrackSaved { try await worker.save(through: .store) }
+        try await worker.perform { context throws in
+            try context.undoHistory?.withoutRegistration {
+                try context.existingObject(with: track).add(try context.existingObject(with: tag), to: "tags")
+            }
+            try context.undoHistory?.undo(onConflict: .force)
+        }
+        try await worker.save(through: .store)
+        #expect(try await container.read { try $0.fetch(EntityFetchRequest("Tag")).count } == 0)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    /// Catches: a redo that leaves to the save what others have made impossible since the undo.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: redoing a deletion that others have made impossible is a conflict`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Self.tagged(.deny))
+        let (worker, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let (track, tag) = await worker.perform { ($0.insert("Track").objectID, $0.insert("Tag").objectID) }
+        try await worker.save()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await worker.perform { try $0.delete($0.existingObject(with: track)) }
+        try await worker.save()
+        try await worker.perform { _ = try $0.undoHistory?.undo() }
+        try await worker.save()
+        try await other.perform { context throws in
+            context.refreshAllObjects()
+            try context.existingObject(with: track).add(try context.existingObject(with: tag), to: "tags")
+        }
+        try await other.save()
+        try await worker.perform { context throws in
+            context.refreshAllObjects()
+            let history = try #require(context.undoHistory)
+            #expect(throws: UndoError.self) { try history.redo() }
+            #expect(try history.redo(onConflict: .skip).map(\.kind) == [.referenced])
+            #expect(try context.fetch(EntityFetchRequest("Track")).count == 1)
+        }
+        try await worker.save()
+        try await container.close()
+    }
+
+    /// Catches: a redo that removes a denied pair whose other end stays, because others have changed it.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S043: a redo that skips one end of a denied pair keeps the other end`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Self.tagged(.deny))
+        let (worker, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let (track, tag) = await worker.perform { context in
+            let (track, tag) = (context.insert("Track"), context.insert("Tag"))
+            track.add(tag, to: "tags")
+            return (track.objectID, tag.objectID)
+        }
+        try await worker.save()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await worker.perform { context throws in
+            context.delete(try context.existingObject(with: track))
+            context.delete(try context.existingObject(with: tag))
+        }
+        try await worker.save()
+        try await worker.perform { _ = try $0.undoHistory?.undo() }
+        try await worker.save()
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform(andSave: .durable) { try $0.existingObject(with: tag)["name"] = .string("changed") }
+        try await worker.perform { context throws in
+            context.refreshAllObjects()
+            let conflicts = try context.undoHistory?.redo(onConflict: .skip) ?? []
+            #expect(Set(conflicts.map(\.objectID)) == [track, tag])
+            #expect(try context.existingObject(with: track).relatedObjects("tags").map(\.objectID) == [tag])
+        }
+        try await worker.save()
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
 }

@@ -196,6 +196,25 @@ extension InvoiceLine: ManagedObjectLifecycle {
         }
     }
 
+    /// Catches: a group without changes, to which later names and the changes of hooks belong.
+    @Test @MainActor func `S162: a group without changes does not part a save's hooks from their group`() async throws {
+        let container = try await container(.siblings)
+        let main = container.mainContext
+        let song = Melody(title: "S162", plays: 5, band: nil)
+        main.insert(song)
+        try await main.save()
+        let history = UndoHistory()
+        main.undoHistory = history
+        history.group("Play") { song.plays = 1 }
+        main.processPendingChanges()
+        history.group("Drag") {}
+        #expect(history.undoActionName == "Play")
+        try await main.save()
+        #expect(song.plays == 2, "willSave has changed it")
+        try history.undo()
+        #expect(song.plays == 5)
+    }
+
     /// Catches: a hook whose changes drop what was undone before the save.
     @Test func `S162: after a save whose willSave changes an object, what was undone before can be redone`() async throws {
         let container = try await container(.siblings)

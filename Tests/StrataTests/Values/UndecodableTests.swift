@@ -3,6 +3,39 @@ import Strata
 import TestSupport
 import Testing
 
+private enum LevelsBefore {
+    enum Level: Int, Codable { case low, medium, high }
+
+    @Model final class Errand {
+        var name: String
+        var level: Level?
+        var rank = Level.medium
+        var reading = Reading(value: 0)
+
+        init(name: String) { self.name = name }
+    }
+
+    struct Reading: CodableAttribute { var value: Double }
+}
+
+private enum LevelsAfter {
+    enum Level: Int, Codable { case low, medium }
+
+    @Model final class Errand {
+        var name: String
+        var level: Level?
+        var rank = Level.medium
+        var reading = Reading(unit: "", value: 0)
+
+        init(name: String) { self.name = name }
+    }
+
+    struct Reading: CodableAttribute {
+        var unit: String
+        var value: Double
+    }
+}
+
 /// Stored values that the type of their property cannot decode.
 @Suite @MainActor struct UndecodableTests {
     private nonisolated static let place = TripAfter.Place(name: "Oslo", zip: "0150")
@@ -156,6 +189,34 @@ import Testing
     }
 
     @Test(arguments: TestStore.allCases)
+    func `S179: a permission to overwrite holds until a save has saved something`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, _ in
+            let context = container.mainContext
+            trip.allowOverwriting(\.places)
+            _ = await context.previewSave()
+            try await context.save()
+            trip.places = []
+            try await context.save()
+            #expect(trip.places.isEmpty)
+        }
+    }
+
+    /// Catches: a permission that the save of a child ends, which has no assignment of its parent.
+    @Test(arguments: TestStore.allCases)
+    func `S179: a permission to overwrite outlives the save of a child`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, _ in
+            let context = container.mainContext
+            trip.allowOverwriting(\.places)
+            let child = context.newChild()
+            child.object(TripAfter.Trip.self, with: trip.managedObject.objectID).name = "south"
+            try await child.save(through: .store)
+            trip.places = []
+            try await context.save()
+            #expect(trip.places.isEmpty)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
     func `S179: an assignment is no loss once another context has replaced the value`(_ store: TestStore) async throws {
         try await use(store) { container, trip, _ in
             let context = container.mainContext
@@ -217,6 +278,26 @@ import Testing
             try await child.save()
             try await context.save()
             #expect(trip.places.map(\.name) == ["Bergen"] && trip.home == Self.place)
+        }
+    }
+
+    /// Catches: zero, which is a case of most enums, in place of a value that cannot be decoded.
+    @Test(arguments: TestStore.allCases)
+    func `S179: an undecodable value is nil or the initial value, and not the case of zero`(_ store: TestStore) async throws {
+        try await store.use { description in
+            let before = try await PersistentContainer(model: Model(LevelsBefore.Errand.self), store: description)
+            let old = LevelsBefore.Errand(name: "a")
+            (old.level, old.rank, old.reading.value) = (.high, .high, .infinity)
+            before.mainContext.insert(old)
+            try await before.mainContext.save()
+            let after = try await PersistentContainer(model: Model(LevelsAfter.Errand.self), store: description)
+            let errand = try #require(try after.mainContext.fetch(FetchRequest<LevelsAfter.Errand>()).first)
+            #expect(errand.level == nil && errand.rank == .medium)
+            // An infinite number is no reason, because values are stored so.
+            errand.reading = LevelsAfter.Reading(unit: "K", value: 1)
+            let errors = await refusal { try await after.mainContext.save() }
+            #expect(errors.map { $0.reason.contains("unit") } == [true], "\(errors)")
+            withExtendedLifetime(before) {}
         }
     }
 }

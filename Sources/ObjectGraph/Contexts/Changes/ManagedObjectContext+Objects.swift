@@ -48,7 +48,7 @@ extension ManagedObjectContext {
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: count)
         row.fill(with: values.count == count ? values : entity.row(of: values))
         if values.count != count { note(entity, of: object) }
-        attach(object, row)
+        if observed.isEmpty { attach(object, row) } else { attachObserved(object, row, of: entity) }
         if !entity.orderedReferences.isEmpty { appendToLists(object) }
         if capabilities.hasLifecycle[entity.number] { awakeFromInsert(object) }
         return object
@@ -91,6 +91,22 @@ extension ManagedObjectContext {
                     + "Give the container that type.")
         }
         insertGraph(of: object, entity)
+    }
+
+    /// Attaches a new object, and notifies the observers of the objects to which it refers.
+    private func attachObserved(_ object: ManagedObject, _ row: Row, of entity: Entity) {
+        changingObserved {
+            for relationship in entity.relationships {
+                guard case .toOne(let column) = relationship.kind, let other = row[column].referenceKey,
+                    let inverse = relationship.inverse
+                else { continue }
+                let back = storedModel.entities[relationship.destination].relationships[inverse]
+                willChange(relationship.destination, key: other, property: back.observed)
+            }
+            // Observers may have sealed the top layer.
+            row.layer = layerStack.topID
+            attach(object, row)
+        }
     }
 
     func attach(_ object: ManagedObject, _ row: Row) {

@@ -6,6 +6,8 @@ struct ContextObservers {
     /// Observers that follow each change of the view, as live results do.
     private(set) var views: [any ViewObserver] = []
     private var notices: [UInt64: (ContextNotice) -> Void] = [:]
+    /// Notices that some observers have not received yet, oldest first, with the tokens of these observers.
+    private var unreceived: [(notice: ContextNotice, tokens: ArraySlice<UInt64>)] = []
     /// Continuations of the observers that feed a sequence. They are finished when the context is released or closed.
     private var streams: [UInt64: AsyncStream<ContextNotice>.Continuation] = [:]
     private var lastToken: UInt64 = 0
@@ -39,9 +41,23 @@ struct ContextObservers {
         streams[token] = nil
     }
 
-    /// Calls the observers of notices in the order in which they were added.
-    func post(_ notice: ContextNotice) {
-        for observer in notices.sorted(by: { $0.key < $1.key }) { observer.value(notice) }
+    /// Adds a notice for ``nextCall()``.
+    mutating func post(_ notice: ContextNotice) { unreceived.append((notice, notices.keys.sorted()[...])) }
+
+    /// Returns the next call of an observer, in the order in which they were added; nil if there is none.
+    ///
+    /// An observer that makes another notice makes the remaining calls of the earlier one first, so that each observer receives all
+    /// notices in their order.
+    mutating func nextCall() -> (() -> Void)? {
+        while !unreceived.isEmpty {
+            let notice = unreceived[0].notice
+            guard let token = unreceived[0].tokens.popFirst() else {
+                unreceived.removeFirst()
+                continue
+            }
+            if let observer = notices[token] { return { observer(notice) } }
+        }
+        return nil
     }
 
     /// Ends the sequences of notices.

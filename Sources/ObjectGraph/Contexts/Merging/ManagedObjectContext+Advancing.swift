@@ -28,10 +28,10 @@ extension ManagedObjectContext {
     /// Moves a context by a move that the program did not ask for, so that it is no merge: watched objects and changes of children that read
     /// an older state stay in conflict with the saves that the context moves past.
     func moveUnmerged(_ move: () -> Void) {
-        let (base, mergedThrough) = (layerStack.baseState.state, phase.mergedThrough)
-        let old = tracker.checks.watched.isEmpty ? nil : viewBelow()
+        let mergedThrough = phase.mergedThrough
+        phase.unmergedSince = tracker.checks.watched.isEmpty && observed.isEmpty ? nil : viewBelow()
         move()
+        phase.unmergedSince = nil
         phase.mergedThrough = mergedThrough
-        if let old, layerStack.baseState.state !== base { noteUnmerged(since: old, in: [], by: nil) }
     }
 }

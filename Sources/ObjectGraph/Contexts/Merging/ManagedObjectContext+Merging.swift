@@ -160,6 +160,8 @@ extension ManagedObjectContext {
         // Children that are created now may read an older state than the one that was merged last.
         phase.mergedThrough = min(phase.mergedThrough, moved.state.sequence)
         notify(nil, refreshed: refreshed)
+        // The next announcement lacks the differences between the state of the children and this one.
+        notifyChildren(nil)
     }
 
     /// Returns the registered objects whose values in the base state may have changed, and updates whether each still exists.

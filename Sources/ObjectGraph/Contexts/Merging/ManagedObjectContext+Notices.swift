@@ -216,6 +216,7 @@ extension ManagedObjectContext {
     func post(_ kind: ContextNotice.Kind, _ changes: ChangeSet, refreshed: [ObjectID] = []) {
         guard observers.hasNotices else { return }
         observers.post(ContextNotice(kind: kind, contextName: name, changes: changes, refreshed: refreshed))
+        while let call = observers.nextCall() { call() }
     }
 }
 

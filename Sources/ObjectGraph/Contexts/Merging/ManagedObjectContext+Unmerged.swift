@@ -22,7 +22,8 @@ extension ManagedObjectContext {
     ///   - changes: The saves of other contexts between the two states; nil if they are unknown.
     func noteUnmerged(since old: LayeredView, in layers: [Layer], saved: [Layer] = [], by changes: [ChangeSet]?) {
         var checks = tracker.checks
-        noteUnmerged(&checks, since: old, in: layers, saved: saved, by: changes)
+        noteUnmerged(
+            &checks, since: old, in: layers, saved: saved, restored: tracker.updatesOfDeleted.restored, by: changes)
         tracker.checks = checks
     }
 
@@ -30,10 +31,12 @@ extension ManagedObjectContext {
     ///
     /// O(changed objects) if the layers have changes; most of them are compared by their versions only.
     ///
-    /// - Parameter shown: The view over which the changes were made, if it has more layers than the old one.
+    /// - Parameters:
+    ///   - shown: The view over which the changes were made, if it has more layers than the old one.
+    ///   - restored: The objects whose deletion was undone. Insertions of these become updates if others have restored them too.
     func noteUnmerged(
         _ checks: inout ConflictChecks, since old: LayeredView, shown: LayeredView? = nil, in layers: [Layer],
-        saved: [Layer] = [], by changes: [ChangeSet]? = nil
+        saved: [Layer] = [], restored: Set<ObjectAddress> = [], by changes: [ChangeSet]? = nil
     ) {
         if automaticallyMergesChanges || layerStack.baseState.route != nil { return }
         let changes = changesInBase(changes)
@@ -73,7 +76,17 @@ extension ManagedObjectContext {
                     }
                 }
             }
+            for place in restored where layers.contains(where: { $0.row(place.entity, place.key)?.kind == .insert }) {
+                try note(place.entity, place.key, row: nil)
+            }
             for id in checks.watched { try note(id.entity, id.key, row: nil) }
+            // A child's change of a key is moved to the object that has the key now (S192).
+            guard let entity = capabilities.keyedValues else { return }
+            for layer in layers {
+                for moved in try new.movedKeys(of: layer, entity) where moved.collection == nil {
+                    try note(entity, moved.to, row: moved.row)
+                }
+            }
         }
     }
 
@@ -152,7 +165,8 @@ extension ManagedObjectContext {
             if own.base.generation > push.state.base.generation {
                 // The writer may have acquired the snapshot, with saves of other connections that no context has merged.
                 let old = LayeredView(base: push.state.base, layers: layerStack.baseState.inherited + push.state.deferred)
-                noteUnmerged(&push.checks, since: old, shown: push.shown, in: [push.layer])
+                noteUnmerged(
+                    &push.checks, since: old, shown: push.shown, in: [push.layer], restored: push.updatesOfDeleted.restored)
                 return nil
             }
         }
@@ -179,10 +193,14 @@ extension ManagedObjectContext {
         let others = changesInBase(known).map(ChangeSet.union)
         if let others {
             if others.isEmpty { return }
-            if push.checks.watched.isEmpty, push.changes.limited(to: others).entities.isEmpty { return }
+            // Changes of keys may be moved to objects that the child does not know.
+            let mayMoveKeys = capabilities.keyedValues.map { push.layer.entity($0) != nil } ?? false
+            if !mayMoveKeys, push.checks.watched.isEmpty, push.changes.limited(to: others).entities.isEmpty { return }
         }
         let old = LayeredView(base: push.state.base, layers: push.state.deferred)
-        noteUnmerged(&push.checks, since: old, shown: push.shown, in: [push.layer], by: others.map { [$0] })
+        noteUnmerged(
+            &push.checks, since: old, shown: push.shown, in: [push.layer], restored: push.updatesOfDeleted.restored,
+            by: others.map { [$0] })
     }
 
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.

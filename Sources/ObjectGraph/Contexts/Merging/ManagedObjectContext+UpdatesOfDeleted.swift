@@ -44,6 +44,10 @@ extension ManagedObjectContext {
     ///
     /// - Parameter changes: The saves of other contexts between the two states; nil if they are unknown.
     func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
+        let passed = phase.unmergedSince
+        if passed != nil { phase.unmergedSince = nil }
+        // Observers of objects may have made changes. Those of observers of notices come later, and are made over the new state.
+        defer { if let passed { noteUnmerged(since: passed, in: layerStack.notInFlight, by: nil) } }
         if hasUnsavedLayers { keepUpdatesOfDeleted(movingTo: new, changes) }
         var new = new
         if let route = layerStack.baseState.route {

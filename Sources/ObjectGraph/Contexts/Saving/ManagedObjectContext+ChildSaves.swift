@@ -88,7 +88,9 @@ extension ManagedObjectContext {
                 try checkAccepts(group[index].push, after: group[..<index].map(\.push.layer))
                 guard let before = catchUp(with: &group[index].push) else { continue }
                 for earlier in 0..<index {
-                    noteUnmerged(&group[earlier].push.checks, since: before, in: [group[earlier].push.layer])
+                    noteUnmerged(
+                        &group[earlier].push.checks, since: before, in: [group[earlier].push.layer],
+                        restored: group[earlier].push.updatesOfDeleted.restored)
                 }
             }
             if let route = layerStack.baseState.route {

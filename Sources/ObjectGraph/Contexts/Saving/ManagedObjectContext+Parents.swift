@@ -310,11 +310,12 @@ extension ManagedObjectContext {
         let isAnnounced = layerStack.baseState.parentViewRevision >= place.viewRevision
         let added = isAnnounced || !place.showsTheSame ? nil : place.added
         let moved = movedBaseState(push, place)
-        let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
-        let below = hasNewer && place.showsTheSame ? viewBelow(layerStack.taken.reversed()) : nil
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
         ) {
+            // Observers may have changed objects.
+            let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
+            let below = hasNewer && place.showsTheSame ? viewBelow(layerStack.taken.reversed()) : nil
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)

@@ -97,21 +97,34 @@ extension ManagedObjectContext {
     /// Ends the running save and starts the next one that waits.
     func endSave() {
         let hasFailed = layerStack.hasTakenLayers
-        let isDropping = layerStack.dropsTaken && hasFailed
-        layerStack.endTaking()
+        let dropped = layerStack.dropsTaken ? layerStack.taken : []
+        if dropped.isEmpty { layerStack.endTaking() } else { drop(dropped) }
         if hasFailed { leaveWithdrawnSave() }
-        // The context was reset during the save. Until now it has shown the changes that the save had taken.
-        if isDropping { notify(nil, refreshed: refreshRegistered(nil)) }
+        if !dropped.isEmpty { notify(nil, refreshed: refreshRegistered(nil)) }
         withoutUndo { settleAfterMergeInFlight() }
         layerStack.endSave()
         tracker.returnTakenChecks()
-        if !hasUnsavedLayers {
-            tracker.provisional = [:]
-            tracker.replacements.endSave()
-        }
+        if !hasUnsavedLayers { tracker.provisional = [:] }
+        tracker.replacements.leaveSave()
         tracker.log.forgetUnsavedChange()
         tracker.updatesOfDeleted.forgetCompletions()
         phase.saveGate.leave()?()
+    }
+
+    /// Drops the changes that a failed save had taken, because the context was reset during it. Until now it has shown them.
+    private func drop(_ dropped: [Layer]) {
+        showing(
+            layerStack.view(movedTo: layerStack.baseState, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
+        ) {
+            layerStack.endTaking()
+            for layer in dropped {
+                forEachRegistered(in: layer) { object, _ in
+                    object.row = newestOwnRow(object.entity, object.key)
+                    object.isDeletedHere = object.row?.kind == .delete
+                    if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
+                }
+            }
+        }
     }
 
     /// Makes keys and one-to-one ends consistent if the context has merged other saves during its own save. Call it at the end of the save,
@@ -145,6 +158,7 @@ extension ManagedObjectContext {
         endUndoEvent()
         if !tracker.positions.isEmpty { withoutUndo { dropMovedPositions(beforeSaveBy: mergePolicy) } }
         sealTop()
+        tracker.replacements.beginSave()
         layerStack.beginSave()
         return hasChanges
     }
@@ -211,8 +225,6 @@ extension ManagedObjectContext {
             moved.state = outcome.state
             moved.isPinned = false
         }
-        let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
-        let below = hasNewer ? viewBelow(layerStack.taken.reversed()) : nil
         // Changes that the save lacks are in no change set.
         let mayLack = mayLackChanges(joined)
         let written = showing(
@@ -221,6 +233,9 @@ extension ManagedObjectContext {
             keeping: layerStack.notInFlight
         ) {
             let isLater = outcome.state.sequence > old.sequence
+            // Observers may have changed objects.
+            let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
+            let below = hasNewer ? viewBelow(layerStack.taken.reversed()) : nil
             // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
             if isLater, layerStack.mayHaveNewerChanges { keepUpdatesOfDeleted(movingTo: moved, others, afterSave: true) }
             let written = layerStack.removeTaken()
@@ -294,6 +309,7 @@ extension ManagedObjectContext {
                 }
             }
         }
+        tracker.replacements.endSave()
         if !hooked.isEmpty { callDidSave(of: hooked, layers) }
     }
 

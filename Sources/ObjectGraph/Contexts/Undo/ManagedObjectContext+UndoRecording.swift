@@ -127,6 +127,9 @@ extension ManagedObjectContext {
                 for slot in SlotIterator(page.touched) {
                     let key = PageAddress.key(page: number, slot: slot)
                     guard let row = page[slot] else { continue }
+                    if entity == capabilities.keyedValues, row.isSet(KeyedColumn.key) {
+                        step.note(key: row[KeyedColumn.key], of: key)
+                    }
                     let state = StateBelow(context: self, layers: below, entity: entity, key: key)
                     guard let change = trapOnStoreError({ try state.change(to: row, limit - step.byteCount) }) else { return nil }
                     if change.before != nil || change.after != nil {
@@ -160,23 +163,25 @@ extension ManagedObjectContext {
                     if case .toMany(.link(link, direction, _)) = outgoing.kind { outgoing.rule == .deny } else { false }
                 }
         }
+        func add(_ pair: ChangeLog.ChangedPair, isDenied: Bool, of deleted: ObjectAddress, to other: ObjectAddress) {
+            if isDenied { step.hold(pair, of: deleted, until: other) } else { step.set(pair, linked: false) }
+        }
         for (address, change) in step.objects where change.after == nil {
             for (number, link) in storedModel.storeSchema.links.enumerated(as: LinkIndex.self) {
                 if link.source == address.entity {
                     for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
-                    where changes.links[number].forward[address.key]?[other] == nil
-                        && !isDenied(
-                            number, .forward, of: address.entity, to: ObjectAddress(entity: link.destination, key: other))
-                    {
-                        step.set(.init(link: number, source: address.key, destination: other), linked: false)
+                    where changes.links[number].forward[address.key]?[other] == nil {
+                        let far = ObjectAddress(entity: link.destination, key: other)
+                        let pair = ChangeLog.ChangedPair(link: number, source: address.key, destination: other)
+                        add(pair, isDenied: isDenied(number, .forward, of: address.entity, to: far), of: address, to: far)
                     }
                 }
                 if link.destination == address.entity {
                     for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
-                    where changes.links[number].backward[address.key]?[other] == nil
-                        && !isDenied(number, .backward, of: address.entity, to: ObjectAddress(entity: link.source, key: other))
-                    {
-                        step.set(.init(link: number, source: other, destination: address.key), linked: false)
+                    where changes.links[number].backward[address.key]?[other] == nil {
+                        let far = ObjectAddress(entity: link.source, key: other)
+                        let pair = ChangeLog.ChangedPair(link: number, source: other, destination: address.key)
+                        add(pair, isDenied: isDenied(number, .backward, of: address.entity, to: far), of: address, to: far)
                     }
                 }
             }

@@ -53,7 +53,29 @@ extension ManagedObjectContext {
                 made.objects.keys.filter { layerStack.pendingKind($0.entity, $0.key) == .insert })
         }
         guard let made else { return UndoStep() }
-        return isRedo ? made : made.inverted
+        if isRedo { return made }
+        var inverse = made.inverted
+        inverse.denied = trapOnStoreError { try deniedDeletions(of: inverse) }
+        return inverse
+    }
+
+    /// Returns the objects that a redo of the step would delete although a rule denies it in the present state.
+    private func deniedDeletions(of step: UndoStep) throws -> Set<ObjectAddress> {
+        let rules = capabilities.rules
+        var denied: Set<ObjectAddress> = []
+        guard rules.canDeny else { return denied }
+        for (address, change) in step.objects where change.after == nil && rules.canDeny(address.entity) {
+            let known = try rules.consequences(of: address.entity, address.key, in: layerStack.view) { column in
+                change.before?[column].referenceKey
+            }
+            for case .deny(_, let entity, let blocking) in known {
+                let isBlocked = blocking.contains { key in
+                    step.objects[ObjectAddress(entity: entity, key: key)].map { $0.after != nil } ?? true
+                }
+                if isBlocked { denied.insert(address) }
+            }
+        }
+        return denied
     }
 
     /// Records a layer's changes for notices and live results.
@@ -159,6 +181,7 @@ extension UndoStep {
         var inverse = UndoStep()
         for (address, change) in objects { inverse.set(.init(before: change.after, after: change.before), at: address) }
         for (pair, linked) in links { inverse.set(pair, linked: !linked) }
+        for (object, key) in keys { inverse.note(key: key, of: object) }
         return inverse
     }
 }

@@ -22,8 +22,8 @@ extension PersistentContainer {
     ///   - policy: The treatment of conflicts. With `force`, the snapshot's values replace those of others.
     ///   - durability: When the save counts as done.
     /// - Returns: The conflicts that the policy has resolved.
-    /// - Throws: ``UndoError/conflicts(_:)``, ``HistoryError`` if the history since the snapshot was deleted, and the errors of a save. Then nothing
-    ///   is saved.
+    /// - Throws: ``UndoError/conflicts(_:)``, ``HistoryError`` if the history since the snapshot was deleted, `StoreError` `.suspended` or
+    ///   `.closed` if the snapshot has ended, and the errors of a save. Then nothing is saved.
     @discardableResult
     public func undoChanges(
         by author: String, since snapshot: Snapshot, onConflict policy: UndoPolicy = .error, _ durability: Durability = .durable
@@ -37,6 +37,8 @@ extension ManagedObjectContext {
     /// Undoes an author's saves as unsaved changes of this context, a root without changes.
     fileprivate func undoChanges(by author: String, since snapshot: Snapshot, _ policy: UndoPolicy) throws -> [UndoConflict] {
         precondition(snapshot.store == storeIdentity, "the context \(name) cannot undo changes of another store")
+        // It counts as the state in which the store was suspended or closed, after which the author may have saved nothing.
+        if let ended = snapshot.state.base as? ClosedSnapshot { throw ended.error }
         prepareRequest()
         layerStack.baseState.state.takeBase()
         let state = layerStack.baseState.state
@@ -89,12 +91,34 @@ private struct AuthorInverse {
         case (true, false) where change.isLifeOwn == true:
             let unknown = note(.unknownValue, address: address, columns: change.before)
             if !unknown || policy == .force { try step.set(.init(before: row(address, before), after: nil), at: address) }
-        case (true, false): add(.deleted, address: address, column: nil)
+        case (true, false):
+            guard let holder = try holder(of: address) else { return add(.deleted, address: address, column: nil) }
+            try addReplaced(address, holder)
         case (false, true): note(.unknownValue, address: address, columns: change.own)
         case (false, false):
             // Another author's object: the snapshot does not have it. An object that the author inserted needs no undo.
             if change.isLifeOwn == true, !change.before.isEmpty { add(.unknownValue, address: address, column: nil) }
         }
+    }
+
+    /// Returns the object that has the key of a former keyed value now; nil if there is none, or if the object is no keyed value.
+    private func holder(of address: ObjectAddress) throws -> ObjectAddress? {
+        guard address.entity == context.capabilities.keyedValues,
+            case .data(let key)? = try before.value(address.entity, key: address.key, column: KeyedColumn.key)
+        else { return nil }
+        return try now.keyedObject(address.entity, key).map { ObjectAddress(entity: address.entity, key: $0) }
+    }
+
+    /// Adds the value of a key that others have removed and set again, under another object.
+    private mutating func addReplaced(_ address: ObjectAddress, _ holder: ObjectAddress) throws {
+        let (old, new) = try (row(address, before), row(holder, now))
+        let (wanted, present) = (old[KeyedColumn.value], new[KeyedColumn.value])
+        if Value.areSame(wanted, present) { return }
+        add(.changed, address: holder, column: KeyedColumn.value, present: present, wanted: wanted)
+        guard policy == .force else { return }
+        old.clear(KeyedColumn.key)
+        new.clear(KeyedColumn.key)
+        step.set(.init(before: old, after: new), at: holder)
     }
 
     private mutating func addUpdate(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {

@@ -78,7 +78,9 @@ struct UndoPlan {
         case (let expected?, nil):
             if let address = try exists ? address : holder(address, expected) { planDeletion(address, expected) }
         case (nil, let wanted?): try planInsertion(address, wanted, exists: exists)
-        case (let expected?, let wanted?): planUpdate(address, expected: expected, wanted: wanted, exists: exists)
+        case (let expected?, let wanted?):
+            let moved = try exists ? nil : holder(address, key: step.keys[address.key])
+            planUpdate(moved ?? address, expected: expected, wanted: wanted, exists: exists || moved != nil)
         case (nil, nil): break
         }
     }
@@ -158,7 +160,11 @@ struct UndoPlan {
 
     /// Returns the object that has the key of a keyed value now; nil if there is none, or if the object is no keyed value.
     private func holder(_ address: ObjectAddress, _ row: Row) throws -> ObjectAddress? {
-        guard address.entity == context.capabilities.keyedValues, case .data(let key) = row[KeyedColumn.key],
+        address.entity == context.capabilities.keyedValues ? try holder(address, key: row[KeyedColumn.key]) : nil
+    }
+
+    private func holder(_ address: ObjectAddress, key: Value?) throws -> ObjectAddress? {
+        guard address.entity == context.capabilities.keyedValues, case .data(let key)? = key,
             let holder = try view.keyedObject(address.entity, key), layer.row(address.entity, holder)?.kind != .delete
         else { return nil }
         return ObjectAddress(entity: address.entity, key: holder)
@@ -302,6 +308,7 @@ struct UndoPlan {
             guard context.linkedPartners(pair.link, of: pair.source, in: view.layers)(pair.destination) != wanted else {
                 continue
             }
+            if isRedo, !wanted, try isHeld(pair) { continue }
             let ends = schema.links[pair.link]
             guard try !wanted || willExist(ends.source, pair.source) && willExist(ends.destination, pair.destination) else {
                 let isSourceThere = try willExist(ends.source, pair.source)
@@ -320,6 +327,22 @@ struct UndoPlan {
         }
     }
 
+    /// Whether a pair of two objects that the group deletes stays, because neither can be deleted now, or only one, and a deny rule of that
+    /// one keeps the pair.
+    private func isHeld(_ pair: ChangeLog.ChangedPair) throws -> Bool {
+        let link = schema.links[pair.link]
+        let source = ObjectAddress(entity: link.source, key: pair.source)
+        let destination = ObjectAddress(entity: link.destination, key: pair.destination)
+        let isDeletion = [source, destination].allSatisfy { end in step.objects[end].map { $0.after == nil } ?? false }
+        guard isDeletion else { return false }
+        let stay = (try willExist(source.entity, source.key), try willExist(destination.entity, destination.key))
+        if stay.0 == stay.1 { return stay.0 }
+        let direction: LinkDirection = stay.0 ? .backward : .forward
+        return context.capabilities.rules.outgoing[stay.0 ? destination.entity : source.entity].contains { outgoing in
+            if case .toMany(.link(pair.link, direction, _)) = outgoing.kind { outgoing.rule == .deny } else { false }
+        }
+    }
+
     /// Removes the remaining pairs of deleted objects. Returns a conflict for each object with pairs that the step did not make.
     private mutating func unlinkDeleted() throws -> [UndoConflict] {
         var found: [UndoConflict] = []
@@ -330,21 +353,59 @@ struct UndoPlan {
                 if link.source == address.entity {
                     for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
                     where layer.links[number].forward[address.key]?[other] == nil {
+                        let isThere = try willExist(link.destination, other)
+                        if isThere, isRuled(number, .forward, of: address.entity) { continue }
                         layer.setLink(number, from: address.key, to: other, linked: false)
-                        isLinked = try isLinked || willExist(link.destination, other)
+                        isLinked = isLinked || isThere
                     }
                 }
                 if link.destination == address.entity {
                     for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
                     where layer.links[number].backward[address.key]?[other] == nil {
+                        let isThere = try willExist(link.source, other)
+                        if isThere, isRuled(number, .backward, of: address.entity) { continue }
                         layer.setLink(number, from: other, to: address.key, linked: false)
-                        isLinked = try isLinked || willExist(link.source, other)
+                        isLinked = isLinked || isThere
                     }
                 }
             }
             if isLinked { found.append(conflict(.referenced, address: address, column: nil)) }
         }
         return found
+    }
+
+    /// Whether a rule decides about the objects at the other ends: see ``settleConsequences()``.
+    private func isRuled(_ link: LinkIndex, _ direction: LinkDirection, of entity: EntityIndex) -> Bool {
+        context.capabilities.rules.outgoing[entity].contains { outgoing in
+            if case .toMany(.link(link, direction, _)) = outgoing.kind { true } else { false }
+        }
+    }
+
+    /// Removes the pairs of the objects that a cascade deletes. A save removes only the pairs of deleted objects that were saved.
+    ///
+    /// - Parameter planned: The objects that the plan deletes.
+    private mutating func unlinkConsequences(_ planned: Set<ObjectAddress>) throws {
+        for address in planned {
+            for (number, link) in schema.links.enumerated(as: LinkIndex.self)
+            where !context.capabilities.rules.links[number].mayDangle {
+                if link.source == address.entity {
+                    for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
+                    where planned.contains(ObjectAddress(entity: link.destination, key: other))
+                        || !isRuled(number, .forward, of: address.entity)
+                    {
+                        consequences.setLink(number, from: address.key, to: other, linked: false)
+                    }
+                }
+                if link.destination == address.entity {
+                    for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
+                    where planned.contains(ObjectAddress(entity: link.source, key: other))
+                        || !isRuled(number, .backward, of: address.entity)
+                    {
+                        consequences.setLink(number, from: other, to: address.key, linked: false)
+                    }
+                }
+            }
+        }
     }
 
     /// Applies delete rules to the objects that still refer to deleted ones. Returns a conflict for each deleted object with such objects,
@@ -360,10 +421,12 @@ struct UndoPlan {
             guard rules.hasConsequences(address.entity) else { continue }
             let after = LayeredView(base: view.base, layers: [consequences, layer] + view.layers)
             let expected = step.objects[address].flatMap { isRedo ? $0.before : $0.after }
-            let known = try rules.consequences(of: address.entity, address.key, in: after) { column in
+            var known = try rules.consequences(of: address.entity, address.key, in: after) { column in
                 let value = present(address, column)
                 return value == expected?[column] ? nil : value?.referenceKey
             }
+            // The program has deleted the object in spite of such a rule. The save refuses it, as it did before the undo.
+            if isRedo, step.denied.contains(address) { known.removeAll { if case .deny = $0 { true } else { false } } }
             guard !known.isEmpty else { continue }
             if step.objects[address] != nil {
                 let isDenied = known.contains { if case .deny = $0 { true } else { false } }
@@ -389,6 +452,7 @@ struct UndoPlan {
                 }
             }
         }
+        if !consequences.isEmpty { try unlinkConsequences(isPlanned) }
         return (related, denied)
     }
 

@@ -100,8 +100,12 @@ struct UndoStacks {
     /// - Precondition: ``groupingLevel`` is not 0.
     mutating func endGroup() {
         let group = Self.closed(open.removeLast())
-        guard !group.step.isEmpty else { return }
-        open[open.count - 1].parts.append(.group(group))
+        if !group.step.isEmpty { return open[open.count - 1].parts.append(.group(group)) }
+        // An event without changes is no group to which a name or the changes of hooks could belong.
+        guard open.count == 1, !hasOpenChanges else { return }
+        open = []
+        byteCount -= openByteCount
+        openByteCount = 0
     }
 
     /// Closes the group of the event, unless groups are open in it. Does nothing between events.

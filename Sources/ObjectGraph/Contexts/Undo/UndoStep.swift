@@ -17,6 +17,19 @@ struct UndoStep {
     private(set) var objects: [ObjectAddress: ObjectChange] = [:]
     /// The changed pairs of links, each with whether the pair is linked afterwards. Before, it was the opposite.
     private(set) var links: [ChangeLog.ChangedPair: Bool] = [:]
+    /// The keys of changed keyed values, by their objects. A change of a value alone does not contain its key.
+    private(set) var keys: [ObjectKey: Value] = [:]
+    /// The pairs of deleted objects that a rule keeps as long as their other end exists.
+    private var held: [ChangeLog.ChangedPair: HeldPair] = [:]
+
+    /// The objects whose deletion a rule denied already when it was undone. A redo leaves the decision to the save.
+    var denied: Set<ObjectAddress> = []
+
+    private struct HeldPair {
+        var deleted: ObjectAddress
+        var other: ObjectAddress
+    }
+
     /// The approximate memory of the step, counting rows that are shared with unsaved changes.
     private(set) var byteCount = 0
 
@@ -33,6 +46,17 @@ struct UndoStep {
     mutating func set(_ pair: ChangeLog.ChangedPair, linked: Bool) {
         if links.updateValue(linked, forKey: pair) == nil { byteCount += Self.bytesPerPair }
     }
+
+    mutating func note(key: Value, of object: ObjectKey) {
+        if keys.updateValue(key, forKey: object) == nil { byteCount += Self.bytesPerPair + key.heapByteCount }
+    }
+
+    /// Records the pair of a deleted object, which ends only if the group also deletes its other end.
+    mutating func hold(_ pair: ChangeLog.ChangedPair, of deleted: ObjectAddress, until other: ObjectAddress) {
+        if held.updateValue(HeldPair(deleted: deleted, other: other), forKey: pair) == nil { byteCount += Self.bytesPerPair }
+    }
+
+    private func ends(_ address: ObjectAddress) -> Bool { objects[address].map { $0.after == nil } ?? false }
 
     /// Appends the changes of a later step. Changes that cancel each other disappear.
     mutating func append(_ newer: UndoStep) {
@@ -51,6 +75,13 @@ struct UndoStep {
             } else {
                 set(pair, linked: linked)
             }
+        }
+        for (object, key) in newer.keys { note(key: key, of: object) }
+        for (pair, place) in newer.held { hold(pair, of: place.deleted, until: place.other) }
+        for (pair, place) in held where ends(place.deleted) && ends(place.other) {
+            held[pair] = nil
+            byteCount -= Self.bytesPerPair
+            if links[pair] == nil { set(pair, linked: false) }
         }
     }
 

@@ -152,7 +152,11 @@ extension SaveCheck {
         case (.storeTrump, .update):
             let layer = writable()
             let rest = row.copy(layer: layer.id)
-            for column in conflict.constraint.columns { rest.clear(column) }
+            for column in conflict.constraint.columns where rest.isSet(column) {
+                rest.clear(column)
+                // The object stays in the list of before, where it has its place.
+                for reference in request.rules.ordered[entity] where reference.column == column { rest.clear(reference.position) }
+            }
             if rest.set.isEmpty {
                 layer.remove(entity: entity, key: conflict.ours)
             } else {

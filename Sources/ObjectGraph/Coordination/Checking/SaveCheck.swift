@@ -75,7 +75,8 @@ struct SaveCheck {
                 let theirs = try state.view.version(place.entity, place.key)
             else { continue }
             let update = writable().replace(row, by: .update, entity: place.entity, key: place.key)
-            if try hasChanged(place.entity, key: place.key, base: request.base.view, theirs: theirs) {
+            let isKnown = request.checks.unmerged[place] == nil
+            if try !isKnown || hasChanged(place.entity, key: place.key, base: request.base.view, theirs: theirs) {
                 try resolve(update, entity: place.entity, key: place.key, isInStore: true)
             }
         }

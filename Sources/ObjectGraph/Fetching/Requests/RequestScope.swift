@@ -5,15 +5,27 @@ import StoreModel
 struct RequestScope: Sendable {
     let model: Model
     let store: StoreIdentity
+    /// The context's objects that have had provisional ids, by the keys of these.
+    var provisional: [ObjectKey: ObjectAddress] = [:]
 
     /// Returns the keys of the ids that belong to an entity of this store. Other ids are left out (S003).
     func keys(_ ids: [ObjectID], of entity: EntityIndex) -> Set<ObjectKey> {
-        Set(ids.lazy.filter { $0.store == store && $0.entity == entity }.map(\.key))
+        Set(
+            ids.lazy.compactMap { id in
+                if id.store == store { return id.entity == entity ? id.key : nil }
+                // Ids of dropped objects have another entity than 0, and keys of the store.
+                guard id.store == .provisional, id.entity == 0, let found = provisional[id.key], found.entity == entity else {
+                    return nil
+                }
+                return found.key
+            })
     }
 }
 
 extension ManagedObjectContext {
-    var requestScope: RequestScope { RequestScope(model: storedModel, store: storeIdentity) }
+    var requestScope: RequestScope {
+        RequestScope(model: storedModel, store: storeIdentity, provisional: tracker.provisional)
+    }
 }
 
 extension PersistentStoreCoordinator {
