@@ -59,6 +59,8 @@ struct ContextModel {
         var unseen: Set<Int> = []
         /// Updated objects that were gone below at some merge, with the values that the context showed before.
         var updatesOfDeleted: [Int: Values] = [:]
+        /// The unsaved values of deleted objects before their deletion, with nil for unchanged attributes.
+        var valuesOfDeleted: [Int: [Int?]] = [:]
         /// The groups to undo and to redo; nil if the context has no history.
         var undo: UndoModel?
 
@@ -106,6 +108,7 @@ struct ContextModel {
 
         mutating func delete(_ object: Int) {
             guard shown[object] != nil else { return }
+            if case .update(let new) = pending[object] { valuesOfDeleted[object] = new } else { valuesOfDeleted[object] = nil }
             if case .insert = pending[object] {
                 pending[object] = nil
             } else {

@@ -78,7 +78,12 @@ extension ContextModel.Context {
             guard let wanted else { return false }
             // An object to change was deleted since.
             if expected != nil { return true }
-            insert(object, wanted.map { $0 ?? 0 })
+            var values = wanted.map { $0 ?? 0 }
+            // The deletion has changed no attribute, so that values of others stay.
+            if pending[object] == .delete, let below = base[object]?.values {
+                for column in values.indices where valuesOfDeleted[object]?[column] == nil { values[column] = below[column] }
+            }
+            insert(object, values)
             return false
         }
         guard let wanted else {
