@@ -73,7 +73,7 @@ extension ManagedObjectContext {
         checkIsolation()
         if entity.isAbstract { throw BatchError.abstractEntity(entity.name) }
         var reader = ImportedFields(entity, in: storedModel)
-        // Saves compute derived values.
+        // Derived values are left out, because saves compute them.
         let rows = try values.map { try reader.fields(of: $0).filter { !$0.isDerived(in: entity) } }
         let destinations = try findDestinations(of: rows, entity)
         let existing =

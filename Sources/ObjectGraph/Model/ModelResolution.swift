@@ -308,7 +308,7 @@ struct ModelResolution {
         let end = LinkEnd(entity: number, relationship: relationship.name)
         if let known = linkOfRelationship[end] { return known }
         let name = "\(entity.name).\(relationship.name)"
-        // A.b with c, and A with b.c.
+        // For example, A.b with c, and A with b.c.
         guard !links.contains(where: { $0.name == name }) else {
             throw ModelError(
                 .duplicateProperty, entity: entity.name, property: relationship.name,

@@ -64,7 +64,7 @@ extension StoreSchema {
             func beginsNull(_ position: ColumnIndex) -> Bool {
                 source(position) == nil && entity.columns[position].initialValue.isNull
             }
-            // Its nulls get one value, which the work replaces.
+            // Nulls of such a column get one value, which the work of the stage replaces.
             func becomesRequired(_ position: ColumnIndex) -> Bool {
                 source(position).map { before.columns[$0].isOptional && !entity.columns[position].isOptional } ?? false
             }

@@ -93,8 +93,8 @@ struct SQLiteMigrationCopy: MigrationCopy {
             oldestSave = try connection.integer("SELECT MIN(generation) FROM strata_history")
         }
 
-        /// Returns whether the file is as it was when it was copied, and neither new nor returned keys were leased. Such a key may be in use
-        /// without a save.
+        /// Returns whether the file is as it was when it was copied, and neither new nor returned keys were leased. An object that is not
+        /// saved may have such a key.
         func isUnchanged(since copied: State) -> Bool {
             (uuid, generation, oldestSave) == (copied.uuid, copied.generation, copied.oldestSave) && meta == copied.meta
                 && keys.allSatisfy { $0.value <= copied.keys[$0.key] ?? 0 }

@@ -37,7 +37,7 @@ extension Schema {
                 positions[name] = positions.count
             }
         }
-        // By the topmost classes, after those of the file.
+        // The positions of new models, by the names of their topmost classes.
         var added: [String: Int] = [:]
         for entity in (plan?.storeSchemas ?? []).flatMap(\.entities) where added[entity.name] == nil {
             added[entity.name] = positions.count + added.count

@@ -51,8 +51,8 @@ struct ConditionLexer {
         return tokens
     }
 
-    /// Returns the characters of a text. A mark that combines with a sign of the language is a character of its own, because it belongs to
-    /// the text between quotation marks.
+    /// Returns the characters of a text. Swift counts a quotation mark and a combining mark after it as one character. Here they are two,
+    /// because the combining mark belongs to the quoted text.
     static func separated(_ text: String) -> [Character] {
         let signs = Set("\"'`\\".unicodeScalars)
         return text.flatMap { character -> [Character] in

@@ -108,7 +108,8 @@ import Testing
         await #expect(throws: SaveError.self) { try await second.value }
     }
 
-    /// Catches: a conflict with nobody, because the move is compared after observers of notices have changed objects over the new state.
+    /// Catches: a save that fails although no other context has changed the object since. Its change came after the move to the newest
+    /// state, and was compared with the state before.
     @MainActor @Test(arguments: StoreKind.allCases)
     func `S100, S120: a change that an observer of notices makes over the shown state is no conflict`(_ kind: StoreKind)
         async throws

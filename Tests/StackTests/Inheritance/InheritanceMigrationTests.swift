@@ -332,4 +332,20 @@ import Testing
             #expect(try context.fetch(EntityFetchRequest("Trip")).map { $0["note"] } == ["work", "work"])
         }
     }
+
+    /// Catches: documentation that says otherwise than files are migrated.
+    @Test(arguments: stores)
+    func `S163: older objects keep the default that an attribute had in another subentity`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        func model(_ business: [PropertyDescription], _ other: [PropertyDescription]) -> [EntityDescription] {
+            [Self.trip(), Self.business("BusinessTrip", business), Self.business("PrivateTrip", other)]
+        }
+        let required = Self.note(isOptional: false, defaultValue: "none")
+        try await Self.with(bed, model([], [])) { Self.insert("PrivateTrip", "a", $0) }
+        try await Self.with(bed, model([required], []), 2) { Self.insert("PrivateTrip", "b", $0) }
+        try await Self.with(bed, model([required], [Self.note(isOptional: true)]), 3) { context throws in
+            let trips = try context.fetch(EntityFetchRequest("PrivateTrip", sortBy: [.init("name")]))
+            #expect(trips.map { $0["note"] } == ["none", .null])
+        }
+    }
 }

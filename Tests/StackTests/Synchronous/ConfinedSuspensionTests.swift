@@ -9,6 +9,12 @@ import Testing
 @Suite struct ConfinedSuspensionTests {
     private static let tracks = EntityFetchRequest("Track", sortBy: [AttributeSort("title")])
 
+    private static func moveFiles(_ folder: URL, to other: URL) throws {
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            try FileManager.default.moveItem(at: folder.appendingPathComponent(name), to: other.appendingPathComponent(name))
+        }
+    }
+
     private static func rename(_ id: ObjectID, _ title: String, _ container: PersistentContainer) async throws {
         try await container.newBatchOperationContext().perform(andSave: .durable) { context in
             try context.existingObject(with: id)["title"] = .string(title)
@@ -59,18 +65,13 @@ import Testing
         let tracks = [ids[0], ids[199]].map { context.object(with: $0) }
         #expect(tracks[0]["title"] == .string("0"))
         try await container.suspend()
-        let (files, away) = (try FileManager.default.contentsOfDirectory(atPath: bed.folder.path), try TestBed(kind))
-        func move(_ from: URL, _ to: URL) throws {
-            for name in files {
-                try FileManager.default.moveItem(at: from.appendingPathComponent(name), to: to.appendingPathComponent(name))
-            }
-        }
-        try move(bed.folder, away.folder)
+        let away = try TestBed(kind)
+        try Self.moveFiles(bed.folder, to: away.folder)
         await container.resume()
         for track in tracks { #expect(track["title"] == .string("")) }
         #expect(throws: StoreError.self) { try context.count(EntityFetchRequest("Track")) }
         #expect(throws: (any Error).self) { try context.existingObject(with: ids[0]) }
-        try move(away.folder, bed.folder)
+        try Self.moveFiles(away.folder, to: bed.folder)
         #expect(try context.count(EntityFetchRequest("Track")) == 200)
         #expect(tracks.map { $0["title"] } == [.string("0"), .string("199")] && !tracks.contains(where: \.isDeleted))
         try await container.close()
@@ -92,16 +93,11 @@ import Testing
         let all = try main.fetchInBatches(request)
         #expect(all[0]["title"] == .string("0"))
         try await container.suspend()
-        let (files, away) = (try FileManager.default.contentsOfDirectory(atPath: bed.folder.path), try TestBed(kind))
-        func move(_ from: URL, _ to: URL) throws {
-            for name in files {
-                try FileManager.default.moveItem(at: from.appendingPathComponent(name), to: to.appendingPathComponent(name))
-            }
-        }
-        try move(bed.folder, away.folder)
+        let away = try TestBed(kind)
+        try Self.moveFiles(bed.folder, to: away.folder)
         await container.resume()
         #expect(all[199]["title"] == .string(""))
-        try move(away.folder, bed.folder)
+        try Self.moveFiles(away.folder, to: bed.folder)
         #expect(all[199]["title"] == .string("199"))
         try await container.close()
     }

@@ -509,7 +509,7 @@ import Testing
         }
     }
 
-    /// Catches: a redo that finds a conflict with nobody, where the save decides about the deletion.
+    /// Catches: a redo that is refused as a conflict, although no other context has changed anything. The save refuses the deletion.
     @Test(arguments: Combination.all)
     func `S162, S043: redoing a deletion that a rule denies leaves the decision to the save`(
         _ combination: Combination

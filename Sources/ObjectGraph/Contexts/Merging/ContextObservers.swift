@@ -46,8 +46,8 @@ struct ContextObservers {
 
     /// Returns the next call of an observer, in the order in which they were added; nil if there is none.
     ///
-    /// An observer that makes another notice makes the remaining calls of the earlier one first, so that each observer receives all
-    /// notices in their order.
+    /// If an observer causes another notice, the observers after it receive the earlier notice first. So each observer receives all notices
+    /// in their order.
     mutating func nextCall() -> (() -> Void)? {
         while !unreceived.isEmpty {
             let notice = unreceived[0].notice

@@ -160,7 +160,7 @@ extension ManagedObjectContext {
         // Children that are created now may read an older state than the one that was merged last.
         phase.mergedThrough = min(phase.mergedThrough, moved.state.sequence)
         notify(nil, refreshed: refreshed)
-        // The next announcement lacks the differences between the state of the children and this one.
+        // The next announcement to the children has only the changes after this move.
         notifyChildren(nil)
     }
 

@@ -327,8 +327,8 @@ struct UndoPlan {
         }
     }
 
-    /// Whether a pair of two objects that the group deletes stays, because neither can be deleted now, or only one, and a deny rule of that
-    /// one keeps the pair.
+    /// Whether a pair of two objects that the group deletes stays. This is so if neither can be deleted now, or if only one can and its deny
+    /// rule keeps the pair.
     private func isHeld(_ pair: ChangeLog.ChangedPair) throws -> Bool {
         let link = schema.links[pair.link]
         let source = ObjectAddress(entity: link.source, key: pair.source)

@@ -154,7 +154,7 @@ extension SaveCheck {
             let rest = row.copy(layer: layer.id)
             for column in conflict.constraint.columns where rest.isSet(column) {
                 rest.clear(column)
-                // The object stays in the list of before, where it has its place.
+                // The object stays at its former position in its former list.
                 for reference in request.rules.ordered[entity] where reference.column == column { rest.clear(reference.position) }
             }
             if rest.set.isEmpty {
