@@ -185,6 +185,13 @@ extension RelationshipRules {
         incoming[entity].contains { $0.rule == .deny } || outgoing[entity].contains { $0.rule == .deny }
     }
 
+    /// Returns the rule, cascade or deny, by which the deletion of an object follows its pairs of a link; nil if there is none.
+    func rule(of link: LinkIndex, _ direction: LinkDirection, from entity: EntityIndex) -> DeleteRule? {
+        outgoing[entity].first { outgoing in
+            if case .toMany(.link(link, direction, _)) = outgoing.kind { true } else { false }
+        }?.rule
+    }
+
     /// Returns whether deleting an object of the entity can change or protect other objects.
     func hasConsequences(_ entity: EntityIndex) -> Bool {
         !outgoing[entity].isEmpty || incoming[entity].contains { $0.rule != .noAction }

@@ -158,10 +158,7 @@ extension ManagedObjectContext {
         let ended = Set(step.objects.filter { $0.value.after == nil }.keys)
         /// A save removes a pair with the rule deny only if both ends are deleted. A redo must not remove it either.
         func isDenied(_ link: LinkIndex, _ direction: LinkDirection, of entity: EntityIndex, to other: ObjectAddress) -> Bool {
-            !ended.contains(other)
-                && capabilities.rules.outgoing[entity].contains { outgoing in
-                    if case .toMany(.link(link, direction, _)) = outgoing.kind { outgoing.rule == .deny } else { false }
-                }
+            !ended.contains(other) && capabilities.rules.rule(of: link, direction, from: entity) == .deny
         }
         func add(_ pair: ChangeLog.ChangedPair, isDenied: Bool, of deleted: ObjectAddress, to other: ObjectAddress) {
             if isDenied { step.hold(pair, of: deleted, until: other) } else { step.set(pair, linked: false) }

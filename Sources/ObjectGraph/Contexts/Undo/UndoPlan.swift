@@ -338,9 +338,8 @@ struct UndoPlan {
         let stay = (try willExist(source.entity, source.key), try willExist(destination.entity, destination.key))
         if stay.0 == stay.1 { return stay.0 }
         let direction: LinkDirection = stay.0 ? .backward : .forward
-        return context.capabilities.rules.outgoing[stay.0 ? destination.entity : source.entity].contains { outgoing in
-            if case .toMany(.link(pair.link, direction, _)) = outgoing.kind { outgoing.rule == .deny } else { false }
-        }
+        let deleted = stay.0 ? destination : source
+        return context.capabilities.rules.rule(of: pair.link, direction, from: deleted.entity) == .deny
     }
 
     /// Removes the remaining pairs of deleted objects. Returns a conflict for each object with pairs that the step did not make.
@@ -376,9 +375,7 @@ struct UndoPlan {
 
     /// Whether a rule decides about the objects at the other ends: see ``settleConsequences()``.
     private func isRuled(_ link: LinkIndex, _ direction: LinkDirection, of entity: EntityIndex) -> Bool {
-        context.capabilities.rules.outgoing[entity].contains { outgoing in
-            if case .toMany(.link(link, direction, _)) = outgoing.kind { true } else { false }
-        }
+        context.capabilities.rules.rule(of: link, direction, from: entity) != nil
     }
 
     /// Removes the pairs of the objects that a cascade deletes. A save removes only the pairs of deleted objects that were saved.
