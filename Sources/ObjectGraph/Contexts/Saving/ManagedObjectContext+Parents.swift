@@ -308,8 +308,11 @@ extension ManagedObjectContext {
         layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
         // The parent's announcement may have come first, and a context that does not merge ignores it.
         let isAnnounced = layerStack.baseState.parentViewRevision >= place.viewRevision
-        let added = isAnnounced || !place.showsTheSame ? nil : place.added
+        let follows = !isAnnounced && place.showsTheSame
+        let added = follows ? place.added : nil
         let moved = movedBaseState(push, place)
+        // The snapshot may have been acquired after another connection's next save, which no context has merged.
+        let others = follows && isWatched ? changes([], showing: moved.state) : []
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
         ) {
@@ -319,7 +322,6 @@ extension ManagedObjectContext {
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
-            // The snapshot may have been acquired after another connection's next save, which no context has merged.
             if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: []) }
             settleAfterMergeInFlight()
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
@@ -335,16 +337,23 @@ extension ManagedObjectContext {
         tracker.dropTakenChecks()
         // The merge policy of the root may have dropped or changed some values. One notice for all: a live result that moves to the new
         // view must know every difference from the old one.
-        let more = added.and(isAnnounced || !place.showsTheSame ? nil : lost)
-        let visible = more.map { ChangeSet.union([adopted, $0]) } ?? adopted
-        if !observers.views.isEmpty || !visible.isEmpty {
+        let more = added.and(follows ? lost : nil)
+        let visible = others.map {
+            $0.isEmpty && more == nil ? adopted : ChangeSet.union($0 + [adopted, more].compactMap(\.self))
+        }
+        if !observers.views.isEmpty || visible?.isEmpty != true {
             notify(
-                visible, refreshed: visible.isEmpty ? [] : refreshRegistered(visible),
+                visible, refreshed: visible?.isEmpty == true ? [] : refreshRegistered(visible),
                 saved: isAnnounced ? push.changes : place.showsTheSame ? push.changes.asShown() : ChangeSet())
         }
         if !taken.isEmpty { post(.didSave, taken) }
         settleBaseNow()
-        notifyChildren(added.map { ChangeSet.union([push.changes, $0]) } ?? push.changes, saved: written)
+        if follows { refreshUnwatched() }
+        notifyChildren(
+            others.map {
+                $0.isEmpty && added == nil ? push.changes : ChangeSet.union($0 + [push.changes, added].compactMap(\.self))
+            },
+            saved: written)
     }
 
     /// Returns the base state of a child after its parent has accepted its changes.

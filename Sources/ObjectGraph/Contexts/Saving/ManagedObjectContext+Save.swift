@@ -217,7 +217,6 @@ extension ManagedObjectContext {
         let old = layerStack.baseState.state
         let revision = layerStack.revision
         let counted = configuration.writer.changes(after: old, through: outcome.state)
-        let isWatched = !observers.views.isEmpty || !observed.isEmpty
         let between = isWatched && outcome.state.sequence > old.sequence ? changes(counted, showing: outcome.state) : counted
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
         var moved = layerStack.baseState
@@ -266,9 +265,20 @@ extension ManagedObjectContext {
         // The policy may also have dropped changes of children (`adopted`).
         let left = [phase.policyMayDrop ? adopted : nil, dropped, added].compactMap(\.self)
         if phase.settlesBaseLater { settleBaseNow() }
+        refreshUnwatched()
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
         return dropped.and(added)
+    }
+
+    /// Whether observers must know every difference between what they have shown and the next state.
+    var isWatched: Bool { !observers.views.isEmpty || !observed.isEmpty }
+
+    /// Updates the registered objects of a context without observers, at the end of a save. The snapshot may have been acquired only then,
+    /// after another connection's next save.
+    func refreshUnwatched() {
+        if isWatched || registry.count == 0 { return }
+        _ = refreshRegistered(changes([], showing: layerStack.baseState.state).map(ChangeSet.union))
     }
 
     /// Keeps the values of new objects that the writer has merged into others with the same unique value, so that they can be read (S022).
