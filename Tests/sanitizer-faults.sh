@@ -32,7 +32,7 @@ for source in "$folder"/*.swift; do
         fail "$name has another fault than $fault:"
         cat "$work/$name.out" >&2
     elif [ "$sanitizer" = address ] \
-        && ! LSAN_OPTIONS=suppressions=$suppressions:print_suppressions=0 "$work/$name" >"$work/$name.out" 2>&1; then
+        && ! LSAN_OPTIONS="suppressions='$suppressions':print_suppressions=0" "$work/$name" >"$work/$name.out" 2>&1; then
         fail "$name has a leak besides $fault:"
         cat "$work/$name.out" >&2
     else

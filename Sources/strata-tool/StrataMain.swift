@@ -9,6 +9,8 @@ enum StrataMain {
     private static let goingOn: Set<String> = ["history", "shell", "studio", "watch"]
 
     static func main() async {
+        // A store that is opened as a closed standard stream would get the output. Now writing to these fails, and reading them ends.
+        for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { _ = open("/dev/null", O_RDONLY) }
         let arguments = Array(CommandLine.arguments.dropFirst())
         if !goingOn.contains(arguments.first ?? "") { LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() } }
         exit(await StrataProgram.run(arguments, console: .standard))

@@ -118,4 +118,14 @@ import Testing
         #expect(sort.map { $0.direction == .descending } == [false, true, true, false, false])
         #expect(try NameList.names("`-x`,-y") == ["-x", "-y"])
     }
+
+    /// Catches: one name that no class can have, for which there are no facts at all.
+    @Test(arguments: ["lmdb", "sqlite"])
+    func `info prints its facts as JSON for a name that no class can have`(_ kind: String) async throws {
+        let folder = try ToolFolder()
+        try Data("id,\"Price\n(EUR)\"\n1,2\n".utf8).write(to: folder.url.appending(path: "goods.csv"))
+        #expect(await ToolRun("import", folder.path("goods.csv"), folder.path("new"), "--kind", kind).status == 0)
+        let facts = await ToolRun("info", folder.path("new"), "--json")
+        #expect(facts.status == 0 && facts.output.contains("\"goods\""), "\(facts)")
+    }
 }

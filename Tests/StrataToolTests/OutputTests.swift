@@ -41,6 +41,27 @@ import Testing
         }
     }
 
+    /// Catches: a copy of all data that nobody finds.
+    @Test func `a pipe whose reader has ended leaves no copy of the store`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        try FileManager.default.createDirectory(atPath: folder.path("tmp"), withIntermediateDirectories: true)
+        _ = try Self.run(
+            "export TMPDIR=\"$2\"; \"$0\" migrate --check \"$1\" --model \"$1\" | true", folder.path("shop"),
+            folder.path("tmp"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("tmp")) == [])
+    }
+
+    /// Catches: a store that is opened as standard output, and is written to.
+    @Test func `a store does not get the output of a program whose standard streams are closed`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let before = try folder.bytes("shop").prefix(200)
+        _ = try Self.run("echo help | \"$0\" shell \"$1\" --write >&-", folder.path("shop"))
+        #expect(try folder.bytes("shop").prefix(200) == before)
+        #expect(await ToolRun("verify", folder.path("shop")).status == 0)
+    }
+
     @Test(arguments: fileKinds) func `an export has the form of its suffix, and an unknown suffix is refused`(_ kind: StoreKind)
         async throws
     {

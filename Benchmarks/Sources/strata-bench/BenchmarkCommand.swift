@@ -31,9 +31,16 @@ extension BenchmarkCommand {
             let report = Report(
                 machine: Machine(libraries: Libraries.versions), notes: notes + Self.notes(onFilesIn: .temporaryDirectory),
                 runs: rows)
-            print(report.text(options.markdown ? .markdown : .terminal))
-            try write(report)
+            // The files first: the reader of a pipe can end the program.
+            let written = Result { try write(report) }
+            let text = report.text(options.markdown ? .markdown : .terminal) + "\n"
+            do { try FileHandle.standardOutput.write(contentsOf: Data(text.utf8)) } catch {
+                throw FailedRun(description: "cannot write the report: \(error). Write it to a place with free space")
+            }
+            try written.get()
         } catch let error as WrongInput {
+            throw error
+        } catch let error as FailedRun {
             throw error
         } catch let error as DatasetError {
             throw WrongInput(description: error.description)

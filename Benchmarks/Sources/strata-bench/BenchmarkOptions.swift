@@ -83,6 +83,23 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         }
         try Self.checkWritable("--json", json)
         try Self.checkWritable("--html", html)
+        try checkReplacesNoData()
+    }
+
+    /// Throws if a file of figures is the input, a file of the input's folder, or the other file of figures.
+    private func checkReplacesNoData() throws {
+        func resolved(_ path: String) -> String { URL(filePath: path).resolvingSymlinksInPath().path }
+        if let json, let html, resolved(json) == resolved(html) {
+            throw ValidationError("--html \(html): is the file of --json; name another file")
+        }
+        guard let data = input.map(resolved) else { return }
+        for case (let option, let path?) in [("--json", json), ("--html", html)] {
+            let file = resolved(path)
+            let isPart =
+                URL(filePath: file).deletingLastPathComponent().path == data
+                && [".csv", ".tsv"].contains(where: file.lowercased().hasSuffix)
+            if file == data || isPart { throw ValidationError("\(option) \(path): is read by --input; name another file") }
+        }
     }
 
     private static func check(_ option: String, value: Int?, limit: Int) throws {

@@ -27,6 +27,8 @@ struct StrataBench: ParsableCommand {
         ])
 
     static func main() {
+        // A store that is opened as a closed standard stream would get the output. Now writing to these fails, and reading them ends.
+        for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { _ = open("/dev/null", O_RDONLY) }
         Clock.rememberMainThread()
         Foundation.exit(MainLoop.run(start))
     }

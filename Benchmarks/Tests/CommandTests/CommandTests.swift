@@ -22,6 +22,19 @@ import Testing
         return text
     }
 
+    /// Catches: figures that are written over the data that was measured.
+    @Test func `files of figures replace neither the input nor each other`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "figures-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let table = folder.appending(path: "things.csv")
+        try Data("id,name\n1,a\n".utf8).write(to: table)
+        for arguments in [
+            ["--input", table.path, "--json", table.path], ["--input", folder.path, "--html", table.path],
+            ["--json", folder.path + "/a", "--html", folder.path + "/a"],
+        ] { _ = try message(["shootout"] + arguments) }
+    }
+
     @Test(arguments: commands)
     func numbersThatNobodyCanRunAreRefused(command: String) throws {
         for option in ["--objects", "--save-every", "--repeat"] {

@@ -67,13 +67,16 @@ enum CSVFiles {
                 writers.append(writer)
                 try write(recordsOf: source, to: writer, &summary)
             }
+            // A full disk is noticed before a file of a former export is replaced.
+            for writer in writers { try writer.complete() }
             for writer in writers { try writer.finish() }
             // The collections of a former export to this folder.
             if !source.hasCollections { try? FileManager.default.removeItem(atPath: "\(folder)/\(collections).csv") }
             return summary
         } catch {
             for writer in writers { writer.discard() }
-            if !isThere { try? FileManager.default.removeItem(atPath: folder) }
+            // Only if it is empty: another program may have put files there meanwhile.
+            if !isThere { rmdir(folder) }
             throw error
         }
     }

@@ -9,6 +9,7 @@ final class TextWriter {
     private let handle: FileHandle?
     private let console = Console.current
     private var buffer: [UInt8] = []
+    private var isClosed = false
     private static let bufferSize = 1 << 16
 
     init(_ path: String, existing: ExistingFile) throws {
@@ -45,10 +46,17 @@ final class TextWriter {
         buffer.removeAll(keepingCapacity: true)
     }
 
+    /// Writes the rest, which can fail on a full disk. The file does not have its name yet.
+    func complete() throws {
+        try flush()
+        guard !isClosed else { return }
+        try handle?.close()
+        isClosed = true
+    }
+
     /// Writes the rest, and gives the file its name.
     func finish() throws {
-        try flush()
-        try handle?.close()
+        try complete()
         try partial?.finish()
     }
 

@@ -172,7 +172,7 @@ struct InfoCommand: StoreVerb {
             "id": .string(coordinator.storeIdentity.uuid.uuidString), "bytes": .number(try coordinator.fileBytes()),
             "version": .string(store.model.version.description),
             "entities": .array(
-                try facts.entities.map { entity in
+                facts.entities.map { entity in
                     .object([
                         "name": .string(entity.name), "objects": .number(entity.count), "pageBytes": number(entity.bytes),
                         "subentities": .array(
@@ -183,7 +183,9 @@ struct InfoCommand: StoreVerb {
                                 ])
                             }),
                         "largeValueBytes": number(entity.largeBytes), "indexBytes": number(entity.indexBytes),
-                        "source": .string(try store.model.entity(named: entity.name).map { try Self.source($0, source) } ?? ""),
+                        // Null for a name that no class can have. The other facts are of use without it.
+                        "source": store.model.entity(named: entity.name).flatMap { try? Self.source($0, source) }
+                            .map { .string($0) } ?? .null,
                     ])
                 }),
             "collections": .array(

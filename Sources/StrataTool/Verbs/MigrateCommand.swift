@@ -62,6 +62,8 @@ struct MigrateCommand: StoreVerb {
             // The message names the copy.
             refusal = Self.inWordsOfTheTool(error.message.replacing(copy.path, with: file))
         }
+        // Before the output: the reader of a pipe can end the program.
+        try? FileManager.default.removeItem(at: folder)
         if output.json {
             try Console.print(
                 JSON.object([

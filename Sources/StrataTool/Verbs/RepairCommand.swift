@@ -37,6 +37,8 @@ struct RepairCommand: StoreVerb {
         let objects = summary.counts(in: source.model).reduce(0) { $0 + $1.count }
         let entries = summary.entries.values.reduce(0, +)
         let lost = (salvaged?.losses ?? []) + damage.lines + source.notes
+        // Before the output: the reader of a pipe can end the program.
+        salvaged?.discard()
         if output.json {
             try Console.print(
                 JSON.object([

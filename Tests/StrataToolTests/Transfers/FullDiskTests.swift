@@ -36,4 +36,29 @@ import Testing
             #expect(left == [])
         }
     }
+
+    /// Catches: new tables beside old ones. The limit is passed by the last, buffered part of one table.
+    @Test func `an export to a full disk leaves the former one`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("old", .lmdb, Shop.model, Shop.fill)
+        try await folder.fill("new", .lmdb, Shop.model) { context in
+            for number in 0..<1000 {
+                let song = context.insert("Song")
+                song["title"] = .string("\(number)")
+                song["text"] = .string(String(repeating: "x", count: 215))
+            }
+        }
+        #expect(await ToolRun("export", folder.path("old"), folder.path("out")).status == 0)
+        let before = try folder.bytes("out/Song.csv")
+        let others = try folder.bytes("out/List.csv")
+        let run = try ChildProgram.run(
+            "/bin/bash",
+            [
+                "-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" export \"$1\" \"$2\" --replace", ChildProgram.built("strata"),
+                folder.path("new"), folder.path("out"),
+            ])
+        #expect(run.status == 1, "\(run)")
+        #expect(try folder.bytes("out/Song.csv") == before)
+        #expect(try folder.bytes("out/List.csv") == others)
+    }
 }
