@@ -96,6 +96,23 @@ import Testing
         #expect(container.coordinator.store.lineage.copies.count == 1, "only the first opening begins one")
     }
 
+    /// Catches: a copy in SQLite's rollback mode, which a writer cannot leave while somebody reads.
+    @Test func `S153: a context that reads a backup read-only does not keep a writer from opening it`() async throws {
+        let bed = try TestBed(.sqlite)
+        let copy = copy(in: bed)
+        _ = try await save(["a"], in: bed, backup: copy)
+        let reader = try await PersistentContainer(model: Music.model, store: .sqlite(copy, readOnly: true))
+        let context = reader.newBatchOperationContext()
+        #expect(try await context.perform { try $0.trackTitles() } == ["a"])
+        let writer = try await PersistentContainer(model: Music.model, store: .sqlite(copy))
+        let worker = writer.newBatchOperationContext()
+        await worker.perform { _ = $0.makeTrack("b") }
+        try await worker.save()
+        #expect(try await context.perform { try $0.trackTitles() } == ["a"])
+        try await writer.close()
+        try await reader.close()
+    }
+
     /// Catches: tokens of the original's later saves that a copy takes for its own, because it began its incarnation in another process.
     @Test(arguments: kinds)
     func `S168: a copy that is open read-only refuses tokens of the other branch`(_ kind: StoreKind) async throws {

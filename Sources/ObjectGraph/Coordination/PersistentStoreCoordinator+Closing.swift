@@ -132,6 +132,7 @@ extension StoreWriter {
         }
         snapshotRegistry.close(closed)
         try await onDisk { try $0.store.shutDown() }
+        StoreWriterRegistry.forget(self)
     }
 
     func onDisk(_ body: @escaping @Sendable (StoreWriter) throws -> Void) async throws {

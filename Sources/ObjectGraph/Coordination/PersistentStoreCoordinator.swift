@@ -167,7 +167,14 @@ enum StoreWriterRegistry {
     static func writer(for store: any ObjectStore, clock: any WriterClock) throws -> StoreWriter {
         try writers.withLock { writers in
             writers = writers.filter { $0.value.writer != nil }
-            if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store, !known.isRetired {
+            if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store {
+                // Closing ends the use of a second writer too. Opening waits for it a while.
+                if known.isRetired {
+                    throw StoreError(
+                        .closed,
+                        "cannot open \(store.name): another container of this program has not finished closing it. "
+                            + "If its close() has thrown, remove the reason and call it again")
+                }
                 writers[ObjectIdentifier(store)]?.users += 1
                 return known
             }
@@ -180,15 +187,23 @@ enum StoreWriterRegistry {
 
     /// Removes a coordinator from its writer. Each coordinator calls this once: when it is closed, or else when it is deallocated.
     ///
-    /// Closing the last coordinator retires the writer, so that a later opening gets a new one.
+    /// Closing the last coordinator retires the writer, so that an opening after its store is closed gets a new one.
     static func leave(_ writer: StoreWriter, closing: Bool) {
         writers.withLock { writers in
             let key = ObjectIdentifier(writer.store)
             guard writers[key]?.writer === writer else { return }
             writers[key]?.users -= 1
             guard closing, writers[key]?.users == 0 else { return }
+            // The entry stays until the store is closed, so that no other writer uses the store meanwhile.
             writer.retired.store(true, ordering: .releasing)
-            writers[key] = nil
+        }
+    }
+
+    /// Forgets a retired writer, whose store is closed.
+    static func forget(_ writer: StoreWriter) {
+        writers.withLock { writers in
+            let key = ObjectIdentifier(writer.store)
+            if writers[key]?.writer === writer { writers[key] = nil }
         }
     }
 }

@@ -92,6 +92,9 @@ enum SQLiteCopy {
         }
         try copy.runScript("PRAGMA journal_mode = DELETE")
         try copy.setMeta(SQLiteLineage.copyMark, UUID.random().uuidString)
+        // As in an open store. Otherwise a reader of the copy would keep the first writer from switching to the log. Closing the only
+        // connection of the copy removes the empty log.
+        try copy.runScript("PRAGMA journal_mode = WAL")
         return Generation(stored: generation)
     }
 }

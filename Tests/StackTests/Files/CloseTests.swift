@@ -178,6 +178,22 @@ import Testing
         }
     }
 
+    /// Catches: a container on a store that another one is about to close, which nothing can be saved with.
+    @Test(arguments: files)
+    func `S066: a container that is opened while another one of the file closes can be used`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        var container = try await Self.open(bed)
+        for round in 0..<Rounds.of(25, long: 500) {
+            let closing = Task { [container] in try await container.close() }
+            for _ in 0..<(round % 25) { await Task.yield() }
+            let next = try await Self.open(bed)
+            try await closing.value
+            try await Self.insert(Int64(round), next)
+            container = next
+        }
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases) func `another container of the same store goes on`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let first = try await Self.open(bed)
