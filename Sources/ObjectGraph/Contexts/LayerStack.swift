@@ -40,6 +40,8 @@ struct LayerStack {
     private(set) var dropsTaken = false
     /// The layers and the ids of ``belowTop()``; nil until they are requested after a change.
     private var shared: (layers: [Layer], ids: [UInt64])?
+    /// The gate of children's saves, which the next change closes; nil if it is closed.
+    var gate: DirectSaveGate?
     private let template: LayerTemplate
 
     /// The state that a context reads below its own changes.
@@ -249,6 +251,10 @@ struct LayerStack {
     }
 
     private mutating func rebuildView() {
+        if let gate {
+            gate.close()
+            self.gate = nil
+        }
         viewRevision += 1
         view = Self.view(top, sealed[...], over: baseState)
         lastRelated = nil

@@ -24,13 +24,18 @@ public final class ManagedObjectContext {
     /// The author recorded in the history for this context's saves, or nil for none.
     ///
     /// A child's save through to the store records the child's author. If the child has none, it records the root's.
-    public var transactionAuthor: String?
+    public var transactionAuthor: String? {
+        didSet { tracker.log.closeGate() }
+    }
     /// The resolution of conflicts in a root context's saves with newer versions of the same objects in the store.
     ///
     /// In a child it has no effect, because a child saves to its parent. The main context of the stacks `.masterMainWorker` and `.hybrid`
     /// is a child of a root that programs do not see: setting the policy of the main context also sets it for that root.
     public var mergePolicy: MergePolicy = .error {
-        didSet { shareMergePolicy() }
+        didSet {
+            tracker.log.closeGate()
+            shareMergePolicy()
+        }
     }
     /// A Boolean value that indicates whether the context merges other saves automatically.
     ///
@@ -43,6 +48,7 @@ public final class ManagedObjectContext {
     /// the next save of its parent on.
     public var automaticallyMergesChanges: Bool {
         didSet {
+            tracker.log.closeGate()
             shareMerging()
             follow()
             if automaticallyMergesChanges, !oldValue { mergeEarlierSaves() }
@@ -87,6 +93,8 @@ public final class ManagedObjectContext {
     }
 
     deinit {
+        // Children keep the place, and would keep the state in an open gate.
+        place.direct.close()
         observers.finishStreams()
         // Forget all objects first: releasing one object may deallocate other objects that it retains.
         var retained: [ManagedObject] = []

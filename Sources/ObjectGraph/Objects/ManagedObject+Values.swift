@@ -69,6 +69,8 @@ extension ManagedObject {
             changeDetached(.column(column)) { row?[column] = value }
             return
         }
+        // The hook `awakeFromFetch` does not change its own object (S021). The ends of other objects' relationships follow these.
+        if isAwaking { return }
         withContext { $0.write(self, column: column, value: value) }
     }
 

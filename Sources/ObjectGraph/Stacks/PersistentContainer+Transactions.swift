@@ -101,6 +101,12 @@ extension ManagedObjectContext {
         refreshAllObjects()
         let changes = configuration.writer.changes(after: old, through: layerStack.baseState.state).map(ChangeSet.union)
         let new = sealedBaseForChild()
-        child.enqueue { if !$0.phase.isSuspended { $0.moveToParent(new, changes: changes) } }
+        child.enqueue { child in
+            if child.phase.isSuspended { return }
+            // A merge, as in the stacks in which main is a root.
+            child.tracker.forgetUnmerged()
+            child.merging { child.moveToParent(new, changes: changes) }
+            child.phase.mergedThrough = child.layerStack.baseState.state.sequence
+        }
     }
 }

@@ -25,8 +25,8 @@ extension ManagedObjectContext {
         guard capabilities.hasAnyLifecycle else { return [] }
         var errors: [(ObjectID, any Error)] = []
         forEachPending(of: { capabilities.hasLifecycle[$0] }) { entity, key, known in
-            // An earlier hook may have deleted the object. The end of a changed pair is pending without a row.
-            guard let kind = layerStack.pendingKind(entity, key) ?? (known == .update ? .update : nil) else { return }
+            // An earlier hook may have deleted the object, or dropped its changes. The end of a changed pair is pending without a row.
+            guard let kind = known == .update ? changeKind(entity, key) : layerStack.pendingKind(entity, key) else { return }
             let object = object(entity, key)
             if let error = hookError(object, kind) { errors.append((object.objectID, error)) }
         }

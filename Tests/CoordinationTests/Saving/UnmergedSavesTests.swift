@@ -185,6 +185,38 @@ import Testing
         await #expect(throws: SaveError.self) { try await child.save(through: .store) }
     }
 
+    /// Catches: an update of an object that only the snapshot after the save lacks, which the next save drops without an error.
+    @Test(arguments: [PolicyKind.error, .overwrite])
+    func `S100, S106: a deletion by another process just after a commit meets an update made meanwhile`(
+        _ policy: PolicyKind
+    ) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let root = coordinator.newBackgroundContext(name: "root")
+        let track = try await root.perform(andSave: .durable) { $0.makeTrack("x").objectID }
+        try await root.perform { context in
+            context.mergePolicy = policy.mergePolicy
+            let object = try context.existingObject(with: track)
+            #expect(object["plays"] == .int(0))
+            context.makeTrack("y")
+        }
+        let (hasCommitted, mayPublish) = (Flag(), Flag())
+        store.afterCommit {
+            hasCommitted.set()
+            _ = mayPublish.wait(atMost: .seconds(600))
+        }
+        let saving = Task { try await root.save() }
+        try await until("the commit is in the file") { hasCommitted.wait(atMost: .zero) }
+        try await root.perform { try $0.incrementPlays(of: track) }
+        try store.updateElsewhere(track, entity: "Track", property: "title", to: nil)
+        mayPublish.set()
+        try await saving.value
+        store.afterCommit(nil)
+        if policy == .error { await #expect(throws: SaveError.self) { try await root.save() } }
+        if policy == .overwrite { try await root.save() }
+        #expect(try await coordinator.titles() == (policy == .overwrite ? ["x", "y"] : ["y"]))
+    }
+
     // MARK: The end of a save moves the context
 
     @Test(arguments: StoreKind.allCases)

@@ -187,4 +187,19 @@ import Testing
         await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
         #expect(found.withLock { $0 } == [.int(1), .int(2), .int(10)])
     }
+
+    /// Catches: a write that main shows but does not count as merged.
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker], StoreKind.allCases)
+    func `S075: a write that main shows is no conflict with an older child of main`(
+        _ stack: ContextStack, _ kind: StoreKind
+    ) async throws {
+        let held = try await HeldSaves(kind, stack)
+        let main = held.container.mainContext
+        let worker = held.container.newBackgroundContext(name: "worker")
+        try await worker.perform { try $0.existingObject(with: held.track)["plays"] = .int(7) }
+        try await held.container.write { try $0.existingObject(with: held.track)["plays"] = .int(5) }
+        try await until("main shows the write") { try main.existingObject(with: held.track)["plays"] == .int(5) }
+        try await worker.save(through: .store)
+        #expect(try main.existingObject(with: held.track)["plays"] == .int(7))
+    }
 }

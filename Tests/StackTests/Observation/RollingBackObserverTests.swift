@@ -125,4 +125,23 @@ import Testing
         #expect(notified == 1)
         try await container.close()
     }
+
+    /// Catches: a save through a parent that was reset before the child's changes were taken.
+    @Test(arguments: Combination.all)
+    func `S078, S120: a child's save through throws if an observer of will-save resets the parent`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        main.makeTrack("dropped")
+        let child = main.newChild()
+        child.makeTrack("y")
+        let token = main.observe { if $0.kind == .willSave { main.reset() } }
+        await #expect(throws: SaveError.self) { try await child.save(through: .store) }
+        #expect(child.hasChanges)
+        #expect(try await container.read { try $0.trackTitles() } == [])
+        withExtendedLifetime(token) {}
+        try await container.close()
+    }
 }

@@ -5,8 +5,10 @@ import StoreModel
 struct ChangeLog {
     /// Whether the context has observers. Without observers, changes are counted but not recorded.
     var isOn = false {
-        didSet { isWatching = isOn || onFirstUnsavedChange != nil && !hasUnsavedChange }
+        didSet { watch() }
     }
+    /// The gate of children's saves, which the next change closes; nil if it is closed.
+    private var gate: DirectSaveGate?
     /// Whether a change needs more than to be counted.
     private var isWatching = false
     /// A closure called at the first change after ``forgetUnsavedChange()``; nil for none. It must not use the context.
@@ -61,16 +63,32 @@ struct ChangeLog {
 
     /// Calls ``onFirstUnsavedChange`` if there was no change since ``forgetUnsavedChange()``.
     mutating func noteUnsavedChange() {
+        closeGate()
         guard !hasUnsavedChange, let onFirstUnsavedChange else { return }
         hasUnsavedChange = true
-        isWatching = isOn
+        watch()
         onFirstUnsavedChange()
     }
 
     /// Makes the next change the first one.
     mutating func forgetUnsavedChange() {
         hasUnsavedChange = false
-        isWatching = isOn || onFirstUnsavedChange != nil
+        watch()
+    }
+
+    private mutating func watch() { isWatching = isOn || gate != nil || onFirstUnsavedChange != nil && !hasUnsavedChange }
+
+    /// Makes the next change close a gate that is open.
+    mutating func willClose(_ gate: DirectSaveGate) {
+        self.gate = gate
+        watch()
+    }
+
+    mutating func closeGate() {
+        guard let gate else { return }
+        gate.close()
+        self.gate = nil
+        watch()
     }
 
     /// Returns the recorded objects as a change set and empties the log.

@@ -8,17 +8,25 @@ struct ChangeTracker {
     /// The updated objects that another context has deleted.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
     /// The checks of the next save.
-    var checks = ConflictChecks()
+    var checks = ConflictChecks() {
+        didSet { log.closeGate() }
+    }
     /// The checks of the running save, which are those of the next one if it fails.
     private(set) var takenChecks = ConflictChecks()
     /// See ``ManagedObjectContext/clearsMissingReferences``.
-    var clearsMissingReferences = false
+    var clearsMissingReferences = false {
+        didSet { log.closeGate() }
+    }
     /// The addresses of unsaved objects that had a provisional id before their insertion, by its key.
     var provisional: [ObjectKey: ObjectAddress] = [:]
     /// The recorded changes; nil while undo is off.
-    var undo: UndoHistory?
+    var undo: UndoHistory? {
+        didSet { log.closeGate() }
+    }
     /// The changes of keyed collections.
-    var keyed = KeyedChanges()
+    var keyed = KeyedChanges() {
+        didSet { log.closeGate() }
+    }
     /// The assignments that would destroy stored values that cannot be decoded.
     var replacements = UndecodableReplacements()
     /// The unsaved positions in lists.
@@ -27,6 +35,11 @@ struct ChangeTracker {
     var listEnds = ListEnds()
     /// The allocated keys that new objects have not used yet, by entity.
     var keys: [Range<ObjectKey>]
+
+    /// Whether nothing but unsaved layers would change a child's save on its way.
+    var hasNothingToSave: Bool {
+        checks.isEmpty && updatesOfDeleted.isEmpty && positions.isEmpty && undo == nil && keyed.refused.isEmpty
+    }
 
     /// Forgets what is known about unsaved changes, when there are none any more.
     mutating func forgetSaved() {

@@ -17,7 +17,7 @@ extension ManagedObjectContext {
     @inline(__always)
     func awakes(_ object: ManagedObject) -> Bool {
         object.hasAwoken = true
-        return capabilities.hasLifecycle[object.entity] && object.row?.kind != .insert
+        return capabilities.hasLifecycle[object.entity]
     }
 
     /// Calls `awakeFromFetch` once, when a fault is first read (S021). Changes that the hook makes to stored properties are dropped.
@@ -58,6 +58,10 @@ extension ManagedObjectContext {
     }
 
     private func forEachChanged(_ body: (ManagedObject, RowKind) -> Void) {
-        forEachPending(of: { capabilities.hasLifecycle[$0] }, { body(object($0, $1), $2) })
+        forEachPending(of: { capabilities.hasLifecycle[$0] }) { entity, key, known in
+            // The hook of another object may have deleted a new object, or dropped changes.
+            guard let kind = known == .update ? changeKind(entity, key) : layerStack.pendingKind(entity, key) else { return }
+            body(object(entity, key), kind)
+        }
     }
 }

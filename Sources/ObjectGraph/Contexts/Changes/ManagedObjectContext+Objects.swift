@@ -111,6 +111,8 @@ extension ManagedObjectContext {
 
     func attach(_ object: ManagedObject, _ row: Row) {
         object.row = row
+        // Of the hooks for new instances, only `awakeFromInsert` is called for an object that is inserted here.
+        object.hasAwoken = true
         registry.register(object)
         registry.retain(object)
         if object.observation != nil { observed.add(object) }

@@ -268,6 +268,8 @@ extension ManagedObjectContext {
         object.isPreparingForDeletion = true
         prepareForDeletion(object)
         object.isPreparingForDeletion = false
+        // The delete rules also hold for new objects that the hook has related.
+        admitArrivals()
         if !observed.isEmpty { willDelete(object) }
         guard object.state == .registered, !object.isDeletedHere else { return }
         let consequences = trapOnStoreError {

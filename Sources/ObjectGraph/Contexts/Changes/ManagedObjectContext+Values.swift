@@ -70,7 +70,7 @@ extension ManagedObjectContext {
 
     /// Sets a column. An equal value is not a change, nor is NaN in place of NaN (S032).
     func write(_ object: ManagedObject, column: ColumnIndex, value: Value) {
-        if object.isDeletedHere || object.isAwaking { return }
+        if object.isDeletedHere { return }
         if object.observation != nil { return writeObserved(object, column: column, value: value) }
         store(object, column: column, value: value)
     }

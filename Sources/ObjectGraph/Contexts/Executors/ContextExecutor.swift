@@ -58,6 +58,9 @@ final class ContextAddress: Sendable {
     /// The thread that publishes that state acquires its snapshot, so that the main thread does not.
     let readsNextState = Atomic(false)
 
+    /// The gate of children's saves past the context. Only the main context of a container opens it.
+    let direct = DirectSaveGate()
+
     /// The number of ancestors of the context.
     let depth: Int
 
@@ -103,6 +106,8 @@ final class MainContextExecutor: ContextExecutor {
         let place = ContextAddress(executor: nil, below: new.configuration.parent?.place)
         let context = ManagedObjectContext(new, place: place)
         place.contextExecutor = self
+        // A `ChildExecutor` does not retain its context, so the end of a save that has passed it might find none.
+        context.phase.saveGate.direct = place.direct
         context.follow()
         if new.configuration.coordinator.closesNewContexts { context.close {} }
         return context

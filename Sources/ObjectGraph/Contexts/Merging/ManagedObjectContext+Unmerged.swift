@@ -34,11 +34,14 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - shown: The view over which the changes were made, if it has more layers than the old one.
     ///   - restored: The objects whose deletion was undone. Insertions of these become updates if others have restored them too.
+    ///   - countsMerged: Whether saves count that this context has merged automatically.
     func noteUnmerged(
         _ checks: inout ConflictChecks, since old: LayeredView, shown: LayeredView? = nil, in layers: [Layer],
-        saved: [Layer] = [], restored: Set<ObjectAddress> = [], by changes: [ChangeSet]? = nil
+        saved: [Layer] = [], restored: Set<ObjectAddress> = [], by changes: [ChangeSet]? = nil,
+        countsMerged: Bool = false
     ) {
-        if automaticallyMergesChanges || layerStack.baseState.route != nil { return }
+        if automaticallyMergesChanges, !countsMerged { return }
+        if layerStack.baseState.route != nil { return }
         let changes = changesInBase(changes)
         if changes?.isEmpty == true { return }
         let (new, shown) = (viewBelow(), shown ?? old)
@@ -186,6 +189,14 @@ extension ManagedObjectContext {
     ///
     /// If the writer no longer knows the saves, each object with another version counts, because an update must not be lost.
     private func noteUnmerged(below push: inout ChildChanges) {
+        if !push.checks.watched.isEmpty {
+            // A merge of this context does not move the state with which the child compares what it watches.
+            let known = configuration.writer.changes(
+                after: push.state.sequence, through: layerStack.baseState.state.sequence, notBy: configuration.root ?? number)
+            noteUnmerged(
+                &push.checks, since: LayeredView(base: push.state.base, layers: push.state.deferred), shown: push.shown, in: [],
+                by: known, countsMerged: true)
+        }
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)
         let known = configuration.writer.changes(

@@ -16,7 +16,8 @@ extension ManagedObjectContext {
         if let route = layerStack.baseState.route { return try route.merge(child: push, in: self) }
         try checkAccepts(push)
         var push = push
-        catchUp(with: &push)
+        // Observers of the move may have reset or closed this context.
+        if catchUp(with: &push) != nil { try checkAccepts(push) }
         var pushed = prepared(push)
         let (refreshed, changes) = try changingObserved {
             if !observed.isEmpty {
@@ -82,7 +83,7 @@ extension ManagedObjectContext {
     /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this
     /// during a save; it calls `endSave`.
     private func mergeThrough(_ group: [WaitingPush]) {
-        let durability = group.durability
+        let (durability, revision) = (group.durability, layerStack.revision)
         do {
             for index in group.indices {
                 try checkAccepts(group[index].push, after: group[..<index].map(\.push.layer))
@@ -99,6 +100,10 @@ extension ManagedObjectContext {
                 }
             }
             _ = try prepareSave()
+            // Hooks and observers may have reset this context, or recorded types of collections.
+            if layerStack.revision != revision {
+                for index in group.indices { try checkAccepts(group[index].push, after: group[..<index].map(\.push.layer)) }
+            }
         } catch {
             return refuse(group, error)
         }
@@ -140,11 +145,12 @@ extension ManagedObjectContext {
         push.parentViewRevision == layerStack.revision && !hasDeletes && push.updatesOfDeleted.isEmpty
     }
 
-    private func finish(_ group: [WaitingPush], _ result: Result<ParentState, any Error>) {
+    func finish(_ group: [WaitingPush], _ result: Result<ParentState, any Error>) {
         switch result {
         case .success(let place):
             for waiting in group { waiting.completion(.success(place)) }
             endSave()
+            openDirectGate()
         case .failure(let error): refuse(group, error)
         }
     }
@@ -184,7 +190,7 @@ extension ManagedObjectContext {
     }
 
     /// The result of the level above.
-    private enum Answer: Sendable {
+    enum Answer: Sendable {
         case written(SaveOutcome)
         /// The changes that were forwarded, and the state of this context after that.
         case pushed(ChildChanges, ParentState)
@@ -240,16 +246,11 @@ extension ManagedObjectContext {
     func push(of joined: JoinedPushes) -> ChildChanges {
         let pushes = joined.pushes
         if !layerStack.hasTakenLayers, pushes.count == 1 {
-            var push = pushes[0]
-            push.parentViewRevision = layerStack.baseState.parentViewRevision
-            push.parentResetGeneration = layerStack.baseState.parentResetGeneration
-            push.state = layerStack.baseState.state
-            push.inherited = layerStack.baseState.inherited
+            var push = pushes[0].forwarded(over: SealedBase(baseState: layerStack.baseState), author: transactionAuthor)
             push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
             push.checks.formUnion(tracker.takeChecks())
             push.positions.formUnion(tracker.positions)
             push.updatesOfDeleted.noteRestored(tracker.updatesOfDeleted.restored)
-            push.metadata = push.metadata.orAuthor(transactionAuthor)
             return push
         }
         var push = makePush()
@@ -267,7 +268,7 @@ extension ManagedObjectContext {
     }
 
     /// Applies the result after the level above has saved this context's own changes and the children's.
-    private func didForwardToParent(_ joined: JoinedPushes, same: Bool, result: Result<Answer, any Error>) throws -> ParentState {
+    func didForwardToParent(_ joined: JoinedPushes, same: Bool, result: Result<Answer, any Error>) throws -> ParentState {
         let changes = joined.changes
         // The child has seen this context's own changes, and does not know which of them the save has dropped.
         let hasOwn = layerStack.hasTakenLayers

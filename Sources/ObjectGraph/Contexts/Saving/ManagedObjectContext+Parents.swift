@@ -28,6 +28,21 @@ package struct ChildChanges: Sendable {
     /// The view over which the child made its changes.
     var shown: LayeredView { LayeredView(base: state.base, layers: inherited + state.deferred) }
 
+    /// Returns the push as a parent without changes of its own forwards it.
+    ///
+    /// - Parameters:
+    ///   - base: The state that the parent reads.
+    ///   - author: The parent's author, for a child that has none.
+    func forwarded(over base: SealedBase, author: String?) -> ChildChanges {
+        var push = self
+        push.parentViewRevision = base.baseState.parentViewRevision
+        push.parentResetGeneration = base.baseState.parentResetGeneration
+        push.state = base.baseState.state
+        push.inherited = base.baseState.inherited
+        push.metadata = push.metadata.orAuthor(author)
+        return push
+    }
+
     /// Returns the push with a changed copy of its layer, which is sealed now.
     func replacing(with layer: Layer) -> ChildChanges {
         layer.seal()
@@ -296,6 +311,7 @@ extension ManagedObjectContext {
     nonisolated(nonsending) func pushThrough(_ push: ChildChanges, _ durability: Durability) async throws -> ParentState {
         guard let parent = configuration.parent?.contextExecutor else { throw SaveError.parentGone(context: name) }
         return try await withCompletion { completion in
+            if passesDirectly(push, past: parent, durability: durability, completion) { return }
             let isEnqueued = parent.enqueue { parent in parent.mergeThrough(child: push, durability: durability, completion) }
             if !isEnqueued { completion(.failure(SaveError.parentGone(context: name))) }
         }

@@ -182,14 +182,23 @@ extension ManagedObjectContext {
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         phase.policyMayDrop = mergePolicy.mayDrop
-        return SaveRequest(
-            layers: layers, base: layerStack.baseState.state, checks: tracker.takeChecks(), policy: mergePolicy,
-            durability: durability,
-            metadata: metadata, preserved: capabilities.preserved, rules: capabilities.rules, validation: capabilities.validation,
-            mayUpdateDeleted: !tracker.updatesOfDeleted.isEmpty, changedOfDeleted: tracker.updatesOfDeleted.changed,
-            restored: tracker.updatesOfDeleted.restored,
-            clearsMissingReferences: clearsMissingReferences,
-            readsNextState: place.readsNextState.load(ordering: .relaxed), mergesByItself: automaticallyMergesChanges)
+        var request = emptySaveRequest()
+        request.layers = layers
+        request.durability = durability
+        request.checks = tracker.takeChecks()
+        request.mayUpdateDeleted = !tracker.updatesOfDeleted.isEmpty
+        request.changedOfDeleted = tracker.updatesOfDeleted.changed
+        request.restored = tracker.updatesOfDeleted.restored
+        request.readsNextState = place.readsNextState.load(ordering: .relaxed)
+        return request
+    }
+
+    /// Returns a request of this context without its changes.
+    func emptySaveRequest() -> SaveRequest {
+        SaveRequest(
+            layers: [], base: layerStack.baseState.state, policy: mergePolicy, durability: .durable, metadata: metadata,
+            preserved: capabilities.preserved, rules: capabilities.rules, validation: capabilities.validation,
+            clearsMissingReferences: clearsMissingReferences, mergesByItself: automaticallyMergesChanges)
     }
 
     /// Whether saves of a root context clear references to objects that other contexts have deleted, and remove such pairs. Otherwise
@@ -217,7 +226,9 @@ extension ManagedObjectContext {
         let old = layerStack.baseState.state
         let revision = layerStack.revision
         let counted = configuration.writer.changes(after: old, through: outcome.state)
-        let between = isWatched && outcome.state.sequence > old.sequence ? changes(counted, showing: outcome.state) : counted
+        // Newer changes must also meet the saves of other connections that only the snapshot contains.
+        let mustKnow = isWatched || layerStack.mayHaveNewerChanges
+        let between = mustKnow && outcome.state.sequence > old.sequence ? changes(counted, showing: outcome.state) : counted
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
         var moved = layerStack.baseState
         if outcome.state.sequence > old.sequence {
@@ -328,9 +339,13 @@ extension ManagedObjectContext {
     private func callDidSave(of objects: [ManagedObject], _ layers: [Layer]) {
         let saved = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: storedModel.storeSchema)
         var called: Set<ObjectIdentifier> = []
-        for object in objects where called.insert(ObjectIdentifier(object)).inserted {
-            if isHere(object), saved.row(object.entity, object.key) != nil { didSave(object) }
-            if isHere(object), object.row == nil, !retainsRegisteredObjects || object.isDeletedHere { registry.release(object) }
+        recordingHooks {
+            for object in objects where called.insert(ObjectIdentifier(object)).inserted {
+                if isHere(object), saved.row(object.entity, object.key) != nil { didSave(object) }
+                if isHere(object), object.row == nil, !retainsRegisteredObjects || object.isDeletedHere {
+                    registry.release(object)
+                }
+            }
         }
     }
 }

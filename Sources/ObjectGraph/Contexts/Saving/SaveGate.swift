@@ -6,8 +6,11 @@ import StoreInterface
 /// and forwarded together, so that they share one transaction. A transaction has one author in the history (S160). A gate belongs to its
 /// context's executor.
 struct SaveGate {
-    /// Whether a save is running.
-    private(set) var isSaving = false
+    /// The gate of children's saves that pass the context; nil if they cannot.
+    var direct: DirectSaveGate?
+    private var isRunning = false
+    /// Whether a save is running, or passes the context.
+    var isSaving: Bool { isRunning || direct?.isTaken ?? false }
     private var waiting: [() -> Void] = []
     /// The children's saves by group, in their order.
     private var groups: [[WaitingPush]] = []
@@ -16,21 +19,28 @@ struct SaveGate {
 
     /// Begins a save if none is running. Returns whether it began.
     mutating func enterIfIdle() -> Bool {
-        guard !isSaving else { return false }
-        isSaving = true
+        if direct?.close() == true { isRunning = true }
+        guard !isRunning else { return false }
+        isRunning = true
         return true
+    }
+
+    /// Begins the last part of a child's save that has passed the context.
+    mutating func enterDirect() {
+        isRunning = true
+        direct?.end()
     }
 
     /// Adds a save that starts after the running save and the saves that already wait. Precondition: a save is running.
     mutating func wait(_ start: @escaping () -> Void) {
-        precondition(isSaving, "a save waits only for another save")
+        precondition(isRunning, "a save waits only for another save")
         waiting.append(start)
     }
 
     /// Ends the running save. Returns the next save for the caller to start, or nil if none waits.
     mutating func leave() -> (() -> Void)? {
         guard waiting.isEmpty else { return waiting.removeFirst() }
-        isSaving = false
+        isRunning = false
         return nil
     }
 

@@ -82,6 +82,16 @@ extension ManagedObjectContext {
         try body()
     }
 
+    /// Runs the hooks after a save, within a step that is not recorded. Their changes complete the newest group.
+    func recordingHooks(_ body: () -> Void) {
+        // More suspensions than that of the step are the program's.
+        guard let history = tracker.undo, history.suspensions == 1 else { return body() }
+        beginUndoSegment()
+        history.suspensions = 0
+        defer { history.suspensions = 1 }
+        completingUndoGroup(body)
+    }
+
     // MARK: Changes of children on their way to the store
 
     /// The changes that children save through this context, before they are saved.
