@@ -347,6 +347,16 @@ extension StoreDescription {
         }
         store.path = url.path
         store.recordedSchemas = { try file.recordedSchemas() }
+        store.openForReading = { [options] schema in
+            var reading = options
+            reading.isReadOnly = true
+            // A store that this process has open for writing is shared.
+            do { return try LMDBStore.open(url, schema: schema, options: reading) } catch let error as StoreError
+                where error.code == .inUseElsewhere && !options.isReadOnly
+            {
+                return try LMDBStore.open(url, schema: schema, options: options)
+            }
+        }
         return store
     }
 }

@@ -270,6 +270,9 @@ extension StoreDescription {
             try SQLiteStore(url: url, schema: schema, connections: connections, readOnly: readOnly)
         }
         store.path = url.path
+        store.openForReading = { schema in
+            try SQLiteStore(url: url, schema: schema, connections: connections, readOnly: true)
+        }
         store.recordedSchemas = { try file.recordedSchemas(readOnly ? .observing : .changing) }
         return store
     }

@@ -34,6 +34,8 @@ public struct StoreDescription: Sendable {
     package var path: String?
     /// Reads what the file has recorded of its schemas, as ``storedSchema`` does.
     package var recordedSchemas: (@Sendable () throws -> RecordedSchemas?)?
+    /// Opens an existing file with its own schema, without changing it; nil if ``open`` changes nothing then.
+    package var openForReading: (@Sendable (StoreSchema) throws -> any ObjectStore)?
 
     /// Creates a description, without opening the store.
     ///

@@ -66,4 +66,18 @@ import Testing
         try await closing.value
         try await working.value
     }
+
+    /// Catches: a position in the history after saves that are in no file.
+    @Test func `S160: the history of a closed container ends before the saves that closing gave up`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let container = try await PersistentContainer(
+            model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
+        let context = container.newBatchOperationContext()
+        await context.perform { _ = $0.makeTrack("lost") }
+        try await context.save(.deferred(within: .seconds(600)))
+        let token = container.coordinator.currentHistoryToken
+        store.fail { call, _ in call == .commit ? StoreError(.schemaTooNew, "the file is newer. Update the program") : nil }
+        await #expect(throws: (any Error).self) { try await container.close() }
+        #expect(container.coordinator.currentHistoryToken == token)
+    }
 }

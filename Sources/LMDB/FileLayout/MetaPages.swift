@@ -148,6 +148,11 @@ package struct MetaPages: Sendable, Hashable {
         return pages.min { $0.lastTransaction < $1.lastTransaction }
     }
 
+    /// Returns the number of named trees of the newest commit. Returns nil if a meta page cannot be read.
+    package static func treeCount(path: String) throws(LMDBError) -> UInt64? {
+        try commit(nil, path: path)?.mainTree.entries
+    }
+
     /// Returns whether one of a file's meta pages belongs to a commit.
     package static func hasCommit(_ transaction: UInt64, path: String) throws(LMDBError) -> Bool {
         try commit(transaction, path: path) != nil

@@ -71,7 +71,7 @@ extension LMDBStore {
         do {
             try NewFile.make(path) { try createFile($0, schema: schema, options: options) }
             try FileCheck.beforeOpening(path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(path))
-            let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.count(schema) + 128, options)
+            let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.mostOpen(schema, path: path), options)
             do {
                 // The opening may have waited for the lock of a process that has replaced the file since.
                 try NewFile.removeLeftovers(of: path)
@@ -105,10 +105,12 @@ extension LMDBStore {
             options: Environment.Options(
                 mapSize: max(min(options.mapSize, 1 << 26), 1 << 20), maximumDatabases: 8, access: .readWriteWithoutLock))
         defer { environment.close() }
-        try environment.write { transaction in
-            let meta = try transaction.open(MetaTable.name, .bytes)
-            try writeMeta(schema, meta, in: transaction)
-            try MetaCheck.write(meta, in: transaction)
+        try environment.growing(to: options.maximumMapSize) {
+            try environment.write { transaction in
+                let meta = try transaction.open(MetaTable.name, .bytes)
+                try writeMeta(schema, meta, in: transaction)
+                try MetaCheck.write(meta, in: transaction)
+            }
         }
     }
 

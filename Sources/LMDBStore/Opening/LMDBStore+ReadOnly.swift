@@ -23,7 +23,7 @@ extension LMDBStore {
             guard try MetaPages.read(path: path) != .empty else { throw StoreError.emptyFileToRead(path) }
             try FileCheck.beforeOpening(path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(path))
             let (environment, readerless) = try readOnlyEnvironment(
-                path, maximumDatabases: Tables.count(schema) + 128, options: options)
+                path, maximumDatabases: Tables.mostOpen(schema, path: path), options: options)
             do {
                 var opened = try environment.adoptingSizes {
                     try openTablesReadOnly(url, schema: schema, options: options, environment: environment)

@@ -69,7 +69,7 @@ extension LMDBStore {
                     try FileCheck.beforeOpening(
                         url.path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(url.path))
                 }
-                let maximumDatabases = Tables.count(schema) + 128
+                let maximumDatabases = try Tables.mostOpen(schema, path: url.path)
                 let (reopened, readerless) =
                     try isReadOnly
                     ? Self.readOnlyEnvironment(

@@ -60,6 +60,15 @@ struct Tables: Sendable {
         return 4 + 2 * schema.entities.count + indexes + 2 * schema.links.count
     }
 
+    /// Returns the number of sub-databases to open a file for: those of the schema, and those that the file has, in use or not. A changed
+    /// model counts in former ones what it drops, and a compact copy reads all of them.
+    static func mostOpen(_ schema: StoreSchema, path: String) throws -> Int {
+        let spare = 128
+        let known = Int(min(try MetaPages.treeCount(path: path) ?? 0, 1 << 16))
+        // Every transaction has room for all of them.
+        return count(schema) + spare + (known > spare ? known : 0)
+    }
+
     /// Returns whether files of older formats may not have a table of that name. They have nothing to store in it.
     static func isOptional(_ name: String) -> Bool { name == "tails" || name.hasPrefix("large.") }
 

@@ -39,9 +39,9 @@ struct ContextPhase {
     /// The newest step of the writer that the context has merged, or with which it began. Later steps in its state came with its own saves
     /// and those of its children, or with a snapshot budget, which are no merges.
     var mergedThrough = SaveSequence.zero
-    /// The view below the unsaved changes before a move that is no merge; nil if none is running. See
-    /// ``ManagedObjectContext/moveUnmerged(_:)``.
-    var unmergedSince: LayeredView?
+    /// The view below the unsaved changes before a move that is no merge, and the layers in it that the next state contains as saved; nil
+    /// if none is running. The move compares them before it notifies observers, whose changes are made over the new state.
+    var unmergedSince: (view: LayeredView, saved: [Layer])?
     /// Whether the parent has announced a state to which this child did not move, so that the next announcement does not contain all changes.
     var hasMissedParent = false
     /// The error thrown by requests and saves after the container was closed; nil before.

@@ -124,7 +124,9 @@ extension StoreWriter {
         let closed = state.closed(store)
         try await onQueue { writer in
             writer.shared.withLock { shared in
-                shared.state = closed
+                // Saves that are given up are in no file, so no position in the history may come after them (S160).
+                let committed = ClosedSnapshot(writer.store, generation: shared.state.committed)
+                shared.state = StoreState(base: committed, sequence: closed.sequence)
                 shared.deferred.abandon()
                 shared.unsynced.didSync(by: writer, through: nil)
             }

@@ -84,7 +84,7 @@ struct ModelComparison {
     /// Reads the file with its own schema, which changes nothing.
     private func reading(_ file: StoreSchema, _ body: (any StoreSnapshot) throws -> Void) throws {
         // A store that is open in this process is shared. Otherwise it is closed when this method returns.
-        let opened = try store.open(file)
+        let opened = try (store.openForReading ?? store.open)(file)
         try withExtendedLifetime(opened) { try body(opened.snapshot()) }
     }
 }

@@ -50,7 +50,8 @@ extension PersistentContainer {
             var schema = model.storeSchema.withKeyedValues
             schema.migration.allowedLoss = allowedLoss
             if let way { schema.migration.way = way }
-            for _ in 0..<200 {
+            // Longer than closing a store waits for its readers.
+            for _ in 0..<600 {
                 do {
                     return try openOnce(schema)
                 } catch let error as StoreError where error.code == .closed {

@@ -96,7 +96,14 @@ final class SQLiteConnection: @unchecked Sendable {
     private func resume() throws -> OpaquePointer {
         let found = StoreFile.identity(path)
         guard let file = suspended, found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
-        let opened = try Self.open(path, role, name: path)
+        let opened: OpaquePointer
+        do { opened = try Self.open(path, role, name: path) } catch let error as StoreError
+            where error.code == .cannotOpen && role == .observer && !SQLiteFile.hasLog(path)
+            && !FilePermission.mayWriteFolder(of: path)
+        {
+            // The last writer has taken the log away, and this user cannot make another one. A new opening reads the file as it is.
+            throw StoreError.changedWhileFrozen(path)
+        }
         let now = StoreFile.identity(path)
         guard now == file, !Self.hasMoved(opened) else {
             sqlite3_close_v2(opened)

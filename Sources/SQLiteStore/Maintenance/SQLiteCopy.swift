@@ -45,7 +45,13 @@ enum SQLiteCopy {
             guard FileSystem.allows(partial.target, .write) else { throw unknownUse(partial.target) }
             try SQLiteConnection(path: partial.target, role: .writer).withoutLog { _ in try replaceTarget(partial) }
         } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
-            // SQLite cannot open the file to replace, so no connection has it open.
+            // SQLite cannot open the file to replace, so no connection has it open. It may be a store on LMDB, which has a lock file.
+            guard !FileSystem.allows(partial.target + "-lock") else {
+                throw StoreError(
+                    .inUseElsewhere,
+                    "cannot replace \(partial.target): it is a store on LMDB, which may be open. Close it, and remove it with "
+                        + "\(partial.target)-lock")
+            }
             try replaceTarget(partial)
         }
     }

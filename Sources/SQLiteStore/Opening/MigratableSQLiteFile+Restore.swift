@@ -21,7 +21,10 @@ extension MigratableSQLiteFile {
         let partial = try PartialFile(forRestoring: target, from: source.path)
         defer { partial.discard() }
         do {
-            _ = try SQLiteCopy.make(from: SQLiteConnection(path: source.path, role: .reader), to: partial, cancellation)
+            // Backups are in log mode. Where no log can be created, such a file is read without one.
+            let role: SQLiteConnection.Role =
+                try FilePermission.mayWriteFolder(of: source.path) ? .reader : SQLiteFile.readOnlyRole(source.path)
+            _ = try SQLiteCopy.make(from: SQLiteConnection(path: source.path, role: role), to: partial, cancellation)
         } catch let error as StoreError {
             throw StoreError(error.code, "cannot restore from \(source.path): \(error). Restore from another backup")
         }

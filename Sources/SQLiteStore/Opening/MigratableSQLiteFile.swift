@@ -117,8 +117,12 @@ struct SQLiteMigrationCopy: MigrationCopy {
             throw StoreError(
                 .inUseElsewhere, "\(copy.target) was not migrated: its copy \(copy.path) was removed meanwhile. Open it again")
         }
-        // Writes the copy's log back into its single file, on disk. The connection closes at once.
-        try SQLiteConnection(path: copy.path, role: .writer).withoutLog { _ in }
+        // Writes the copy's log back into its single file, on disk. As in an open store, the file is in log mode: otherwise a reader would
+        // keep the first writer from switching to the log. Closing the only connection removes the empty log.
+        let written = try SQLiteConnection(path: copy.path, role: .writer)
+        try written.withoutLog { _ in }
+        try written.useLog()
+        written.close()
         let original = try SQLiteConnection(path: copy.target, role: .writer)
         try original.withoutLog { connection in
             guard try !connection.hasMoved, try State(connection).isUnchanged(since: state) else {

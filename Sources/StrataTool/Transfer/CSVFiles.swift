@@ -44,7 +44,7 @@ enum CSVFiles {
         } catch {
             throw ToolError.failed("\(folder) cannot be created: \(error.reason). Check the path")
         }
-        var writers: [TextWriter] = []
+        var (writers, finished): ([TextWriter], [String]) = ([], [])
         do {
             let header = try TextWriter("\(folder)/\(modelFile)", existing: .replace)
             writers.append(header)
@@ -69,14 +69,20 @@ enum CSVFiles {
             }
             // A full disk is noticed before a file of a former export is replaced.
             for writer in writers { try writer.complete() }
-            for writer in writers { try writer.finish() }
+            for writer in writers {
+                try writer.finish()
+                if let path = writer.target { finished.append(path) }
+            }
             // The collections of a former export to this folder.
             if !source.hasCollections { try? FileManager.default.removeItem(atPath: "\(folder)/\(collections).csv") }
             return summary
         } catch {
             for writer in writers { writer.discard() }
-            // Only if it is empty: another program may have put files there meanwhile.
-            if !isThere { rmdir(folder) }
+            if !isThere {
+                for path in finished { try? FileManager.default.removeItem(atPath: path) }
+                // Only if it is empty: another program may have put files there meanwhile.
+                rmdir(folder)
+            }
             throw error
         }
     }

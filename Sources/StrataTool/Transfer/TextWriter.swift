@@ -6,6 +6,8 @@ import StoreModel
 /// Writes text to a new file, or to standard output if the path is `-`. The file gets its name when it is complete.
 final class TextWriter {
     private let partial: PartialFile?
+    /// The path that the file gets; nil for standard output.
+    var target: String? { partial?.target }
     private let handle: FileHandle?
     private let console = Console.current
     private var buffer: [UInt8] = []

@@ -51,25 +51,6 @@ import Testing
         try context.saveNow()
     }
 
-    /// Catches: a merge of the parent ends the checks of its child.
-    @MainActor @Test(arguments: StoreKind.allCases, [true, false])
-    func `S100: an object that a child watches is checked although its parent has merged`(
-        _ kind: StoreKind, _ isAutomatic: Bool
-    ) async throws {
-        let held = try await HeldSaves(kind)
-        let main = held.container.mainContext
-        main.automaticallyMergesChanges = isAutomatic
-        main.refreshAllObjects()
-        let sheet = main.newChild(name: "sheet")
-        try Self.watch(held.track, sheet)
-        try await held.setPlays(1)
-        main.refreshAllObjects()
-        sheet.makeTrack("y")
-        await #expect(throws: SaveError.self) { try await sheet.save(through: .store) }
-        try await sheet.refreshFromParent()
-        try await sheet.save(through: .store)
-    }
-
     /// Catches: a context that shows no object releases the snapshot with which a watched object is compared.
     @Test func `S100: an object that is watched during a save is compared with the state after it`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)

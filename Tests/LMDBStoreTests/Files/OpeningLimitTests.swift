@@ -69,4 +69,19 @@ import Testing
             }
         }
     }
+
+    /// Catches: a map that grows when a file is opened, and not when it is created.
+    @Test func `a file is created with a map that is too small for its schema`() throws {
+        let scratch = try Scratch()
+        var options = LMDBStore.Options()
+        options.mapSize = 1 << 20
+        let schema = StoreSchema(
+            entities: (0..<100).map { entity in
+                EntitySchema(
+                    name: "Entity\(entity)",
+                    columns: (0..<128).map { ColumnSchema(name: "a long name of column \($0)", type: .string) })
+            })
+        let store = try LMDBStore.open(scratch.url, schema: schema, options: options)
+        #expect(try store.verify() == [])
+    }
 }

@@ -159,4 +159,18 @@ import Testing
         columns.insert(2)
         #expect(change.pages[0].columns == columns, "what was removed since is left out")
     }
+
+    /// Catches: a file with room for fewer tables than the changed model has to count in.
+    @Test func `S165: many entities are dropped at once, and a compact copy is made of what is left`() async throws {
+        let scratch = try Scratch()
+        let schema = StoreSchema(
+            entities: (0..<80).map {
+                EntitySchema(name: "Entity\($0)", columns: [ColumnSchema(name: "name", type: .string)])
+            })
+        try LMDBStore.open(scratch.url, schema: schema).shutDown()
+        let opened = try LMDBStore.open(scratch.url, schema: StoreSchema(entities: [schema.entities[0]]))
+        while try opened.continueMigration() != nil {}
+        _ = try await opened.compactCopy(to: scratch.folder.appendingPathComponent("copy")) { _ in }
+        #expect(try opened.verify() == [])
+    }
 }

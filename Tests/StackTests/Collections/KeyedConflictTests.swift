@@ -414,4 +414,25 @@ import Testing
         #expect(try await container.coordinator.verify().isEmpty)
         try await container.close()
     }
+
+    /// Catches: a deletion in the same undo that replaces the value which `force` restores.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S192: forced undo of an author restores the value of a key that others have removed meanwhile`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let ours = container.coordinator.newBackgroundContext()
+        let theirs = container.coordinator.newBackgroundContext()
+        try await theirs.perform(andSave: .durable) { try Self.set("base", $0) }
+        let before = try container.coordinator.snapshot(owner: "before")
+        await ours.perform { $0.transactionAuthor = "a" }
+        for (context, value) in [(ours, Optional("ours")), (theirs, nil), (ours, "again")] {
+            await context.perform { $0.refreshAllObjects() }
+            try await context.perform(andSave: .durable) { try Self.set(value, $0) }
+        }
+        let conflicts = try await container.undoChanges(by: "a", since: before, onConflict: .force)
+        #expect(conflicts.map(\.kind) == [.changed])
+        #expect(try await container.read { try Self.shown($0) } == ["key=base"])
+    }
 }

@@ -283,4 +283,27 @@ import Testing
         }
         #expect(try FileManager.default.attributesOfItem(atPath: bed.file.path)[.posixPermissions] as? Int == 0o644)
     }
+
+    /// Catches: a copy in SQLite's log mode that is read as if a log could be created.
+    @Test(arguments: ReadOnlyTests.kinds)
+    func `S168: a backup in a folder where nothing can be written is restored`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        let archive = bed.folder.appendingPathComponent("archive")
+        try FileManager.default.createDirectory(at: archive, withIntermediateDirectories: true)
+        let backup = archive.appendingPathComponent("backup")
+        do {
+            let container = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
+            try await container.coordinator.backup(to: backup)
+            try await container.close()
+        }
+        for suffix in ["", "-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try #require(chmod(backup.path, 0o444) == 0 && chmod(archive.path, 0o555) == 0 && chmod(bed.folder.path, 0o777) == 0)
+        await #expect(processExitsWith: .success) {
+            [file = bed.file as URL, backup = backup as URL, kind = kind.rawValue as String] in
+            try PermissionTests.becomeNobody()
+            try await PersistentContainer.restore(ReadOnlyTests.description(file, kind, readOnly: false), from: backup)
+        }
+        chmod(archive.path, 0o755)
+    }
 }

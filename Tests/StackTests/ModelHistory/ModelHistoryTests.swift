@@ -233,4 +233,19 @@ import Testing
         }
         #expect(try await fourth.changes(opening: store, migrationPlan: plan, allowsDataLoss: ["Band"]).refusal == nil)
     }
+
+    /// Catches: a dry run that opens a copy for writing, which begins a branch of it.
+    @Test(arguments: stores)
+    func `S202: a dry run leaves a backup as it is`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.fill(kind, bed.file, 2)
+        let backup = bed.folder.appendingPathComponent("backup")
+        let container = try await PersistentContainer(model: try Self.model(2), store: Self.description(kind)(bed.file))
+        try await container.coordinator.backup(to: backup)
+        try await container.close()
+        let before = try Data(contentsOf: backup)
+        let changes = try await Self.model(3).changes(opening: Self.description(kind)(backup))
+        #expect(!changes.lines.isEmpty)
+        #expect(try Data(contentsOf: backup) == before)
+    }
 }

@@ -247,4 +247,15 @@ import Testing
         #expect(try store.snapshot().pageValues(Sample.item, 64)?[Sample.number] == .int(51))
         #expect(try store.verify() == [])
     }
+
+    /// Catches: a file that SQLite cannot open, and that is a store in use.
+    @Test func `S066: a backup of an SQLite store does not replace an open store on LMDB`() throws {
+        let folder = try TemporaryFolder()
+        let other = folder.url.appendingPathComponent("other")
+        let lmdb = try FileKind.lmdb.open(other.path)
+        try Self.insert(lmdb, 64)
+        let sqlite = try FileKind.sqlite.open(folder.url.appendingPathComponent("store").path)
+        #expect(code { _ = try sqlite.backup(to: other, existing: .replace) } == .inUseElsewhere)
+        try Self.insert(lmdb, 65)
+    }
 }

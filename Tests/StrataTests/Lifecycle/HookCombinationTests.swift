@@ -3,7 +3,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-// Sources/Strata/Macros.swift
 @Model final class Ledger {
     var title: String
     @Relationship(deleteRule: .nullify, inverse: \LedgerEntry.ledger) var entries: [LedgerEntry]
@@ -13,7 +12,6 @@ import Testing
     var text: String
     @Relationship var ledger: Ledger?
 }
-// end
 
 extension Ledger: ManagedObjectLifecycle {
     func prepareForDeletion() { _ = LedgerEntry(text: "deleted \(title)", ledger: self) }
@@ -22,6 +20,13 @@ extension Ledger: ManagedObjectLifecycle {
 @Model private final class Meter { var value = 0 }
 
 extension Meter: ManagedObjectLifecycle { func didSave() { if value == 3 { value = 4 } } }
+
+@Model private final class Gauge {
+    var value = 0
+    var note = ""
+}
+
+extension Gauge: ManagedObjectLifecycle { func didSave() { if value == 3 { value = 4 } } }
 
 @Model private final class Ballad {
     var title: String
@@ -83,5 +88,26 @@ extension Ballad: ManagedObjectLifecycle { func awakeFromFetch() { isPlaying = t
         let song = try #require(try container.mainContext.fetch(FetchRequest<Ballad>()).first)
         #expect(song.title == "a")
         #expect(song.isPlaying)
+    }
+
+    /// Catches: a group of a child's save that is recorded after the hook's changes, and is in conflict with them.
+    @MainActor @Test(arguments: [ContextStack.nested, .masterMainWorker])
+    func `S162: what didSave changes after a child's save is undone with that save`(_ stack: ContextStack) async throws {
+        let container = try await PersistentContainer(for: Gauge.self, store: .memory, stack: stack)
+        let main = container.mainContext
+        let gauge = Gauge()
+        main.insert(gauge)
+        try await main.save(through: .store)
+        let worker = container.newBackgroundContext()
+        try await worker.perform { try $0.fetch(FetchRequest<Gauge>())[0].value = 3 }
+        main.undoHistory = UndoHistory()
+        // The object of an own change is hooked at the end of the save.
+        gauge.note = "a"
+        try await worker.save(through: .store)
+        #expect(gauge.value == 4)
+        try main.undoHistory?.undo()
+        #expect(gauge.value == 0 && gauge.note == "a")
+        try main.undoHistory?.undo()
+        #expect(gauge.note == "")
     }
 }

@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     /// an older state stay in conflict with the saves that the context moves past.
     func moveUnmerged(_ move: () -> Void) {
         let mergedThrough = phase.mergedThrough
-        phase.unmergedSince = tracker.checks.watched.isEmpty && observed.isEmpty ? nil : viewBelow()
+        phase.unmergedSince = tracker.checks.watched.isEmpty && observed.isEmpty ? nil : (viewBelow(), [])
         move()
         phase.unmergedSince = nil
         phase.mergedThrough = mergedThrough

@@ -160,11 +160,16 @@ extension ManagedObjectContext {
     /// Makes the next change call ``onFirstUnsavedChange`` again.
     package func awaitUnsavedChange() { tracker.log.forgetUnsavedChange() }
 
-    /// Processes later changes without a call of ``processPendingChanges()``: each time after the executor's job that made them.
+    /// Processes later changes without a call of ``processPendingChanges()``: each time after the executor's job that made them. Where
+    /// groups for undo end otherwise, such as with a `perform` block that may be suspended, this ends none (S162).
     func processChangesAutomatically() {
         guard tracker.log.onFirstChange == nil, let contextExecutor else { return }
         let context = WeakContext(contextExecutor: contextExecutor)
-        tracker.log.onFirstChange = { context.contextExecutor?.enqueue { $0.processPendingChanges() } }
+        tracker.log.onFirstChange = {
+            context.contextExecutor?.enqueue {
+                if $0.endsUndoEventsAutomatically { $0.processPendingChanges() } else { $0.postPendingChanges() }
+            }
+        }
     }
 
     /// Notifies view observers and notice observers of changes that are visible now.

@@ -34,14 +34,11 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - shown: The view over which the changes were made, if it has more layers than the old one.
     ///   - restored: The objects whose deletion was undone. Insertions of these become updates if others have restored them too.
-    ///   - countsMerged: Whether saves count that this context has merged automatically.
     func noteUnmerged(
         _ checks: inout ConflictChecks, since old: LayeredView, shown: LayeredView? = nil, in layers: [Layer],
-        saved: [Layer] = [], restored: Set<ObjectAddress> = [], by changes: [ChangeSet]? = nil,
-        countsMerged: Bool = false
+        saved: [Layer] = [], restored: Set<ObjectAddress> = [], by changes: [ChangeSet]? = nil
     ) {
-        if automaticallyMergesChanges, !countsMerged { return }
-        if layerStack.baseState.route != nil { return }
+        if automaticallyMergesChanges || layerStack.baseState.route != nil { return }
         let changes = changesInBase(changes)
         if changes?.isEmpty == true { return }
         let (new, shown) = (viewBelow(), shown ?? old)
@@ -104,10 +101,8 @@ extension ManagedObjectContext {
         let kept = state.deferred.filter { !numbers.isWithdrawn($0.version) }
         guard kept.count < state.deferred.count else { return }
         let old = LayeredView(base: state.base, layers: kept)
-        moving {
-            move(to: configuration.writer.newestState(), after: nil)
-            noteUnmerged(since: old, in: layerStack.sealed + [layerStack.top], by: nil)
-        }
+        phase.unmergedSince = (old, [])
+        moving { move(to: configuration.writer.newestState(), after: nil) }
     }
 
     /// Acquires the snapshot of the base state, which may contain more saves of other connections than the known ones. Returns the saves
@@ -179,8 +174,8 @@ extension ManagedObjectContext {
         // Without the child's changes this context may show nothing. It must not release the snapshot that they are based on.
         phase.settlesBaseLater = true
         defer { phase.settlesBaseLater = settlesLater }
+        phase.unmergedSince = (old, [])
         move(to: push.state, after: counted)
-        noteUnmerged(since: old, in: layerStack.sealed + [layerStack.top], by: nil)
         return old
     }
 
@@ -189,14 +184,6 @@ extension ManagedObjectContext {
     ///
     /// If the writer no longer knows the saves, each object with another version counts, because an update must not be lost.
     private func noteUnmerged(below push: inout ChildChanges) {
-        if !push.checks.watched.isEmpty {
-            // A merge of this context does not move the state with which the child compares what it watches.
-            let known = configuration.writer.changes(
-                after: push.state.sequence, through: layerStack.baseState.state.sequence, notBy: configuration.root ?? number)
-            noteUnmerged(
-                &push.checks, since: LayeredView(base: push.state.base, layers: push.state.deferred), shown: push.shown, in: [],
-                by: known, countsMerged: true)
-        }
         if automaticallyMergesChanges { return }
         let start = max(push.state.sequence, phase.mergedThrough)
         let known = configuration.writer.changes(

@@ -47,7 +47,11 @@ extension ManagedObjectContext {
         let passed = phase.unmergedSince
         if passed != nil { phase.unmergedSince = nil }
         // Observers of objects may have made changes. Those of observers of notices come later, and are made over the new state.
-        defer { if let passed { noteUnmerged(since: passed, in: layerStack.notInFlight, by: nil) } }
+        defer {
+            if let passed {
+                noteUnmerged(since: passed.view, in: layerStack.sealed + [layerStack.top], saved: passed.saved, by: nil)
+            }
+        }
         if hasUnsavedLayers { keepUpdatesOfDeleted(movingTo: new, changes) }
         var new = new
         if let route = layerStack.baseState.route {

@@ -119,8 +119,10 @@ extension ManagedObjectContext {
         let joined = joined(pushes)
         let passed = passedChanges(joined.layers)
         forwardToParent(joined, durability: durability) { [self, group] result in
-            let state = Result { try didForwardToParent(joined, same: same && began == layerStack.revision, result: result) }
-            if case .success = state { record(passed) }
+            // Before `didSave`, whose changes complete the newest group. Recording seals newer changes, which moves the revision.
+            let isSame = same && began == layerStack.revision
+            if case .success = result { record(passed) }
+            let state = Result { try didForwardToParent(joined, same: isSame, result: result) }
             finish(group, state)
         }
     }

@@ -190,8 +190,9 @@ extension ManagedObjectContext {
         new.baseState.inherited = place.inherited
         new.baseState.parentViewRevision = place.viewRevision
         new.baseState.parentLayers = place.parentLayers
+        phase.unmergedSince = (old, base.inherited)
         moveToParent(new, changes: nil)
-        noteUnmerged(since: old, in: layerStack.notInFlight, saved: base.inherited, by: nil)
+        phase.unmergedSince = nil
     }
 
     /// Moves to a state of the parent, unless this context has a later one: answers and announcements can arrive in any order.

@@ -40,11 +40,11 @@ struct AuthorChanges {
 
     /// - Parameters:
     ///   - saves: The saves since the state, oldest first.
+    ///   - later: Later saves whose authors are not known. They count as made by others, also if the author is "".
     ///   - derived: The derived columns of each entity, which no author changes; empty if there are none.
-    init(of author: String, in saves: [ChangeSet], derived: [ColumnSet]) {
+    init(of author: String, in saves: [ChangeSet], later: [ChangeSet], derived: [ColumnSet]) {
         let touched = Set(saves.filter { $0.author == author }.flatMap(Self.addresses))
-        for save in saves {
-            let isOwn = save.author == author
+        for (save, isOwn) in saves.map({ ($0, $0.author == author) }) + later.map({ ($0, false) }) {
             for change in save.entities {
                 let ignored = derived.isEmpty ? ColumnSet() : derived[change.entity]
                 for page in change.pages { note(page, entity: change.entity, touched: touched, isOwn: isOwn, ignoring: ignored) }

@@ -48,9 +48,10 @@ extension ManagedObjectContext {
         // Saves that are not on disk have no author yet, so they count as made by others.
         // The snapshot may have saves of other processes that came after the context was made.
         let newest = state.pendingSaves == 0 ? configuration.writer.newestStored(in: state) : state.committed
-        let saves = known.filter { $0.generation <= newest } + state.deferred.reversed().map { $0.changeSet() }
+        let saves = known.filter { $0.generation <= newest }
+        let later = state.deferred.reversed().map { $0.changeSet() }
         var inverse = AuthorInverse(context: self, before: snapshot.state.view, policy: policy)
-        try inverse.add(AuthorChanges(of: author, in: saves, derived: capabilities.derived))
+        try inverse.add(AuthorChanges(of: author, in: saves, later: later, derived: capabilities.derived))
         if policy == .error, !inverse.conflicts.isEmpty { throw UndoError.conflicts(inverse.conflicts) }
         return try inverse.conflicts + revert(inverse.step, isRedo: false, policy).0
     }
@@ -86,8 +87,17 @@ private struct AuthorInverse {
         switch (existed, exists) {
         case (true, true): try addUpdate(change, of: address)
         case (false, true) where change.isLifeOwn == true:
+            // Others have renamed the type of a collection's values: see ``UndoPlan``.
+            if address.entity == context.capabilities.keyedValues, !change.after.isEmpty,
+                try KeyedColumn.collection(of: row(address, now)) != nil
+            {
+                return
+            }
             let changed = note(.changed, address: address, columns: change.after)
-            if !changed || policy == .force { try step.set(.init(before: nil, after: row(address, now)), at: address) }
+            // The object may have got the former value of its key already: see ``addReplaced(_:_:)``.
+            if step.objects[address] == nil, !changed || policy == .force {
+                try step.set(.init(before: nil, after: row(address, now)), at: address)
+            }
         case (true, false) where change.isLifeOwn == true:
             let unknown = note(.unknownValue, address: address, columns: change.before)
             if !unknown || policy == .force { try step.set(.init(before: row(address, before), after: nil), at: address) }

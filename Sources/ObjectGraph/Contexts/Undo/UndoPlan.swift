@@ -99,6 +99,10 @@ struct UndoPlan {
         let changed = expected.columnIndices.filter {
             expected.isSet($0) && !isDerived($0, address) && !Value.areSame(present(address, $0), expected[$0])
         }
+        // Others have renamed the type of a collection's values. Their record stays, and is no conflict.
+        if !changed.isEmpty, address.entity == context.capabilities.keyedValues, KeyedColumn.collection(of: expected) != nil {
+            return
+        }
         for column in changed { add(.changed, address: address, column: column, expected: expected[column]) }
         if !changed.isEmpty, policy == .skip { return }
         let row = Row.make(kind: .delete, layer: layer.id, columnCount: expected.columnCount)

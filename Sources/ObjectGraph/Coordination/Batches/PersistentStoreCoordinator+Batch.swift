@@ -100,7 +100,8 @@ extension PersistentStoreCoordinator {
         _ query: StoreQuery, entity: Entity?, values: [String: Value], options: BatchOptions
     ) async throws -> BatchResult {
         let entity = entity ?? contextModel.entities[query.entity]
-        let changes = try values.map { name, value in
+        // In an order, because two names can set one relationship: the path to a unique attribute comes after the name, and applies.
+        let changes = try values.sorted { $0.key < $1.key }.map { name, value in
             let property = try BatchColumn(name, of: entity, in: model)
             guard entity.columns[property.column].derivation == nil else {
                 throw BatchError.derived(entity: entity.name, property: name)

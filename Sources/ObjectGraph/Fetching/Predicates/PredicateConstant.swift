@@ -63,7 +63,8 @@ extension Optional: PredicateConstant {
         case let id as any ObjectIDConvertible: .identities([id.objectID])
         case let value as any AttributeValue: .constant(value.storeValue)
         case let raw as any RawRepresentable: (raw.rawValue as? any AttributeValue).map { .constant($0.storeValue) }
-        default: nil
+        // The wrapped value, because the optional itself is such a constant, too.
+        case let wrapped?: (wrapped as? any PredicateConstant)?.predicateTerm
         }
     }
 }

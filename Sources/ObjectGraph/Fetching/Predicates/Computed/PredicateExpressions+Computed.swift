@@ -199,7 +199,7 @@ extension PredicateExpressions.NilLiteral: ComputedExpression {
 
 extension PredicateExpressions.OptionalFlatMap: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
-        if Wrapped.self is any PersistentModel.Type { return try throughObject(&lowering) }
+        if ModelTypes.contain(Wrapped.self) { return try throughObject(&lowering) }
         let base = try lowering.row(wrapped)
         let key = variable.key
         let transform = try lowering.row(transform, over: key)
@@ -213,8 +213,12 @@ extension PredicateExpressions.OptionalFlatMap: ComputedExpression {
     /// Computes the transform of the object at the end of a path; nil if there is none.
     private func throughObject(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
         let term = try lowering.term(wrapped)
-        guard case .object(let path) = term else {
-            throw FetchError.unsupportedPredicate(part: "?. of \(PredicateLowering.kind(term))")
+        let path: PredicatePath
+        switch term {
+        case .object(let found): path = found
+        // A to-many relationship is never nil itself.
+        case .collection(let collection): path = collection.path
+        default: throw FetchError.unsupportedPredicate(part: "?. of \(PredicateLowering.kind(term))")
         }
         let start = try lowering.location(of: path)
         let transform = try lowering.row(transform, binding: variable.key, to: term)
