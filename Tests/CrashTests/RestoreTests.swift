@@ -96,7 +96,7 @@ import Testing
         #expect(container.coordinator.store.lineage.copies.count == 1, "only the first opening begins one")
     }
 
-    /// Catches: a copy in SQLite's rollback mode, which a writer cannot leave while somebody reads.
+    /// Catches: a copy in SQLite's rollback mode. A writer cannot switch it to the log while a reader has it open.
     @Test func `S153: a context that reads a backup read-only does not keep a writer from opening it`() async throws {
         let bed = try TestBed(.sqlite)
         let copy = copy(in: bed)

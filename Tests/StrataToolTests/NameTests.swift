@@ -119,7 +119,7 @@ import Testing
         #expect(try NameList.names("`-x`,-y") == ["-x", "-y"])
     }
 
-    /// Catches: one name that no class can have, for which there are no facts at all.
+    /// Catches: no facts about the whole store because one name cannot be that of a class.
     @Test(arguments: ["lmdb", "sqlite"])
     func `info prints its facts as JSON for a name that no class can have`(_ kind: String) async throws {
         let folder = try ToolFolder()

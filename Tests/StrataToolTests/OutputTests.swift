@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// Catches: a copy of all data that nobody finds.
+    /// Catches: a hidden copy of the store that stays in the temporary folder.
     @Test func `a pipe whose reader has ended leaves no copy of the store`() async throws {
         let folder = try ToolFolder()
         try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
@@ -52,7 +52,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("tmp")) == [])
     }
 
-    /// Catches: a store that is opened as standard output, and is written to.
+    /// Catches: output that is written into the store, because its file was opened as standard output.
     @Test func `a store does not get the output of a program whose standard streams are closed`() async throws {
         let folder = try ToolFolder()
         try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)

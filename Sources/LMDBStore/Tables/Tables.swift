@@ -60,8 +60,8 @@ struct Tables: Sendable {
         return 4 + 2 * schema.entities.count + indexes + 2 * schema.links.count
     }
 
-    /// Returns the number of sub-databases to open a file for: those of the schema, and those that the file has, in use or not. A changed
-    /// model counts in former ones what it drops, and a compact copy reads all of them.
+    /// Returns the number of sub-databases that may be open at once: those of the schema, and those of the file. A changed model counts the
+    /// objects that it drops in former ones, and a compact copy reads all of them.
     static func mostOpen(_ schema: StoreSchema, path: String) throws -> Int {
         let spare = 128
         let known = Int(min(try MetaPages.treeCount(path: path) ?? 0, 1 << 16))

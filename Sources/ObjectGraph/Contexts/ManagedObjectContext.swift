@@ -93,7 +93,7 @@ public final class ManagedObjectContext {
     }
 
     deinit {
-        // Children keep the place, and would keep the state in an open gate.
+        // Children retain the place. An open gate there would keep the state, and with it pages of the file.
         place.direct.close()
         observers.finishStreams()
         // Forget all objects first: releasing one object may deallocate other objects that it retains.

@@ -101,7 +101,10 @@ public final class PersistentContainer: Sendable {
                 let new = try? root.wait { root in
                     // The root may not have merged a save yet that the program has awaited (S068). A suspended root moves at the end of the
                     // suspension. An earlier move would open the file again.
-                    if !root.phase.isSuspended { root.mergeAnnounced() }
+                    if !root.phase.isSuspended {
+                        root.mergeAnnounced()
+                        root.storeDidChange()
+                    }
                     return NewContext.child(of: root, name: "main", followsStore: merging, decidesForParent: true)
                 }
                 guard let new else { preconditionFailure("the context of a container exists as long as the container") }

@@ -145,7 +145,7 @@ import Testing
             }
         }
 
-        /// A child's save waits for the writer while main does something else, and perhaps begins a save of its own.
+        /// Holds a child's save at the writer. Meanwhile main is edited, set, rolled back, refreshed or saved.
         private func saveWhileMainActs(_ context: Int, _ seed: UInt64) async throws -> String {
             var random = SeededGenerator(seed: seed)
             let writer = container.coordinator.writer
@@ -156,7 +156,7 @@ import Testing
             }
             _ = isBlocked.wait(atMost: .seconds(600))
             let saving = Task { await save(context, .durable, through: true) }
-            // With nothing to save, or with an error, no save comes to the writer.
+            // A save that has nothing to write, or that fails before, never reaches the writer.
             let ended = Flag()
             let waiting = Task {
                 _ = await saving.value

@@ -28,7 +28,7 @@ import Testing
         #expect(try held.container.mainContext.trackTitles() == ["1", "2", "x"])
     }
 
-    /// Catches: a save past a parent that was released, whose end nobody learns.
+    /// Catches: a save that never returns, because it has passed a parent that was released.
     @MainActor @Test(arguments: StoreKind.allCases)
     func `S078: a child throws if its parent on the main actor was released after a save through it`(
         _ kind: StoreKind
@@ -51,7 +51,7 @@ import Testing
         case object, watched, author, policy, undo, merging, refused, reset, pushed
     }
 
-    /// Catches: a save that passes main with what main had before the change.
+    /// Catches: a save that passes main although main's change belongs to it.
     @MainActor @Test(arguments: Self.combinations, Change.allCases)
     func `S064: a save through main after a change of main passes through main`(
         _ combination: Combination, _ change: Change

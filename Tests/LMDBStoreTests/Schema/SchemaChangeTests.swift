@@ -160,7 +160,7 @@ import Testing
         #expect(change.pages[0].columns == columns, "what was removed since is left out")
     }
 
-    /// Catches: a file with room for fewer tables than the changed model has to count in.
+    /// Catches: an opening that has room for fewer tables than the changed model drops.
     @Test func `S165: many entities are dropped at once, and a compact copy is made of what is left`() async throws {
         let scratch = try Scratch()
         let schema = StoreSchema(

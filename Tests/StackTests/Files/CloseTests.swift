@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    /// Catches: a container on a store that another one is about to close, which nothing can be saved with.
+    /// Catches: a container whose store is closed by the container that used it before.
     @Test(arguments: files)
     func `S066: a container that is opened while another one of the file closes can be used`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -37,7 +37,7 @@ extension Ballad: ManagedObjectLifecycle { func awakeFromFetch() { isPlaying = t
 
 /// Hooks that change objects while something else happens to them.
 @Suite struct HookCombinationTests {
-    /// Catches: the relation of an object that is inserted after the rules were applied.
+    /// Catches: a relationship that the hook sets, and that the delete rules do not see.
     @Test(arguments: ContextStack.allCases)
     func `S042, S175: an object that prepareForDeletion relates loses its reference by the delete rule`(
         _ stack: ContextStack
@@ -101,7 +101,7 @@ extension Ballad: ManagedObjectLifecycle { func awakeFromFetch() { isPlaying = t
         let worker = container.newBackgroundContext()
         try await worker.perform { try $0.fetch(FetchRequest<Gauge>())[0].value = 3 }
         main.undoHistory = UndoHistory()
-        // The object of an own change is hooked at the end of the save.
+        // With an unsaved change of main, `didSave` is called on main's object.
         gauge.note = "a"
         try await worker.save(through: .store)
         #expect(gauge.value == 4)

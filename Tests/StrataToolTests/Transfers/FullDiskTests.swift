@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// Catches: new tables beside old ones. The limit is passed by the last, buffered part of one table.
+    /// Catches: a folder with tables of two exports. The disk is full when the buffered end of one table is written.
     @Test func `an export to a full disk leaves the former one`() async throws {
         let folder = try ToolFolder()
         try await folder.fill("old", .lmdb, Shop.model, Shop.fill)

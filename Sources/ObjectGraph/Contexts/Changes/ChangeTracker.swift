@@ -36,7 +36,7 @@ struct ChangeTracker {
     /// The allocated keys that new objects have not used yet, by entity.
     var keys: [Range<ObjectKey>]
 
-    /// Whether nothing but unsaved layers would change a child's save on its way.
+    /// Whether a child's save can pass this context, if there are no unsaved layers either.
     var hasNothingToSave: Bool {
         checks.isEmpty && updatesOfDeleted.isEmpty && positions.isEmpty && undo == nil && keyed.refused.isEmpty
     }

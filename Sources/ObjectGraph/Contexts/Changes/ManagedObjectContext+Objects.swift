@@ -111,7 +111,7 @@ extension ManagedObjectContext {
 
     func attach(_ object: ManagedObject, _ row: Row) {
         object.row = row
-        // Of the hooks for new instances, only `awakeFromInsert` is called for an object that is inserted here.
+        // An object that is inserted here gets `awakeFromInsert`, and never `awakeFromFetch`.
         object.hasAwoken = true
         registry.register(object)
         registry.retain(object)

@@ -106,7 +106,7 @@ final class MainContextExecutor: ContextExecutor {
         let place = ContextAddress(executor: nil, below: new.configuration.parent?.place)
         let context = ManagedObjectContext(new, place: place)
         place.contextExecutor = self
-        // A `ChildExecutor` does not retain its context, so the end of a save that has passed it might find none.
+        // Other contexts on the main actor may be released during a save that passes them. Then nobody would receive its result.
         context.phase.saveGate.direct = place.direct
         context.follow()
         if new.configuration.coordinator.closesNewContexts { context.close {} }

@@ -28,7 +28,7 @@ package struct ChildChanges: Sendable {
     /// The view over which the child made its changes.
     var shown: LayeredView { LayeredView(base: state.base, layers: inherited + state.deferred) }
 
-    /// Returns the push as a parent without changes of its own forwards it.
+    /// Returns the child's changes in the form in which a parent without unsaved changes passes them on.
     ///
     /// - Parameters:
     ///   - base: The state that the parent reads.
