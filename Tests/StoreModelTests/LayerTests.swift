@@ -52,6 +52,34 @@ import Testing
         #expect(layer.row(0, 64) != nil)
     }
 
+    /// Catches: a row that is freed while a page has it, or that outlives the last page that has it.
+    @Test func aRowLivesAsLongAsAPageHasIt() {
+        final class Watched { weak var row: Row? }
+        let watched = (64..<68).map { _ in Watched() }
+        var layers: [Layer] = []
+        do {
+            let layer = Layer(schema: Self.schema)
+            for (slot, watched) in watched.enumerated() {
+                Self.put(layer, .update, 0, ObjectKey(page: 1, slot: slot), [0: 1])
+                watched.row = layer.row(0, ObjectKey(page: 1, slot: slot))
+            }
+            layer.seal()
+            layers = [layer, Layer(copying: layer)]
+        }
+        func alive() -> [Bool] { watched.map { $0.row != nil } }
+        Self.put(layers[1], .update, 0, 64, [1: 2])
+        layers[1].remove(entity: 0, key: 65)
+        #expect(alive() == [true, true, true, true])
+        layers.removeFirst()
+        #expect(alive() == [false, false, true, true])
+        if let row = layers[0].row(0, 66) { layers[0].put(row, entity: 0, key: 66) }
+        #expect(alive() == [false, false, true, true])
+        layers[0].remove(entity: 0, key: 66)
+        #expect(alive() == [false, false, false, true])
+        layers.removeAll()
+        #expect(alive() == [false, false, false, false])
+    }
+
     /// Catches: layers of two contexts that share a table which one of them writes.
     @Test func copiesOfAnEmptyLayerAreSeparate() {
         let empty = Layer(schema: Self.schema)

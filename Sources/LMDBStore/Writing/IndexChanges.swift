@@ -16,9 +16,20 @@ struct IndexChanges {
 
     /// A pair whose key is in ``bytes``.
     private struct BytePair {
+        /// The first eight bytes of the key, as a number of the same order. Most comparisons need no more.
+        var prefix: UInt64
         var start: Int
         var count: Int
         var object: ObjectKey
+
+        init(_ bytes: [UInt8], from start: Int, _ object: ObjectKey) {
+            self.start = start
+            self.object = object
+            count = bytes.count - start
+            let size = MemoryLayout<UInt64>.size
+            prefix = 0
+            for index in 0..<size { prefix = prefix << 8 | (index < count ? UInt64(bytes[start + index]) : 0) }
+        }
 
         @inline(__always)
         func key(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
@@ -67,13 +78,13 @@ struct IndexChanges {
     private mutating func place(_ value: Value, _ object: ObjectKey) throws(PageError) -> BytePair {
         let start = bytes.count
         _ = try KeyCodec.append(value, column: schema[0], to: &bytes)
-        return BytePair(start: start, count: bytes.count - start, object: object)
+        return BytePair(bytes, from: start, object)
     }
 
     private mutating func place(_ values: [Value], _ object: ObjectKey) throws(PageError) -> BytePair {
         let start = bytes.count
         _ = try KeyCodec.append(values, columns: schema, to: &bytes)
-        return BytePair(start: start, count: bytes.count - start, object: object)
+        return BytePair(bytes, from: start, object)
     }
 
     /// Writes the changes. Removals come first: if a value changes but its cut key does not, the key is then added again.
@@ -103,6 +114,7 @@ struct IndexChanges {
 
     private static func sort(_ places: inout [BytePair], _ bytes: UnsafeRawBufferPointer) {
         places.sort { a, b in
+            if a.prefix != b.prefix { return a.prefix < b.prefix }
             let order = IndexBytes.order(a.key(in: bytes), b.key(in: bytes))
             return order != 0 ? order < 0 : a.object < b.object
         }

@@ -31,10 +31,11 @@ extension LMDBTransaction {
         let least = max(min(1 << 20, max(1 << 17, used / 8)), min(used / 256, 1 << 22))
         let headroom = max(least, 2 * (try deletionPages()) * store.pageSize)
         let needed = used + most * store.pageSize + headroom
-        guard needed > store.counters.reservedEnd.load(ordering: .relaxed) else { return }
+        let reserved = store.counters.reservedEnd.load(ordering: .relaxed)
+        guard needed > reserved else { return }
         let end = needed + headroom
         do {
-            try store.environment.reserve(from: used, to: end)
+            try store.environment.reserve(from: max(used, reserved), to: end)
             store.counters.reservedEnd.store(end, ordering: .relaxed)
         } catch  where error.code == .diskFull {
             guard try freePages() >= most + headroom / store.pageSize else { throw error }

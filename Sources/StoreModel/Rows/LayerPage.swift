@@ -1,6 +1,6 @@
 /// The changes of one layer to the 64 objects of one page.
 ///
-/// Three disjoint masks contain the inserted, updated and deleted slots. ``rows`` has the row of each such slot.
+/// Three disjoint masks contain the inserted, updated and deleted slots. The page retains the row of each such slot.
 /// `@unchecked Sendable` for the same reason as ``Row``: written by one owner, then sealed.
 public final class LayerPage: @unchecked Sendable {
     // Unchecked: only one owner accesses the page while it writes, and no access calls other code. Other modules read these properties
@@ -8,15 +8,17 @@ public final class LayerPage: @unchecked Sendable {
     @usableFromInline @exclusivity(unchecked) var insertedSlots: UInt64 = 0
     @usableFromInline @exclusivity(unchecked) var updatedSlots: UInt64 = 0
     @usableFromInline @exclusivity(unchecked) var deletedSlots: UInt64 = 0
-    @usableFromInline @exclusivity(unchecked) var slots: ContiguousArray<Row?>
+    /// The rows by slot, always 64; nil for slots that the layer does not change.
+    ///
+    /// Unmanaged, because Swift destroys an array of optional references by a call per element, and most pages have few rows. That is
+    /// right because the page retains each row when it takes it, and releases it when it loses it.
+    @usableFromInline @exclusivity(unchecked) var slots: ContiguousArray<Unmanaged<Row>?>
     /// The slots of the inserted objects, one bit per slot.
     @inlinable public var inserted: UInt64 { insertedSlots }
     /// The slots of the updated objects, one bit per slot.
     @inlinable public var updated: UInt64 { updatedSlots }
     /// The slots of the deleted objects, one bit per slot.
     @inlinable public var deleted: UInt64 { deletedSlots }
-    /// The rows by slot, always 64; nil for slots that the layer does not change.
-    @inlinable public var rows: ContiguousArray<Row?> { slots }
     /// The layer that may write the page. Other layers share the page after it was sealed.
     let owner: UInt64
 
@@ -34,23 +36,29 @@ public final class LayerPage: @unchecked Sendable {
         updatedSlots = other.updatedSlots
         deletedSlots = other.deletedSlots
         slots = other.slots
+        for slot in SlotIterator(touched) { _ = slots[slot]?.retain() }
+    }
+
+    deinit {
+        for slot in SlotIterator(touched) { slots[slot]?.release() }
     }
 
     /// The row of a slot; nil if the layer does not change the object.
-    @inlinable public subscript(slot: Int) -> Row? { slots[slot] }
+    @inlinable public subscript(slot: Int) -> Row? { slots[slot]?.takeUnretainedValue() }
 
     /// Calls `body` with the row of each of some slots. Does not count references, which costs more than a short look at a row.
     ///
     /// That is right because the page keeps its rows alive. `body` must not change the page.
     @inlinable @inline(__always)
     package func forEachRow(in mask: UInt64, _ body: (Row, Int) throws -> Void) rethrows {
-        try slots.withUnsafeBytes { bytes in
-            for slot in SlotIterator(mask) {
-                let row = bytes.load(fromByteOffset: slot * MemoryLayout<Row?>.stride, as: Unmanaged<Row>?.self)
-                try row?._withUnsafeGuaranteedRef { try body($0, slot) }
-            }
+        try slots.withUnsafeBufferPointer { rows in
+            for slot in SlotIterator(mask) { try rows[slot]?._withUnsafeGuaranteedRef { try body($0, slot) } }
         }
     }
+
+    /// Calls `body` with the row of a slot, as ``forEachRow(in:_:)`` does. Returns nil if the layer does not change the object.
+    @inlinable @inline(__always)
+    package func withRow<R>(_ slot: Int, _ body: (Row) -> R) -> R? { slots[slot]?._withUnsafeGuaranteedRef { body($0) } }
 
     func put(_ row: Row, at slot: Int) {
         let bit: UInt64 = 1 << UInt64(slot)
@@ -62,7 +70,9 @@ public final class LayerPage: @unchecked Sendable {
         case .update: updatedSlots |= bit
         case .delete: deletedSlots |= bit
         }
-        slots[slot] = row
+        let old = slots[slot]
+        slots[slot] = .passRetained(row)
+        old?.release()
     }
 
     func remove(_ slot: Int) {
@@ -70,7 +80,9 @@ public final class LayerPage: @unchecked Sendable {
         insertedSlots &= bit
         updatedSlots &= bit
         deletedSlots &= bit
+        let old = slots[slot]
         slots[slot] = nil
+        old?.release()
     }
 }
 
@@ -113,7 +125,7 @@ public final class EntityLayer: @unchecked Sendable {
     @inline(__always)
     func row(page number: PageNumber, slot: Int) -> Row? {
         guard let page = pagesByNumber[number], page.touched >> UInt64(slot) & 1 != 0 else { return nil }
-        return page.slots[slot]
+        return page[slot]
     }
 
     /// Shares a page of a sealed layer, unless this layer already has that page. Returns whether the page was added.

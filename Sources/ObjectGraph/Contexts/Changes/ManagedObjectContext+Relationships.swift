@@ -255,8 +255,9 @@ extension ManagedObjectContext {
             object.context === self,
             "cannot delete an object in the context \(name): it belongs to another context. Look it up here by its objectID.")
         // A queue instead of recursion, because a chain of cascades may be longer than the stack allows.
-        var deletionQueue = [object]
+        var deletionQueue: [ManagedObject] = []
         observed.begin()
+        delete(object, &deletionQueue)
         while let next = deletionQueue.popLast() { delete(next, &deletionQueue) }
         observed.end()
     }
@@ -272,16 +273,12 @@ extension ManagedObjectContext {
         admitArrivals()
         if !observed.isEmpty { willDelete(object) }
         guard object.state == .registered, !object.isDeletedHere else { return }
-        let consequences = trapOnStoreError {
-            try capabilities.rules.consequences(of: object.entity, object.key, in: layerStack.view) {
-                read(object, $0)?.referenceKey
-            }
-        }
+        let consequences = consequences(of: object)
         let relationships = storedModel.entities[object.entity].relationships
-        let far = relationships.map { farEnd(object, $0) }
+        let far = farEnds(object, relationships)
         let containers = capabilities.rules.containers[object.entity].map { ($0, toManyKeys(object, $0.relation)) }
         object.isDeletedHere = true
-        for (relationship, keys) in zip(relationships, far) { unlink(object, relationship: relationship, from: keys) }
+        for (index, key) in far { unlink(object, relationships[index], from: key) }
         for (container, keys) in containers {
             for key in keys { unlink(container.link, from: key, to: object.key, far: container.entity, key) }
         }
@@ -297,30 +294,41 @@ extension ManagedObjectContext {
         if isHere(object), object.isDeletedHere { markDeleted(object) }
     }
 
-    /// Deletes the object behind a model instance, as ``delete(_:)`` does.
-    public func delete(_ model: some PersistentModel) { delete(model.managedObject) }
-
-    /// Returns the keys that an object's own columns and pairs refer to. Referrers of a to-many relationship come from the delete
-    /// rules.
-    private func farEnd(_ object: ManagedObject, _ relationship: Relationship) -> [ObjectKey] {
-        switch relationship.kind {
-        case .toOne(let column): (read(object, column)?.referenceKey).map { [$0] } ?? []
-        case .toMany(.referrers): []
-        case .toMany(let relation): toManyKeys(object, relation)
+    private func consequences(of object: ManagedObject) -> [DeletionConsequence] {
+        // Most objects have none, and then the look-up is not worth the copy of the view that it reads.
+        guard capabilities.rules.hasConsequences(object.entity) else { return [] }
+        return trapOnStoreError {
+            try capabilities.rules.consequences(of: object.entity, object.key, in: layerStack.view) {
+                read(object, $0)?.referenceKey
+            }
         }
     }
 
-    /// Removes the pairs of a deleted object, and records that each object it referred to has changed.
-    private func unlink(_ object: ManagedObject, relationship: Relationship, from keys: [ObjectKey]) {
-        if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
-        for key in keys {
-            guard case .toMany(.link(let link, let direction, _)) = relationship.kind else {
-                tracker.log.note(relationship.destination, key)
-                continue
+    /// Deletes the object behind a model instance, as ``delete(_:)`` does.
+    public func delete(_ model: some PersistentModel) { delete(model.managedObject) }
+
+    /// Returns the keys that an object's own columns and pairs refer to, with the indexes of the relationships. Referrers of a to-many
+    /// relationship come from the delete rules.
+    private func farEnds(_ object: ManagedObject, _ relationships: [Relationship]) -> [(relationship: Int, key: ObjectKey)] {
+        var far: [(relationship: Int, key: ObjectKey)] = []
+        for index in relationships.indices {
+            if relationships[index].deleteRule == .noAction || relationships[index].deleteRule == .deny { continue }
+            switch relationships[index].kind {
+            case .toOne(let column): if let key = read(object, column)?.referenceKey { far.append((index, key)) }
+            case .toMany(.referrers): break
+            case .toMany(let relation): for key in toManyKeys(object, relation) { far.append((index, key)) }
             }
-            let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
-            unlink(link, from: source, to: target, far: relationship.destination, key)
         }
+        return far
+    }
+
+    /// Removes a pair of a deleted object, if the relationship has pairs, and records that the object it referred to has changed.
+    private func unlink(_ object: ManagedObject, _ relationship: Relationship, from key: ObjectKey) {
+        guard case .toMany(.link(let link, let direction, _)) = relationship.kind else {
+            return tracker.log.note(relationship.destination, key)
+        }
+        let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
+        unlink(link, from: source, to: target, far: relationship.destination, key)
     }
 
     /// Removes a pair of a deleted object, and records that the object at its far end has changed.
