@@ -25,11 +25,17 @@ let package = Package(
                 ])
         }
         + [
+            .executableTarget(
+                name: "fuzz-dataset",
+                dependencies: [
+                    "ByteScript", .product(name: "Datasets", package: "strata"), .product(name: "SQLiteStore", package: "strata"),
+                    .product(name: "StoreInterface", package: "strata"),
+                ]),
             .target(
                 name: "ByteScript",
                 dependencies: [
                     .product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata"),
-                ])
+                ]),
         ],
     swiftLanguageModes: [.v6]
 )

@@ -11,6 +11,13 @@ import Testing
         try CSVFile(Array(text.utf8), file: name)
     }
 
+    /// Catches: a header whose columns are each compared with all others, which takes hours for this one.
+    @Test func aHeaderOfManyEmptyNamesIsRead() throws {
+        let file = try file("column3,," + String(repeating: ",", count: 200_000) + "\n")
+        #expect(file.columns.count == 200_003)
+        #expect(file.columns.prefix(4) == ["column3", "column2", "column3_", "column4"])
+    }
+
     @Test func quotedFieldsHoldCommasQuotesAndLineEnds() throws {
         let file = try file("a,b\r\n\"x,\"\"y\"\"\r\nz\",2\r\n")
         #expect(file.cells == [["x,\"y\"\r\nz"], ["2"]])

@@ -142,6 +142,55 @@ import Testing
         #expect(KeyedArchive(bytes) == nil)
     }
 
+    private func number(_ value: Int, size: Int) -> [UInt8] { (0..<size).reversed().map { UInt8(value >> (8 * $0) & 0xFF) } }
+
+    /// Returns a property list of at most 64 KiB. References in its objects have two bytes.
+    private func propertyList(_ objects: [[UInt8]]) -> [UInt8] {
+        var bytes = Array("bplist00".utf8)
+        var offsets: [Int] = []
+        for object in objects {
+            offsets.append(bytes.count)
+            bytes += object
+        }
+        let table = bytes.count
+        for offset in offsets { bytes += number(offset, size: 2) }
+        return bytes + [0, 0, 0, 0, 0, 0, 2, 2] + number(offsets.count, size: 8) + number(0, size: 8) + number(table, size: 8)
+    }
+
+    private func text(_ text: String) -> [UInt8] {
+        (text.utf8.count < 15 ? [0x50 | UInt8(text.utf8.count)] : [0x5F, 0x10, UInt8(text.utf8.count)]) + text.utf8
+    }
+
+    /// Catches: an overflow while the size of a reference is computed.
+    @Test func `a reference of an impossible size is no crash`() {
+        let reference: [UInt8] = [0x8F, 0x13, 0x7F] + [UInt8](repeating: 0xFF, count: 7)
+        for member: [UInt8] in [reference, [0xA1, 0, 4]] {
+            let objects = [[0xD1, 0, 1, 0, 2], text("$objects"), [0xA1, 0, 3], member, reference]
+            #expect(KeyedArchive(propertyList(objects))?.objects.count == 1)
+        }
+    }
+
+    /// Catches: a reader that makes a million names for each of many entities, because they share a list of lists.
+    @Test func `a model whose entities share large constraints is refused`() {
+        func list(of reference: UInt8, _ count: Int) -> [UInt8] {
+            [0xAF, 0x11] + number(count, size: 2) + (0..<count).flatMap { _ in [0, reference] }
+        }
+        func model(entities: Int, count: Int) -> CoreDataModel? {
+            let members: [UInt8] = [0, 3, 0, 4, 0, 5] + (0..<entities).flatMap { _ in [0, 6] as [UInt8] }
+            let bytes = propertyList([
+                [0xD1, 0, 1, 0, 2], text("$objects"), [0xAF, 0x10, UInt8(3 + entities)] + members, text("a"),
+                [0xD1, 0, 7, 0, 11], [0xD1, 0, 7, 0, 12], [0xD3, 0, 13, 0, 14, 0, 15, 0, 8, 0, 8, 0, 10], text("NS.objects"),
+                [0x80, 0], [0x80, 1], [0x80, 2], list(of: 8, count), list(of: 9, count), text("NSProperties"),
+                text("NSEntityName"),
+                text("NSUniqueTuples"),
+            ])
+            // One block of deflated data that is not compressed.
+            return CoreDataModel(cache: Data([1, UInt8(bytes.count & 0xFF), UInt8(bytes.count >> 8), 0, 0] + bytes))
+        }
+        #expect(model(entities: 20, count: 10)?.entities.count == 20)
+        #expect(model(entities: 20, count: 1000) == nil)
+    }
+
     @Test func `deflated data is decompressed, up to a limit`() {
         // `zlib.compress(b"strata " * 20)` without its header and checksum, and a stored and a fixed block made by hand.
         let compressed: [UInt8] = [0x2B, 0x2E, 0x29, 0x4A, 0x2C, 0x49, 0x54, 0x28, 0x1E, 0x0C, 0x14, 0x00]

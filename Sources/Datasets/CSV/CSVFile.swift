@@ -45,15 +45,17 @@ struct CSVFile {
         }
         columns = []
         let texts = header.fields.map(\.text)
+        var taken = Set(texts.map { $0.lowercased() })
+        var earlier: Set<String> = []
         for (index, text) in texts.enumerated() {
-            if columns.contains(where: { $0.lowercased() == text.lowercased() }) {
+            if !text.isEmpty, !earlier.insert(text.lowercased()).inserted {
                 throw DatasetError("\(file):1: column \(index + 1): the name \(text) is taken by an earlier column")
             }
             columns.append(text)
             guard text.isEmpty else { continue }
             // The column of row names that R and pandas write.
             var made = "column\(index + 1)"
-            while (columns + texts).contains(where: { $0.lowercased() == made }) { made += "_" }
+            while !taken.insert(made).inserted { made += "_" }
             columns[index] = made
             notes.append("\(name): the column \(index + 1) has no name in the header and is named \(made)")
         }

@@ -56,19 +56,25 @@ struct CoreDataModel {
     private static let deleteRules: [DeleteRule] = [.noAction, .nullify, .cascade, .deny]
     /// The largest model that is read, in bytes.
     private static let limit = 1 << 25
+    /// More names than the constraints and indexes of a model have.
+    private static let nameLimit = 1 << 17
 
     /// Creates a model from the content of the table `Z_MODELCACHE`. Returns nil if it cannot be read.
     init?(cache: Data) {
         guard let bytes = Inflate.bytes([UInt8](cache), limit: Self.limit), let archive = KeyedArchive(bytes) else { return nil }
+        // Many entities can refer to one large list.
+        var left = Self.nameLimit
         for case .members(let members) in archive.objects {
             if members["NSProperties"] != nil, let name = archive.text(members, "NSEntityName") {
                 var isAbstract = false
                 if case .bool(true)? = members["NSIsAbstract"] { isAbstract = true }
+                guard let unique = Self.names(members, of: "NSUniqueTuples", in: archive, left: &left),
+                    let indexed = Self.names(members, of: "NSCompoundIndexes", in: archive, left: &left)
+                else { return nil }
                 entities.append(
                     EntityNames(
                         name: name, renamingIdentifier: archive.text(members, "NSRenamingIdentifier"), isAbstract: isAbstract,
-                        uniqueProperties: Self.names(members, of: "NSUniqueTuples", in: archive),
-                        indexedProperties: Self.names(members, of: "NSCompoundIndexes", in: archive)))
+                        uniqueProperties: unique, indexedProperties: indexed))
             } else if let property = Self.property(members, archive) {
                 properties.append(property)
             }
@@ -77,19 +83,28 @@ struct CoreDataModel {
     }
 
     /// Returns the names of properties in a list of lists, which contain names or properties.
-    private static func names(_ members: [String: KeyedArchive.Object], of member: String, in archive: KeyedArchive) -> [[String]]
-    {
-        archive.elements(members, member).compactMap { element in
-            guard case .members(let list) = element else { return nil }
-            let names = archive.elements(of: list).compactMap { object -> String? in
+    ///
+    /// - Parameter left: The number of names that may still be read. If there are more, the result is nil.
+    private static func names(
+        _ members: [String: KeyedArchive.Object], of member: String, in archive: KeyedArchive, left: inout Int
+    ) -> [[String]]? {
+        let lists = archive.elements(members, member)
+        left -= lists.count
+        var found: [[String]] = []
+        for case .members(let list) in lists {
+            let elements = archive.elements(of: list)
+            left -= elements.count
+            if left < 0 { return nil }
+            let names = elements.compactMap { object -> String? in
                 switch object {
                 case .string(let name): name
                 case .members(let property): archive.text(property, "NSPropertyName")
                 default: nil
                 }
             }
-            return names
-        }.filter { !$0.isEmpty }
+            if !names.isEmpty { found.append(names) }
+        }
+        return left < 0 ? nil : found
     }
 
     private static func property(_ members: [String: KeyedArchive.Object], _ archive: KeyedArchive) -> Property? {

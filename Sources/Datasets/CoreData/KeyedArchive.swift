@@ -71,7 +71,7 @@ struct KeyedArchive {
     /// Returns the objects of an array or a set from its members.
     func elements(of list: [String: Object]) -> [Object] {
         guard case .list(let numbers)? = list["NS.objects"] else { return [] }
-        return numbers.compactMap { objects.indices.contains($0) ? objects[$0] : nil }
+        return numbers.map { objects.indices.contains($0) ? objects[$0] : .other }
     }
 
     // MARK: The property list
@@ -154,14 +154,14 @@ struct KeyedArchive {
         case 0xA:
             guard count <= Self.listLimit, let found = references(start, count) else { return .other }
             let targets = found.compactMap { reference in
-                if case (0x8, let size, let start)? = header(reference) {
+                if case (0x8, let size, let start)? = header(reference), size < 8 {
                     Self.number(bytes, start: start, size: size + 1)
                 } else {
                     nil
                 }
             }
             return targets.count == count ? .list(targets) : .other
-        case 0x8: return Self.number(bytes, start: start, size: count + 1).map { .reference($0) } ?? .other
+        case 0x8 where count < 8: return Self.number(bytes, start: start, size: count + 1).map { .reference($0) } ?? .other
         default: return .other
         }
     }

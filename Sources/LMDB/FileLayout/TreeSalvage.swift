@@ -40,6 +40,8 @@ package final class TreeSalvage {
     private let file: OpenFile
     private let path: String
     private let isOlder: Bool
+    /// Returns the kind of a tree with this name; nil if only its record tells. The record may be damaged.
+    private let kind: (String) -> Database.Kind?
     private let meta: MetaPages
     private let pageCount: UInt64
     private var pass = Pass.counting
@@ -50,9 +52,11 @@ package final class TreeSalvage {
 
     /// Opens a file, and finds the pages that its trees consist of. O(pages), each read once. Call ``close()`` at the end.
     /// Returns nil if the meta pages cannot be read.
-    package convenience init?(path: String) throws(LMDBError) {
+    ///
+    /// - Parameter kind: Returns the kind of a tree with this name; nil if only its record tells. The record may be damaged.
+    package convenience init?(path: String, kind: @escaping (String) -> Database.Kind? = { _ in nil }) throws(LMDBError) {
         guard let meta = try MetaPages.commit(nil, path: path) else { return nil }
-        try self.init(path, meta, isOlder: false)
+        try self.init(path, meta, isOlder: false, kind: kind)
         var named: [MetaPages.TreeRecord] = []
         walk(meta.mainRoot, level: 0) { entry in
             if let record = record(entry)?.1 { named.append(record) }
@@ -73,15 +77,17 @@ package final class TreeSalvage {
         guard let meta = try MetaPages.older(path: path), let newest = try MetaPages.commit(nil, path: path),
             meta.lastPage == newest.lastPage
         else { return nil }
-        try self.init(path, meta, isOlder: true)
+        try self.init(path, meta, isOlder: true) { _ in nil }
         walk(meta.mainRoot, level: 0) { entry in
             if let (name, record) = record(entry) { trees[name] = Tree(record: record) }
         }
         mainFaults = faults
     }
 
-    private init(_ path: String, _ meta: MetaPages, isOlder: Bool) throws(LMDBError) {
-        (self.path, self.meta, self.isOlder) = (path, meta, isOlder)
+    private init(
+        _ path: String, _ meta: MetaPages, isOlder: Bool, kind: @escaping (String) -> Database.Kind?
+    ) throws(LMDBError) {
+        (self.path, self.meta, self.isOlder, self.kind) = (path, meta, isOlder, kind)
         let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
         self.file = file
         let size = try LMDBError.opening { () throws(SystemError) in try file.status().byteCount }
@@ -220,7 +226,10 @@ package final class TreeSalvage {
     private func record(_ entry: Entry) -> (String, MetaPages.TreeRecord)? {
         let size = MetaPages.TreeRecord.byteCount
         guard entry.flags == 2, entry.size == size, let value = entry.value(size) else { return nil }
-        return (String(decoding: entry.page[entry.key], as: UTF8.self), MetaPages.TreeRecord(entry.page, at: value.lowerBound))
+        let name = String(decoding: entry.page[entry.key], as: UTF8.self)
+        var record = MetaPages.TreeRecord(entry.page, at: value.lowerBound)
+        if let kind = kind(name) { record.flags = UInt16(kind.flags) }
+        return (name, record)
     }
 
     /// Calls `body` with each key and value of a named tree.

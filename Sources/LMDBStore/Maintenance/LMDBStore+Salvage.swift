@@ -38,7 +38,7 @@ extension LMDBStore {
         let url = try StoreFile.resolved(url)
         do {
             try FileCheck.checkMetaPages(url.path)
-            guard let source = try TreeSalvage(path: url.path) else {
+            guard let source = try TreeSalvage(path: url.path, kind: StoredTables.kind(ofTable:)) else {
                 throw StoreError(.damaged, "\(url.path) is damaged: its meta pages cannot be read. Restore a backup")
             }
             defer { source.close() }

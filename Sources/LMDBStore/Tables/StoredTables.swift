@@ -28,6 +28,15 @@ struct StoredTables {
         name.hasPrefix(pagesPrefix) ? Int(name.dropFirst(pagesPrefix.count)) : nil
     }
 
+    /// Returns the kind of a table with this name. The kind of an index depends on its column, and is nil here.
+    static func kind(ofTable name: String) -> Database.Kind? {
+        if name == MetaTable.name { return .bytes }
+        if name.hasPrefix("link.") { return .integersToIntegers }
+        let numbered: Set = ["history", "dictionaries", "tails"]
+        let isNumbered = name.hasPrefix(pagesPrefix) || name.hasPrefix("large.") || numbered.contains(name)
+        return isNumbered ? .integers : nil
+    }
+
     init(_ stored: StoredSchema) {
         for (position, (entity, numbers)) in zip(stored.schema.entityIndices, zip(stored.schema.entities, stored.entities)) {
             pages.append("\(Self.pagesPrefix)\(numbers.number)")

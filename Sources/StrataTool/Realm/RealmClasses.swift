@@ -113,7 +113,8 @@ struct RealmClasses {
         case .null: "null"
         case .bool(let flag): "\(flag)"
         case .number(let number): number
-        case .text(let text): text.debugDescription
+        // Many objects can refer to one long text.
+        case .text(let text): text.utf8.count <= 256 ? text.debugDescription : "\(text.utf8.count) bytes, hash \(text.hashValue)"
         case .list(let elements): "[\(elements.map(text).filter { $0 != "object" }.joined(separator: ","))]"
         case .object, .reference: "object"
         }
