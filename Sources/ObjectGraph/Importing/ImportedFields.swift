@@ -47,7 +47,12 @@ struct ImportedFields {
                 fields.append(
                     Field(name: name, target: target, values: [try accepted(value, definition: definition, name: name)]))
             case .related(let relationship, let unique):
-                if Self.unwrapped(child) == nil, !Self.mayBeNil(relationship) { continue }
+                let present = Self.unwrapped(child)
+                if present == nil, !Self.mayBeNil(relationship) { continue }
+                // Reflection finds no elements in a text or a number. An empty list would remove all members.
+                if case .toMany = relationship.kind, let present, !Self.isList(present) {
+                    throw BatchError.notStorable(entity: entity.name, property: name, type: "\(Swift.type(of: present))")
+                }
                 let values = try Self.elements(of: child, relationship).map { element in
                     let value = try convert(element, to: unique.definition.type, name)
                     return value.isNull ? value : try accepted(value, definition: unique.definition, name: name)
@@ -105,6 +110,13 @@ struct ImportedFields {
         let value = unwrapped(value)
         guard let value else { return [] }
         return Mirror(reflecting: value).children.map(\.value)
+    }
+
+    private static func isList(_ value: Any) -> Bool {
+        switch Mirror(reflecting: value).displayStyle {
+        case .collection, .set: true
+        default: false
+        }
     }
 
     /// Whether nil is a value of a relationship. A relationship to many objects is never nil, but may be empty.

@@ -75,9 +75,11 @@ extension ManagedObjectContext {
         var reader = ImportedFields(entity, in: storedModel)
         // Derived values are left out, because saves compute them.
         let rows = try values.map { try reader.fields(of: $0).filter { !$0.isDerived(in: entity) } }
-        let destinations = try findDestinations(of: rows, entity)
         let existing =
             try unique.map { unique in try keys(of: Set(rows.compactMap { $0.value(of: unique.column) }), in: unique) } ?? [:]
+        let destinations = try findDestinations(of: rows, entity) { row in
+            unique.flatMap { row.value(of: $0.column) }.flatMap { existing[$0] }
+        }
         let initial = InitialValues(entity, in: storedModel)
         var objects: [ManagedObject] = []
         objects.reserveCapacity(rows.count)
@@ -100,8 +102,12 @@ extension ManagedObjectContext {
         case imported(Int)
     }
 
-    /// Returns the destinations of each relationship by the values of their unique attribute.
-    private func findDestinations(of rows: [[ImportedFields.Field]], _ entity: Entity) throws -> [Int: [Value: Destination]] {
+    /// Returns the destinations of each relationship by the values of their unique attribute, which are those after the import.
+    ///
+    /// - Parameter updated: Returns the existing object that a row updates.
+    private func findDestinations(
+        of rows: [[ImportedFields.Field]], _ entity: Entity, updated: ([ImportedFields.Field]) -> ObjectKey?
+    ) throws -> [Int: [Value: Destination]] {
         var wanted: [Int: (name: String, unique: UniqueColumn, values: Set<Value>)] = [:]
         for field in rows.joined() {
             guard case .related(let relationship, let unique) = field.target else { continue }
@@ -110,8 +116,19 @@ extension ManagedObjectContext {
         return try wanted.mapValues { name, unique, values in
             var found = try keys(of: values, in: unique).mapValues { Destination.existing($0) }
             if unique.entity.includes(entity) {
+                // No row refers to a value that a row replaces.
+                var replaced: [ObjectKey: Value] = [:]
+                for row in rows {
+                    if let key = updated(row), let value = row.value(of: unique.column) { replaced[key] = value }
+                }
+                found = found.filter { value, destination in
+                    guard case .existing(let key) = destination, let new = replaced[key] else { return true }
+                    return new == value
+                }
                 for (position, row) in rows.enumerated() {
                     guard let value = row.value(of: unique.column), !value.isNull, found[value] == nil else { continue }
+                    // A later row may replace the value again.
+                    if let key = updated(row), replaced[key] != value { continue }
                     found[value] = .imported(position)
                 }
             }

@@ -195,6 +195,35 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    /// Catches: a row with as many values as the entity has columns, of which two set one column, so that the rest gets no values.
+    @Test(arguments: StoreKind.allCases)
+    func `S137: two names of one relationship leave the other properties their defaults`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Model([Bloom.self, Meadow.self]))
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Meadow", ["Meadow.Name"], rows: [["Lake"]])
+        let rows: [[Value]] = [[5.5, .null, "Lake"]]
+        let result = try await coordinator.insert(
+            into: "Bloom", ["Sepal.Length", "found.in", "found.in.Meadow.Name"], rows: rows)
+        #expect(result.insertedCount == 1)
+        let blooms = try await container.read { context in
+            try context.fetch(FetchRequest<Bloom>()).map { [$0.length.description, $0.width.description, $0.place?.name] }
+        }
+        #expect(blooms == [["5.5", "0.0", "Lake"]])
+        #expect(try coordinator.store.verify() == [])
+    }
+
+    /// Catches: a rule that compares no values, by which every object is the same.
+    @Test(arguments: StoreKind.allCases)
+    func `S137: without properties to compare, each row is a new object`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        for rule in [UpsertRule.update(on: []), .keep(on: [])] {
+            try await container.coordinator.insert(into: "Disc", ["name"], rows: [["1\(rule)"], ["2\(rule)"]], rule: rule)
+        }
+        #expect(try await container.read { try $0.count(EntityFetchRequest("Disc")) } == 4)
+    }
+
     /// Catches: an import that counts a lazy collection first, so that the closures of the program run twice.
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S137: an import runs the closures of a lazy collection once`(_ kind: StoreKind) async throws {

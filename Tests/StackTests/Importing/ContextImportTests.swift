@@ -201,6 +201,21 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    /// Catches: a value that is no list, which is read as an empty list and removes all members.
+    @Test(arguments: StoreKind.allCases)
+    func `S139: a single value is no list of a relationship to many`(_ kind: StoreKind) async throws {
+        struct Full: Codable { var code = "a", mixes = ["m"] }
+        struct One: Codable { var code = "a", mixes = "m" }
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        try await container.coordinator.insert(into: "Mix", ["name"], rows: [["m"]])
+        try await container.newBatchOperationContext().perform { context throws in
+            let song = try context.insert(contentsOf: [Full()], as: Song.self)[0]
+            #expect(throws: BatchError.self) { try context.upsert(contentsOf: [One()], unique: \Song.code) }
+            #expect(song.mixes.map(\.name) == ["m"])
+        }
+    }
+
     private static func options(_ rows: Int) -> BatchOptions {
         var options = BatchOptions()
         options.rowsPerSave = rows

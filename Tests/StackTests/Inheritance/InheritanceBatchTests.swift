@@ -109,4 +109,31 @@ import Testing
         }
         try await container.close()
     }
+
+    /// Catches: a row that is related to the object which had a unique value before the import, although another row takes the value.
+    @Test(arguments: StoreKind.allCases)
+    func `S139: imported values relate by the unique values that objects have after the import`(_ kind: StoreKind) async throws {
+        struct Row: Codable {
+            var code: String
+            var name = "x"
+            var number: String
+            var parts: [String] = []
+        }
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Trips.numberedModel())
+        try await container.newBatchOperationContext().perform { context throws in
+            _ = try context.insert(contentsOf: [Row(code: "A", number: "1")], into: "BusinessTrip")
+            let trips = try context.upsert(
+                contentsOf: [
+                    Row(code: "A", number: "2"), Row(code: "C", number: "1"), Row(code: "B", number: "3", parts: ["1"]),
+                ],
+                into: "BusinessTrip", unique: "code")
+            #expect(trips[2].relatedObjects("parts").map { $0["code"] } == ["C"])
+            #expect(throws: BatchError.self) {
+                try context.upsert(
+                    contentsOf: [Row(code: "A", number: "5"), Row(code: "D", number: "6", parts: ["2"])], into: "BusinessTrip",
+                    unique: "code")
+            }
+        }
+    }
 }

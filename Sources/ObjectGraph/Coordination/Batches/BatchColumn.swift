@@ -8,8 +8,12 @@ struct BatchColumn: Sendable {
     let column: ColumnIndex
     /// The unique attribute by which the destination is found; nil for a value of the column itself.
     let destination: UniqueColumn?
-    /// Whether the column is one end of a one-to-one relationship. The check of each save writes the other end (S052).
-    let isPair: Bool
+    /// The other end, if the column is one end of a one-to-one relationship (S052). An update leaves that end to the check of its save. An
+    /// import writes it, because its rows may take a partner from each other.
+    let pair: Pair?
+    var isPair: Bool { pair != nil }
+    /// This end.
+    var end: Pair { Pair(column, of: entity) }
     private let entity: Entity
     /// The entity to whose objects the column refers; nil for an attribute.
     private let far: Entity?
@@ -18,6 +22,27 @@ struct BatchColumn: Sendable {
     /// not find out that it leads to an object of another entity in the hierarchy.
     var isResolved: Bool { destination != nil || far?.selection != nil }
 
+    /// The column at one end of a one-to-one relationship.
+    struct Pair: Sendable {
+        let entity: EntityIndex
+        let column: ColumnIndex
+        /// The number of columns of that entity.
+        let columnCount: Int
+
+        fileprivate init(_ column: ColumnIndex, of entity: Entity) {
+            (self.entity, self.column, columnCount) = (entity.number, column, entity.columns.count)
+        }
+
+        /// The other end of a relationship; nil if it is not one-to-one.
+        fileprivate init?(_ relationship: Relationship, in model: Model) {
+            let far = model.entities[relationship.destination]
+            guard let inverse = relationship.inverse, case .toOne(let column) = far.relationships[inverse].kind else {
+                return nil
+            }
+            (entity, self.column, columnCount) = (relationship.destination, column, far.columns.count)
+        }
+    }
+
     /// Finds a property by its name. `"album.title"` is the relationship `album`, set by the unique attribute `title` of albums.
     init(_ name: String, of entity: Entity, in model: Model) throws {
         // Names may contain dots.
@@ -25,13 +50,7 @@ struct BatchColumn: Sendable {
         guard let column = entity.column(named: names[0]) else {
             throw FetchError.unknownProperty(entity: entity.name, property: names[0])
         }
-        if let relationship = entity.relationship(named: names[0]), let inverse = relationship.inverse,
-            case .toOne = model.entities[relationship.destination].relationships[inverse].kind
-        {
-            isPair = true
-        } else {
-            isPair = false
-        }
+        pair = entity.relationship(named: names[0]).flatMap { Pair($0, in: model) }
         self.name = name
         self.column = column
         self.entity = entity

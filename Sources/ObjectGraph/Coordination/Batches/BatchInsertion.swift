@@ -12,6 +12,8 @@ struct BatchInsertion: Sendable {
     private let properties: [BatchColumn]
     /// The positions in rows of destinations that are found or checked in the state that a save follows.
     private let lookups: [Int]
+    /// The positions in rows of one-to-one relationships. Of several names of one column, the last one applies.
+    private let paired: [Int]
     /// The columns by which existing objects are found; nil if they are not looked up.
     let match: [ColumnIndex]?
     let rule: UpsertRule
@@ -30,11 +32,11 @@ struct BatchInsertion: Sendable {
         self.entity = entity
         self.rule = rule
         self.properties = try properties.map { try BatchColumn($0, of: entity, in: model) }
-        for property in self.properties where property.isPair {
-            throw BatchError.oneToOne(entity: entity.name, property: entity.columns[property.column].name)
-        }
         columns = self.properties.map(\.column)
         lookups = self.properties.indices.filter { [properties = self.properties] in properties[$0].isResolved }
+        paired = self.properties.indices.filter { [properties = self.properties, columns] in
+            properties[$0].pair != nil && columns.lastIndex(of: properties[$0].column) == $0
+        }
         match = try rule.properties?.map { try BatchColumn($0, of: entity, in: model).column }
         let initial = InitialValues(entity, in: model)
         initialValues = initial.flatMap { [columns] in $0.columns.isSubset(of: columns) ? nil : $0 }
@@ -56,7 +58,8 @@ struct BatchInsertion: Sendable {
         var free = keys.lazy.joined().makeIterator()
         /// Objects that earlier rows of this save inserted or updated, by their values.
         var met: [[Value]: ObjectKey] = [:]
-        let positions = match?.map { column in columns.firstIndex(of: column) ?? 0 }
+        let positions = match?.map { column in columns.lastIndex(of: column) ?? 0 }
+        let after = LayeredView(base: state.base, layers: [layer] + state.view.layers)
         var destinations = Destinations(count: columns.count)
         var ends = ListEnds()
         for (number, var row) in rows.enumerated() {
@@ -65,7 +68,8 @@ struct BatchInsertion: Sendable {
             }
             let values = positions.map { positions in positions.map { row[$0] } }
             var found: ObjectKey?
-            if let values, let match, !values.contains(where: \.isNull) {
+            // Without values to compare, no object is the same.
+            if let values, let match, !values.isEmpty, !values.contains(where: \.isNull) {
                 // An object of another entity in the hierarchy may have the values. The save then reports the constraint, if there is one.
                 found = try met[values] ?? state.key(of: entity, match, values)
             }
@@ -73,6 +77,7 @@ struct BatchInsertion: Sendable {
                 if let values { met[values] = found }
                 if case .keep = rule { continue }
                 try destinations.forget(found, layer.row(entity.number, found), insertion: self, in: state)
+                try relate(found, row: row, in: layer, over: after)
                 try update(found, row: row, in: layer, over: state.view, ends: &ends)
                 destinations.note(row, key: found, insertion: self)
             } else {
@@ -80,6 +85,7 @@ struct BatchInsertion: Sendable {
                 guard let key = free.next() else { break }
                 if let values { met[values] = key }
                 let defaults = initialRows.isEmpty ? entity.defaults : initialRows[number]
+                try relate(key, row: row, in: layer, over: after)
                 try insert(key, row: row, defaults: defaults, in: layer, over: state.view, ends: &ends)
                 destinations.note(row, key: key, insertion: self)
             }
@@ -93,7 +99,8 @@ struct BatchInsertion: Sendable {
         let made = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         for (value, column) in zip(row, columns) { made[column] = value }
         try entity.appendToLists(made, key: key, over: view, ends: &ends)
-        if columns.count < entity.columns.count { made.fill(with: defaults) }
+        // Two names can set one column.
+        if made.set.count < made.columnCount { made.fill(with: defaults) }
         layer.put(made, entity: entity.number, key: key)
     }
 
@@ -106,6 +113,32 @@ struct BatchInsertion: Sendable {
         for (value, column) in zip(row, columns) { changed[column] = value }
         try entity.appendToLists(changed, key: key, after: before, over: view, ends: &ends)
         if known == nil { layer.put(changed, entity: entity.number, key: key) }
+    }
+
+    /// Writes the other ends of a row's one-to-one relationships, as contexts do (S052). Of several rows with one partner, the last one
+    /// has it. Called before the row itself is written.
+    ///
+    /// - Parameter view: The state after the rows before this one.
+    private func relate(_ key: ObjectKey, row: [Value], in layer: Layer, over view: LayeredView) throws {
+        func put(_ value: Value, at end: BatchColumn.Pair, of key: ObjectKey) {
+            let row = layer.row(end.entity, key) ?? Row.make(kind: .update, layer: layer.id, columnCount: end.columnCount)
+            row[end.column] = value
+            layer.put(row, entity: end.entity, key: key)
+        }
+        for position in paired {
+            let property = properties[position]
+            guard let pair = property.pair else { continue }
+            let old = try view.value(entity.number, key: key, column: property.column)?.referenceKey
+            let new = row[position].referenceKey
+            if old == new { continue }
+            if let old, try view.exists(pair.entity, old) { put(.null, at: pair, of: old) }
+            // The check of the save reports a reference to a missing object.
+            guard let new, try view.exists(pair.entity, new) else { continue }
+            if let owner = try view.value(pair.entity, key: new, column: pair.column)?.referenceKey {
+                put(.null, at: property.end, of: owner)
+            }
+            put(.reference(key), at: pair, of: new)
+        }
     }
 
     /// The destinations that a save has found, per position in the rows.
@@ -153,7 +186,7 @@ struct BatchInsertion: Sendable {
             for position in insertion.lookups {
                 guard let destination = insertion.properties[position].destination,
                     destination.entity.includes(insertion.entity),
-                    let source = insertion.columns.firstIndex(of: destination.column)
+                    let source = insertion.columns.lastIndex(of: destination.column)
                 else { continue }
                 if !row[source].isNull { known[position][row[source]] = key }
             }

@@ -107,8 +107,6 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     case wrongValue(entity: String, property: String, value: Value)
     /// A row does not have one value per property.
     case wrongCount(entity: String, row: Int, values: Int, properties: Int)
-    /// An import of one end of a one-to-one relationship. An update may set it.
-    case oneToOne(entity: String, property: String)
     /// An update would give one object to several objects in a one-to-one relationship.
     case sharedPartner(entity: String, property: String, objects: Int)
     /// The property is derived from other values, which an update must change instead. An import may contain the property, and its values
@@ -132,9 +130,6 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
             "cannot set \(entity).\(property) to \(value): it cannot store that value. Use a value of its type, or null if it is optional."
         case .wrongCount(let entity, let row, let values, let properties):
             "cannot import row \(row) of \(entity): it has \(values) values for \(properties) properties. Use one value per property."
-        case .oneToOne(let entity, let property):
-            "cannot import \(entity).\(property): it is one end of a one-to-one relationship, and two rows could name the same object. "
-                + "Set it with batchUpdate or in a context after the import."
         case .sharedPartner(let entity, let property, let objects):
             "cannot set \(entity).\(property) of \(objects) objects to the same object: the relationship is one-to-one. "
                 + "Select one object, or use null."
