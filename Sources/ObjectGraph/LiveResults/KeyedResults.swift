@@ -100,6 +100,8 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
     /// Positions are those before and after each update. When you receive a difference, the collection may show a later state already. No
     /// entry moves, because an entry keeps its key.
     public var differences: AsyncStream<ResultDifference> {
+        // A read shows what is pending, so it is no later difference.
+        settle()
         let (stream, continuation) = AsyncStream<ResultDifference>.makeStream()
         lastContinuation += 1
         continuations[lastContinuation] = continuation

@@ -22,6 +22,8 @@ final class ResultWorker: ViewObserver {
         var live: LiveQuery?
         /// The number of fetches. Results for an earlier fetch are dropped.
         var fetch = 0
+        /// The last number that a fetch was given. A fetch that fails gives none back.
+        var lastFetch = 0
         /// The view and the changes to which the live query has not advanced.
         var arrived = ArrivedChanges()
         /// Whether a computation is scheduled or running, or its delivery has not been received.
@@ -47,7 +49,8 @@ final class ResultWorker: ViewObserver {
 
         mutating func begin() {
             if let live { previous = (live, arrived.view ?? running?.view, fetch) }
-            fetch += 1
+            lastFetch += 1
+            fetch = lastFetch
             live = nil
             ended = nil
             arrived = ArrivedChanges()

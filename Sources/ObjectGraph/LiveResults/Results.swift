@@ -79,7 +79,11 @@ public final class Results<Element>: Observable {
 
     /// The updates from now on, in order and without gaps, each with its difference from the state before. The sequence ends when the
     /// collection is released or the iteration ends.
-    public var updates: AsyncStream<ResultUpdate> { controller.updates }
+    public var updates: AsyncStream<ResultUpdate> {
+        // A read shows what is pending, so it is no later update.
+        controller.settle()
+        return controller.updates
+    }
 }
 
 extension Results where Element: PersistentModel {

@@ -62,15 +62,19 @@ extension ManagedObjectContext {
         _ write: (Arrangement.Member) -> Void
     ) {
         guard !changes.isEmpty else { return }
-        func writeAll() {
+        func writeAll(_ changes: [Arrangement.Member]) {
             for change in changes { write(change) }
             tracker.log.note(object.entity, object.key)
             tracker.listEnds.removeAll()
         }
-        guard !observed.isEmpty else { return writeAll() }
+        guard !observed.isEmpty else { return writeAll(changes) }
         changingObserved {
             observed.willChange(object, .toMany(relationship.number))
-            writeAll()
+            // An observer may have deleted the object, rolled its insertion back, or moved members to other lists.
+            guard isHere(object), !object.isDeletedHere, case .toMany(let relation) = relationship.kind else { return }
+            let members = Set(toManyKeys(object, relation))
+            let changes = changes.filter { members.contains($0.key) }
+            if !changes.isEmpty { writeAll(changes) }
         }
     }
 }

@@ -27,6 +27,29 @@ import Testing
         #expect(seen.suffix(3).allSatisfy { $0.changes.deletedIDs(in: store) == [id] })
     }
 
+    /// Catches: an observer that mirrors a context by notices, and keeps an object that is gone.
+    @Test(arguments: Combination.all)
+    func `S041, S120: a notice names the deletion of a new object whose insertion an earlier notice has named`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let counter = Counter()
+        let worker = await container.newBackgroundContext()
+        let store = container.coordinator.store.identity
+        let id = await worker.perform { context in
+            _ = context.addObserver { counter.note($0) }
+            return context.makeTrack("draft").objectID
+        }
+        await worker.perform { $0.delete($0.object(with: id)) }
+        let changes = counter.all.filter { $0.kind == .objectsDidChange }.map(\.changes)
+        #expect(changes.map { $0.insertedIDs(in: store) } == [[id], []])
+        #expect(changes.map { $0.deletedIDs(in: store) } == [[], [id]])
+        #expect(changes.allSatisfy { !$0.updatedIDs(in: store).contains(id) })
+        try await worker.save(through: .store)
+        #expect(try await container.read { try $0.trackTitles() } == [])
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S121_oneTypeCarriesNoticesHistoryAndPushes(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

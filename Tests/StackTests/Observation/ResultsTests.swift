@@ -165,6 +165,38 @@ import Testing
         #expect(shown == last)
     }
 
+    /// Catches: a sequence that begins with a difference which the first read afterwards shows already.
+    @Test(arguments: Combination.all)
+    func `S142, S145: updates that are asked for before the first read begin after what it shows`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let numbers = try container.collection("numbers", of: Int.self)
+        let results = try Results(EntityFetchRequest("Track", sortBy: [.init("title")]), context: main)
+        let keyed = try KeyedResults(numbers.all)
+        main.makeTrack("a")
+        numbers["1"] = 1
+        main.processPendingChanges()
+        let (updates, differences) = (results.updates, keyed.differences)
+        var (shown, keys) = (results.snapshot.ids, keyed.keys)
+        #expect(shown.count == 1 && keys == ["1"])
+        main.makeTrack("b")
+        numbers["2"] = 2
+        main.processPendingChanges()
+        #expect(results.count == 2 && keyed.count == 2)
+        for await update in updates {
+            shown = Self.apply(update, to: shown)
+            break
+        }
+        for await difference in differences {
+            for position in difference.insertions.sorted() { keys.insert(keyed.keys[position], at: position) }
+            break
+        }
+        #expect(shown == results.snapshot.ids && keys == ["1", "2"])
+    }
+
     private static func apply(_ update: ResultUpdate, to old: [ObjectID]) -> [ObjectID] {
         var ids = old
         let difference = update.difference

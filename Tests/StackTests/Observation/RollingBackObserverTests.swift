@@ -144,4 +144,26 @@ import Testing
         withExtendedLifetime(token) {}
         try await container.close()
     }
+
+    /// Catches: positions of a list that a rollback has dropped, written to members that are back in their former list.
+    @Test(arguments: Combination.all)
+    func `S046, S048, S146: an observer that rolls back while an order is shown leaves no positions`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Books.model())
+        let main = container.mainContext
+        let old = main.insert("Book")
+        old.arrangeChapters(["a", "b", "c"])
+        try await container.saveMain()
+        let new = main.insert("Book")
+        let members = Array(old.relatedObjects("chapters").prefix(2))
+        new.setRelatedObjects("chapters", to: members)
+        main.processPendingChanges()
+        Self.onChange(of: { _ = new.relatedObjects("chapters") }) { main.rollback() }
+        new.setRelatedObjects("chapters", to: members.reversed())
+        #expect(!main.hasChanges && main.updatedObjects.isEmpty)
+        #expect(old.chapterTitles == ["a", "b", "c"])
+        try await container.close()
+    }
 }

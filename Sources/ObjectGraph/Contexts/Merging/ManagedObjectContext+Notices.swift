@@ -185,10 +185,12 @@ extension ManagedObjectContext {
             ? ChangeSet()
             : tracker.log.take(metadata) { entity, key in
                 let kind = layerStack.pendingKind(entity, key)
-                if kind == nil, new.contains(.init(entity: entity, key: key)), (try? exists(entity, key)) == false {
-                    gone[entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
-                }
-                return kind
+                // A closed context shows no objects, although they exist.
+                guard kind == nil, phase.closure == nil, (try? exists(entity, key)) == false else { return kind }
+                // An earlier notice has named the insertion of an object that is not new.
+                guard new.contains(.init(entity: entity, key: key)) else { return .delete }
+                gone[entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
+                return nil
             }
         if !observers.views.isEmpty {
             let view = sealedView()
