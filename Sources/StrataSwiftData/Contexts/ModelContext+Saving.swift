@@ -73,6 +73,8 @@ extension ModelContext {
         } catch let error as StoreError where error.code == .suspended {
             autosave(after: suspensionDelay)
         } catch {
+            // The other process may end its work without another change here.
+            if (error as? StoreError)?.code == .storeBusy { autosave(after: suspensionDelay) }
             if let onAutosaveError { return onAutosaveError(error) }
             Log.logger.error("the main context was not saved: \(error)")
         }

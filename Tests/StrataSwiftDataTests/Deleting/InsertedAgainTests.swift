@@ -98,4 +98,30 @@ import Testing
     private final class Lines: Sendable {
         let all = Mutex<[String]>([])
     }
+
+    /// Catches: a context that writes all values that it has read to the object that another context has imported again.
+    @Test(arguments: TestStore.allCases)
+    func `S103, S108: a change of an object that was imported again changes its own property only`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use(ToDoList.self) { container in
+            let (context, importer) = (ModelContext(container), ModelContext(container))
+            let (list, item) = (ToDoList(name: "l"), ToDo("old"))
+            item.list = list
+            context.insert(item)
+            try context.save()
+            item.isDone = true
+            try importer.delete(model: ToDoList.self)
+            let (newList, again) = (ToDoList(name: "l"), ToDo("new", due: .distantFuture))
+            again.id = item.id
+            again.list = newList
+            importer.insert(again)
+            try importer.save()
+            try context.save()
+            let fresh = ModelContext(container)
+            let found = try fresh.fetch(FetchDescriptor<ToDo>())
+            #expect(found.map(\.title) == ["new"] && found.first?.isDone == true)
+            #expect(found.first?.due == .distantFuture && found.first?.list?.name == "l")
+        }
+    }
 }

@@ -224,4 +224,46 @@ import Testing
             #expect(try titles(in: container) == ["a"])
         }
     }
+
+    // MARK: Objects that are gone
+
+    /// Catches: a change of an object that cannot exist without a deleted one, which fails each save of the context.
+    @Test(arguments: TestStore.allCases, [false, true]) @MainActor
+    func `S050, S106: a change of an object whose required owner is deleted too is dropped`(
+        _ store: TestStore, _ isMerged: Bool
+    ) async throws {
+        try await store.useOnMain(Shelf.self) { container in
+            let main = container.mainContext
+            main.autosaveEnabled = false
+            let shelf = Shelf()
+            let box = Box("a", on: shelf)
+            main.insert(box)
+            try main.save()
+            box.label = "changed"
+            try deleteElsewhere(shelf, container)
+            if isMerged { #expect(try main.fetchCount(FetchDescriptor<Box>()) == 0) }
+            main.insert(Box("new", on: Shelf()))
+            try main.save()
+            #expect(!main.hasChanges)
+            let fresh = ModelContext(container)
+            #expect(try fresh.fetch(FetchDescriptor<Box>()).map(\.label) == ["new"])
+            #expect(try main.fetch(FetchDescriptor<Box>()).map(\.label) == ["new"])
+        }
+    }
+}
+
+@Model private final class Shelf {
+    @Relationship(deleteRule: .cascade, inverse: \Box.shelf) var boxes: [Box] = []
+
+    init() {}
+}
+
+@Model private final class Box {
+    var label: String
+    var shelf: Shelf
+
+    init(_ label: String, on shelf: Shelf) {
+        self.label = label
+        self.shelf = shelf
+    }
 }

@@ -197,6 +197,12 @@ extension SaveCheck {
         for address in addresses(\.inserted) + addresses(\.updated) {
             guard let row = layer.row(address.entity, address.key) else { continue }
             let columns = row.set.intersection(rules.references[address.entity])
+            if isLost(row, at: address, columns: columns, missing: missing) {
+                writable().remove(entity: address.entity, key: address.key)
+                writable().forgetLinks(of: address.entity, address.key, schema)
+                restored[address] = nil
+                continue
+            }
             try columns.forEach { column in
                 let definition = schema.entities[address.entity].columns[column]
                 guard let key = row[column].referenceKey, let destination = definition.destination else { return }
@@ -217,6 +223,20 @@ extension SaveCheck {
             try settlePairs(of: index, missing, rules)
         }
         return true
+    }
+
+    /// Whether an object that the save would bring back requires one that is missing too. Then it stays deleted, if the context asks for
+    /// that by ``SaveRequest/clearsMissingReferences``.
+    private func isLost(_ row: Row, at address: ObjectAddress, columns: ColumnSet, missing: Set<ObjectAddress>) -> Bool {
+        guard request.clearsMissingReferences, row.kind == .insert, let restored = restored[address] else { return false }
+        let columnSchemas = writer.store.schema.entities[address.entity].columns
+        var isLost = false
+        columns.intersection(restored).forEach { column in
+            guard let key = row[column].referenceKey, let destination = columnSchemas[column].destination else { return }
+            let isMissing = missing.contains(ObjectAddress(entity: destination, key: key))
+            if isMissing, request.validation?.requires(column, of: address.entity) == true { isLost = true }
+        }
+        return isLost
     }
 
     private mutating func settlePairs(

@@ -132,10 +132,9 @@ extension SaveCheck {
         if row.kind == .insert, try !mayReplace(conflict) { throw duplicate(conflict) }
         switch (request.policy, row.kind) {
         case (.objectTrump, .insert), (.overwrite, .insert):
-            releasePartners(of: conflict.theirs, entity, keeping: row)
             let layer = writable()
-            let merged = row.copy(layer: layer.id)
-            merged.kind = layer.row(entity, conflict.theirs)?.kind == .insert ? .insert : .update
+            let merged = try merged(row, conflict, with: layer.row(entity, conflict.theirs), layer: layer.id)
+            releasePartners(of: conflict.theirs, entity, keeping: merged)
             layer.put(merged, entity: entity, key: conflict.theirs)
             layer.remove(entity: entity, key: conflict.ours)
             let (ours, theirs) = (
@@ -167,6 +166,30 @@ extension SaveCheck {
         default:
             throw duplicate(conflict)
         }
+    }
+
+    /// Returns the row of a new object, as it is written to the object with the same unique value.
+    ///
+    /// An object that others have deleted, and that `objectTrump` writes again, is also new. Of it, only the properties that the context has
+    /// changed are written, because that policy merges by property (S103).
+    private func merged(_ row: Row, _ conflict: UniquenessConflict, with known: Row?, layer: UInt64) throws -> Row {
+        let merged = row.copy(layer: layer)
+        merged.kind = known?.kind == .insert ? .insert : .update
+        let entity = conflict.constraint.entity
+        guard case .objectTrump = request.policy, entity != keyedValues, let change = folded.row(entity, conflict.ours),
+            change.kind == .update
+        else { return merged }
+        var changed = request.changedOfDeleted[.init(entity: entity, key: conflict.ours)] ?? change.set
+        // A position goes with its list.
+        for reference in request.rules.ordered[entity] where !changed.contains(reference.column) {
+            let list = try after.value(entity, key: conflict.theirs, column: reference.column)
+            if list != row[reference.column] { changed.remove(reference.position) }
+        }
+        row.set.forEach { column in
+            if changed.contains(column) { return }
+            if let known, known.isSet(column) { merged[column] = known[column] } else { merged.clear(column) }
+        }
+        return merged
     }
 
     /// Whether the merge policy may settle a conflict of a new object. Objects of two classes never replace each other, because an object
