@@ -33,7 +33,8 @@ struct ModelComparison {
         let file = recorded.current
         var current = recorded
         // The stage before the others of a file without a version changes nothing.
-        let changing = stages.filter { $0.isCustom || !$0.target.storeSchema.storesTheSame(as: $0.source.storeSchema) }
+        let isInPlan = plan?.stages.contains { $0.source.storeSchema.withoutHints == file } == true
+        let changing = isInPlan ? stages : stages.dropFirst()
         for stage in changing {
             addStep(current, to: stage.target.storeSchema, isCustom: stage.isCustom, changes: &changes)
             current = RecordedSchemas(stage.target.storeSchema, exchanged: ExchangedNames(of: stage.target.storeSchema))
@@ -148,7 +149,7 @@ struct SchemaComparison {
     init(_ recorded: RecordedSchemas, _ new: StoreSchema) {
         old = recorded.current
         self.new = new
-        let pending = ExchangedNames(of: new).subtracting(recorded.exchanged)
+        let pending = ExchangedNames(of: new).subtracting(recorded.exchanged.renamed(from: recorded.current, to: new))
         evolution = try? SchemaEvolution(from: recorded.current, to: new, exchanging: pending)
     }
 

@@ -9,7 +9,7 @@ extension StoreSchema {
     func withoutConversions(from old: StoreSchema) -> StoreSchema {
         var plain = self
         // The file has recorded those of the older schema.
-        let exchanges = ExchangedNames(of: self).subtracting(ExchangedNames(of: old))
+        let exchanges = ExchangedNames(of: self).subtracting(ExchangedNames(of: old).renamed(from: old, to: self))
         let changed = changedRelationships(from: old, exchanges)
         plain.relationships = []
         // The numbers of columns change. The values are computed for the whole schema.
@@ -24,9 +24,16 @@ extension StoreSchema {
             guard let before = old.predecessor(of: entity, exchanges) else { continue }
             let dropped = Set(changed.filter { relationships[$0].entity == number }.compactMap { relationships[$0].column })
             let kept = entity.columnIndices.filter { position in
-                if dropped.contains(position) { return false }
                 let column = entity.columns[position]
                 let columns = old.entities[before].columns
+                // Without the column, the value of its former name would be dropped. With it, the change is refused.
+                if let former = column.renamedFrom, !exchanges.contains(column.name, former, in: entity.name + "."),
+                    [former, column.name].allSatisfy({ name in columns.contains { $0.name == name } }),
+                    !entity.columns.contains(where: { $0.name == former })
+                {
+                    return true
+                }
+                if dropped.contains(position) { return false }
                 let former = Self.former(
                     column.name, renamedFrom: column.renamedFrom, in: columns.map(\.name), exchanges, scope: entity.name + ".")
                 guard let source = former.map({ columns[$0] }) else { return true }
@@ -48,7 +55,7 @@ extension StoreSchema {
     /// can make these values unique.
     func withoutNewUniqueness(from old: StoreSchema) -> StoreSchema {
         var plain = self
-        let exchanges = ExchangedNames(of: self).subtracting(ExchangedNames(of: old))
+        let exchanges = ExchangedNames(of: self).subtracting(ExchangedNames(of: old).renamed(from: old, to: self))
         for (number, entity) in entities.enumerated(as: EntityIndex.self) {
             guard let before = old.predecessor(of: entity, exchanges).map({ old.entities[$0] }) else { continue }
             func source(_ position: ColumnIndex) -> ColumnIndex? {

@@ -30,6 +30,23 @@ public struct ExchangedNames: Sendable, Hashable {
         ExchangedNames(lines: lines.subtracting(recorded.lines))
     }
 
+    /// Returns the recorded exchanges, also under the names of entities that a step renames.
+    package func renamed(from old: StoreSchema, to new: StoreSchema) -> ExchangedNames {
+        var all = lines
+        let known = Set(old.entities.map(\.name))
+        for entity in new.entities where !known.contains(entity.name) {
+            guard let former = entity.renamedFrom, known.contains(former) else { continue }
+            for line in lines where line.hasPrefix(former + ".") {
+                // A line of a link has the name of the entity twice.
+                let ends = line.split(separator: "<", maxSplits: 1).map { end in
+                    end.hasPrefix(former + ".") ? entity.name + end.dropFirst(former.count) : String(end)
+                }
+                all.insert(ends.joined(separator: "<"))
+            }
+        }
+        return ExchangedNames(lines: all)
+    }
+
     package func contains(_ name: String, _ former: String, in scope: String = "") -> Bool {
         lines.contains("\(scope)\(name)<\(former)")
     }

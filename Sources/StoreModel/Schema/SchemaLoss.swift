@@ -35,7 +35,8 @@ public struct SchemaLoss: Sendable, Hashable {
         switch subject {
         case .objects, .objectsOfType: "object"
         case .values: "value"
-        case .unanswered, .valuesOfTypes: "reference"
+        case .valuesOfTypes: isContradiction ? "reference" : "value"
+        case .unanswered: "reference"
         case .pairs: "pair"
         }
     }
@@ -90,6 +91,7 @@ struct SchemaLosses {
         self.evolution = evolution
         addEntities()
         addColumns()
+        addSharedAttributes()
         addLinks()
         addContradictions()
         addMovedReferences()
@@ -144,16 +146,42 @@ struct SchemaLosses {
             // Without its order, a relationship keeps its members.
             for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self)
             where !kept.contains(column) && !entity.isPosition(column) && column != entity.typeColumn {
-                let name = "\(entity.name).\(definition.name)"
+                // Other objects of a hierarchy may have the default of an attribute, which nothing shows.
+                var subject = SchemaLoss.Subject.values(entity: number, column: column)
+                if let types = entity.types(having: [column]), let typeColumn = entity.typeColumn {
+                    subject = .valuesOfTypes(entity: number, column: column, typeColumn: typeColumn, types: types)
+                }
+                let declaring = entity.subentities.filter { $0.properties.contains(definition.name) }.map(\.name)
                 var loss = SchemaLoss(
-                    subject: .values(entity: number, column: column), name: name,
-                    allowedBy: [name, "\(new.entities[successor].name).\(definition.name)"])
+                    subject: subject, name: "\(entity.entity(declaring: [definition.name])).\(definition.name)",
+                    allowedBy: Set((declaring + [entity.name, new.entities[successor].name]).map { "\($0).\(definition.name)" }))
                 if let destination = definition.destination {
                     // Dropping an entity on purpose also drops the references to it.
                     if successors[destination] == nil { loss.allowedBy.insert(old.entities[destination].name) }
                     changeKind(&loss, successor: successor, entity: number, column: column, definition: definition)
                 }
                 all.append(loss)
+            }
+        }
+    }
+
+    /// Adds the values of an attribute that an entity loses while another entity of the hierarchy keeps the column.
+    private mutating func addSharedAttributes() {
+        for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
+            guard let source = change.source, let typeColumn = old.entities[source].typeColumn else { continue }
+            let (before, after) = (old.entities[source], new.entities[number])
+            for (column, part) in change.columns.enumerated(as: ColumnIndex.self) {
+                guard let place = part.source, before.columns[place].destination == nil, let kept = after.types(having: [column])
+                else { continue }
+                for entity in before.subentities where entity.properties.contains(before.columns[place].name) {
+                    let types = before.types(ofSubentity: entity.name)
+                    let stays = after.subentities.contains { $0.type == entity.type }
+                    guard stays, kept.isDisjoint(with: types) else { continue }
+                    let name = "\(entity.name).\(before.columns[place].name)"
+                    let subject = SchemaLoss.Subject.valuesOfTypes(
+                        entity: source, column: place, typeColumn: typeColumn, types: types)
+                    all.append(SchemaLoss(subject: subject, name: name, allowedBy: [name]))
+                }
             }
         }
     }

@@ -65,7 +65,7 @@ public struct SchemaPath: Sendable {
         var current = file
         var recorded = exchanged
         for next in schemas {
-            let pending = ExchangedNames(of: next).subtracting(recorded)
+            let pending = ExchangedNames(of: next).subtracting(recorded.renamed(from: current, to: next))
             let evolution = try SchemaEvolution(from: current, to: next, exchanging: pending)
             if !evolution.exchanges.isEmpty, next.version <= current.version {
                 throw StoreError(

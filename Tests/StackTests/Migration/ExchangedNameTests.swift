@@ -146,6 +146,72 @@ import Testing
         #expect(try container.coordinator.store.verify() == [])
     }
 
+    /// Catches: an exchange that is carried out again, because its entity has another name now.
+    @Test(arguments: kinds) func `S165: exchanged names stay exchanged when their entity is renamed`(_ kind: StoreKind)
+        async throws
+    {
+        func model(_ version: Int, _ entity: String) throws -> Model {
+            func former(_ name: String) -> String? { version == 1 ? nil : name }
+            func text(_ name: String, _ twin: String) -> PropertyDescription {
+                .attribute(.init(name: name, type: .string, renamedFrom: former(twin)))
+            }
+            func many(_ name: String, _ twin: String) -> PropertyDescription {
+                .relationship(.init(name: name, destination: "Other", cardinality: .toMany, renamedFrom: former(twin)))
+            }
+            return try Model(
+                [
+                    EntityDescription(
+                        name: entity, properties: [text("a", "b"), text("b", "a"), many("x", "y"), many("y", "x")],
+                        renamedFrom: entity == "Thing" ? nil : "Thing"),
+                    EntityDescription(name: "Other", properties: [.attribute(.init(name: "mark", type: .string))]),
+                ], version: .init(version))
+        }
+        let bed = try TestBed(kind)
+        let first = try await bed.container(model: model(1, "Thing"))
+        try await first.newBatchOperationContext().perform(andSave: .durable) { context in
+            let thing = context.insert("Thing")
+            (thing["a"], thing["b"]) = ("in a", "in b")
+            thing.setRelatedObjects("x", to: [context.insert("Other")])
+        }
+        try await first.close()
+        for (version, entity) in [(2, "Thing"), (3, "Item"), (4, "Item")] {
+            try await bed.closed()
+            let container = try await bed.container(model: model(version, entity))
+            let values = try await container.read { context in
+                try context.fetch(EntityFetchRequest(entity)).map {
+                    [$0["a"], $0["b"], .int(Int64($0.relatedObjects("x").count)), .int(Int64($0.relatedObjects("y").count))]
+                }
+            }
+            #expect(values == [["in b", "in a", 0, 1]], "version \(version)")
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
+        }
+    }
+
+    /// Catches: a dry run that leaves out a stage which only exchanges names.
+    @Test(arguments: kinds) func `S202: a dry run lists a stage that only exchanges names`(_ kind: StoreKind) async throws {
+        func model(_ version: Int) throws -> Model {
+            func text(_ name: String, _ former: String) -> PropertyDescription {
+                .attribute(.init(name: name, type: .string, isOptional: true, renamedFrom: version == 2 ? former : nil))
+            }
+            let more = version == 3 ? [text("c", "")] : []
+            return try Model(
+                [EntityDescription(name: "Thing", properties: [text("a", "b"), text("b", "a")] + more)], version: .init(version))
+        }
+        let bed = try TestBed(kind)
+        let first = try await bed.container(model: model(1))
+        try await first.coordinator.insert(into: "Thing", ["a"], rows: [["in a"]])
+        try await first.close()
+        try await bed.closed()
+        let plan = try MigrationPlan([.lightweight(from: model(1), to: model(2)), .lightweight(from: model(2), to: model(3))])
+        let changes = try await model(3).changes(opening: bed.description, migrationPlan: plan)
+        #expect(changes.refusal == nil && changes.steps.count == 2, "\(changes)")
+        let exchanges = changes.steps.first.map { "\($0.changes)" } ?? ""
+        #expect(exchanges.contains("Thing.b") && exchanges.contains("Thing.a"), "\(changes)")
+        let container = try await PersistentContainer(model: model(3), store: bed.description, migrationPlan: plan)
+        #expect(try await container.read { try $0.fetch(EntityFetchRequest("Thing")).map { $0["b"] } } == ["in a"])
+    }
+
     @Test(arguments: kinds) func `S165: exchanged names without a higher version are refused`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         try await Self.fill(bed, Self.model(1, exchanging: false))

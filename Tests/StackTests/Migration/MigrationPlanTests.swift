@@ -411,4 +411,26 @@ enum People {
         #expect(try container.coordinator.store.verify() == [])
         try await container.close()
     }
+
+    /// Catches: a custom stage that drops the values of an attribute, because another attribute with its new name had another type.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S165: a chain of renames that a custom stage cannot make is refused, and the file stays`(_ kind: StoreKind) async throws
+    {
+        let first = try People.model(.init(1), [.init(name: "a", type: .int32), .init(name: "b", type: .string)])
+        let second = try People.model(
+            .init(2),
+            [.init(name: "b", type: .int32, renamedFrom: "a"), .init(name: "c", type: .string, renamedFrom: "b")])
+        let bed = try TestBed(kind)
+        let old = try await bed.container(model: first)
+        try await old.coordinator.insert(into: "Person", ["a", "b"], rows: [[7, "x"]])
+        try await old.close()
+        try await bed.closed()
+        let plan = MigrationPlan([.custom(from: first, to: second)])
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(model: second, store: bed.description, migrationPlan: plan)
+        }
+        #expect(error?.code == .schemaMismatch, "\(String(describing: error))")
+        let same = try await bed.container(model: first)
+        #expect(try await same.read { try $0.fetch(EntityFetchRequest("Person")).map { [$0["a"], $0["b"]] } } == [[7, "x"]])
+    }
 }
