@@ -94,16 +94,16 @@ extension ModelClass {
 
     /// The name of each property by its key path, in the class and in subclasses. Key paths of an inherited property differ by their root.
     var inheritableColumns: [DeclSyntax] {
-        let entries = persisted.map { "\\Subclass.\($0.sourceName): \(literal($0.name))," }
+        let entries = persisted.map { "\\__$Subclass.\($0.keyPathName): \(literal($0.name))," }
         let own = "[\n        \(entries.isEmpty ? ":" : entries.joined(separator: "\n        "))\n    ]"
-        let all = superclass.map { "\($0).inheritableColumns(of: Subclass.self).merging(\(own)) { first, _ in first }" } ?? own
+        let all = superclass.map { "\($0).inheritableColumns(of: __$Subclass.self).merging(\(own)) { first, _ in first }" } ?? own
         return [
             typeProperty("columnsByKeyPath", "[AnyKeyPath: String]", stored: "keyPaths"),
             """
             nonisolated(unsafe) private static let keyPaths: [AnyKeyPath: String] = inheritableColumns(of: \(raw: sourceName).self)
             """,
             """
-            \(raw: access)static func inheritableColumns<Subclass: \(raw: sourceName)>(of type: Subclass.Type) -> [AnyKeyPath: String] {
+            \(raw: access)static func inheritableColumns<__$Subclass: \(raw: sourceName)>(of type: __$Subclass.Type) -> [AnyKeyPath: String] {
                 \(raw: all)
             }
             """,

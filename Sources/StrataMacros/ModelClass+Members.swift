@@ -7,7 +7,7 @@ extension ModelClass {
     private var types: String { spelling.types }
 
     var members: [DeclSyntax] {
-        if isGeneric { return stubs }
+        if isRefused { return stubs + (hasInitializer || superclass != nil ? [] : [memberwiseInitializer]) }
         var members: [DeclSyntax] = hasOverridableMembers ? linkedAnchor : [anchor]
         if superclass == nil { members.append(managedObject) }
         if hasOverridableMembers {
@@ -38,7 +38,8 @@ extension ModelClass {
 
     /// Members that only satisfy the compiler, for a class whose mistake prevents others.
     private var stubs: [DeclSyntax] {
-        [
+        let access = (isIsolated ? "nonisolated " : "") + access
+        return [
             "\(raw: access)var managedObject: \(raw: types)ManagedObject { fatalError() }",
             "\(raw: access)static var entityDescription: \(raw: types)EntityDescription { fatalError() }",
             "\(raw: access)static var entityName: String { fatalError() }",
@@ -114,7 +115,7 @@ extension ModelClass {
     /// The dictionary of columns by key path. `nonisolated(unsafe)` is right because it is created once and never changed,
     /// and key paths are immutable.
     private var columns: DeclSyntax {
-        let entries = persisted.map { "\\\(sourceName).\($0.sourceName): \(literal($0.name))," }
+        let entries = persisted.map { "\\\(sourceName).\($0.keyPathName): \(literal($0.name))," }
         return """
             nonisolated(unsafe) \(raw: access)static let columnsByKeyPath: [AnyKeyPath: String] = [
                 \(raw: entries.isEmpty ? ":" : entries.joined(separator: "\n    "))
@@ -148,9 +149,10 @@ extension ModelClass {
         let parameters = assigned.compactMap { property -> String? in
             guard let type = property.parameterType else { return nil }
             let value = property.initialValue?.description ?? property.defaultArgument
-            return "\(property.sourceName): \(type)\(value.map { " = \($0)" } ?? "")"
+            let inner = property.variableName == property.sourceName ? "" : " \(property.variableName)"
+            return "\(property.sourceName)\(inner): \(type)\(value.map { " = \($0)" } ?? "")"
         }
-        let assignments = assigned.map { "self.\($0.sourceName) = \($0.sourceName)" }
+        let assignments = assigned.map { "self.\($0.sourceName) = \($0.variableName)" }
         let limits = Set(assigned.compactMap(\.accessLimit))
         let limit = limits.contains("private") ? "private " : limits.contains("fileprivate") ? "fileprivate " : ""
         return """
@@ -170,7 +172,7 @@ extension ModelProperty {
 
     /// Returns the property as an expression of type `PropertyDescription`.
     fileprivate func description(in model: String, _ spelling: Spelling) -> String {
-        let passed = arguments([literal(name), "of: \\\(model).\(sourceName)"])
+        let passed = arguments([literal(name), "of: \\\(model).\(keyPathName)"])
         if hasAccessorsByType(spelling) {
             return "\(spelling.types)PropertyDescription.\(describingFunction(spelling))(\(passed))"
         }

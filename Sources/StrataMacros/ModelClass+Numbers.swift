@@ -1,3 +1,5 @@
+import SwiftSyntax
+
 /// The numbers of properties: literals as long as the kinds of all properties before are known from the source. The other numbers
 /// are members of a nested type, which the compiler computes from the types.
 extension ModelClass {
@@ -65,6 +67,11 @@ extension ModelClass {
 extension ModelProperty {
     /// Returns the type as a value.
     fileprivate func metatype(_ text: String) -> String {
-        text.hasSuffix("!") ? "\(text.dropLast())?.self" : "\(text).self"
+        if text.hasSuffix("!") { return "\(text.dropLast())?.self" }
+        // In `any Shape.self` and `A & B.self`, the last part would belong to the inner type.
+        let hasParts = type.map {
+            $0.is(SomeOrAnyTypeSyntax.self) || $0.is(AttributedTypeSyntax.self) || $0.is(CompositionTypeSyntax.self)
+        }
+        return hasParts == true ? "(\(text)).self" : "\(text).self"
     }
 }

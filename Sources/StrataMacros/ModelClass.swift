@@ -17,7 +17,10 @@ struct ModelClass {
     private(set) var numbers: String?
     /// "required " unless the class is final.
     let required: String
-    let isGeneric: Bool
+    /// Whether the class has a mistake that prevents members and accessors.
+    let isRefused: Bool
+    /// Whether the class is isolated to the main actor.
+    let isIsolated: Bool
     var indexes: [ModelIndex] = []
     /// The former name as a literal, with its quotes.
     private(set) var renamedFrom: String?
@@ -46,8 +49,20 @@ struct ModelClass {
         isFinal = modifiers.contains("final")
         overridableAccess = modifiers.contains("open") ? "open " : access
         required = isFinal && !isSubclass ? "" : "required "
-        isGeneric = declaration.genericParameterClause != nil
-        if let parameters = declaration.genericParameterClause { misuses.append(ModelDiagnostic.generic.at(parameters)) }
+        let isInGeneric = context.contains {
+            $0.asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+        }
+        let isolation = declaration.attributes.attribute(named: "MainActor")
+        isIsolated = isolation != nil
+        isRefused = declaration.genericParameterClause != nil || isInGeneric || isIsolated
+        if let parameters = declaration.genericParameterClause {
+            misuses.append(ModelDiagnostic.generic.at(parameters))
+        } else if isInGeneric {
+            misuses.append(ModelDiagnostic.generic.at(declaration.name))
+        }
+        if let isolation {
+            misuses.append(ModelDiagnostic.isolated.at(isolation, fixIts: [Remedy.remove(isolation, of: declaration)]))
+        }
         readFormerName(declaration)
         for member in declaration.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self) else { continue }

@@ -6,10 +6,13 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
     case notAClass = "@Model can be attached to a class only; its objects have an identity"
     case notAnActor = "@ModelActor can be attached to an actor only"
     case generic = "a class with @Model cannot be generic: each entity of the store is one class"
+    case isolated =
+        "a class with @Model cannot be isolated to the main actor, because background contexts use its objects too; remove '@MainActor'"
     case severalInOne = "declare each property of a model on its own line"
     case pattern = "a property of a model is declared by one name, not by a pattern"
     case lazy = "a stored property of a model cannot be 'lazy'; mark it with @Transient"
     case reference = "a stored property of a model cannot be 'weak' or 'unowned'; mark it with @Transient"
+    case closure = "a closure cannot be stored; mark the property with @Transient"
     case observers = "a stored property of a model cannot have observers; use the hooks of ManagedObjectLifecycle"
     case wrapped = "a property wrapper cannot be used on a stored property of a model; mark it with @Transient"
     case subclassInitializer =
@@ -99,6 +102,13 @@ extension Remedy {
         let marker = AttributeSyntax("@Transient").with(\.leadingTrivia, variable.leadingTrivia).with(\.trailingTrivia, .space)
         marked.attributes = [.attribute(marker)] + marked.attributes
         return replace(variable, with: marked, "mark the property with '@Transient'")
+    }
+
+    /// Removes an attribute of a class that has others.
+    static func remove(_ attribute: AttributeSyntax, of declaration: ClassDeclSyntax) -> FixIt {
+        let all = declaration.attributes
+        let rest = all.filter { $0.as(AttributeSyntax.self)?.id != attribute.id }.with(\.leadingTrivia, all.leadingTrivia)
+        return replace(all, with: rest, "remove '\(attribute.trimmedDescription)'")
     }
 
     /// Makes a structure a class. Other types have no such remedy.

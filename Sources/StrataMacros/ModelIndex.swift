@@ -55,8 +55,7 @@ extension ModelClass {
     /// Also returns a name that the class does not declare. A superclass may have the property; if no class has it, the compiler complains.
     /// If it has no column, as a computed property in an extension, opening a store throws an error about the index.
     private func indexedName(_ expression: ExprSyntax, computed: Set<String>) -> String? {
-        guard let components = expression.as(KeyPathExprSyntax.self)?.components, components.count == 1,
-            let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
+        guard let path = expression.as(KeyPathExprSyntax.self)?.path, path.count == 1, let name = path[0].propertyName
         else { return nil }
         if misusedNames.contains(name) { return name }
         if let property = property(named: name) { return property.column == nil ? nil : name }

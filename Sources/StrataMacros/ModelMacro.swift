@@ -46,8 +46,8 @@ extension ModelMaking {
             let variable = member.as(VariableDeclSyntax.self), variable.isStoredInInstances,
             let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName
         else { return [] }
-        let model = ModelClass(declaration, spelling)
-        guard !model.isGeneric, let property = model.property(named: name) else { return [] }
+        let model = ModelClass(declaration, spelling, in: context.lexicalContext)
+        guard !model.isRefused, let property = model.property(named: name) else { return [] }
         return property.accessorMacro(spelling, mayBeInherited: model.mayBeSubclass).map { [$0] } ?? []
     }
 

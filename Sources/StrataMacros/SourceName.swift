@@ -9,6 +9,35 @@ extension TokenSyntax {
     }
 }
 
+extension KeyPathExprSyntax {
+    /// The number of components that belong to the name of the type. The parser takes only the first part of `Shop.Item` in
+    /// `\Shop.Item.name` for the root. Types have names in upper case. The last component is a property, and so is one before a question
+    /// mark.
+    private var typeParts: Int {
+        guard root != nil else { return 0 }
+        let parts = Array(components)
+        let upper = parts.prefix { $0.propertyName?.first?.isUppercase ?? false }.count
+        let endsWithProperty = upper == parts.count || parts[upper].propertyName == nil
+        return endsWithProperty ? max(upper - 1, 0) : upper
+    }
+
+    /// The components after the type.
+    var path: [KeyPathComponentSyntax] { components.dropFirst(typeParts).filter { !$0.isIdentity } }
+
+    /// The last part of the name of the type; nil if the key path begins with a dot.
+    var typeName: String? { typeParts == 0 ? root?.lastName : Array(components)[typeParts - 1].propertyName }
+}
+
+extension KeyPathComponentSyntax {
+    /// The name of a property; nil for another component.
+    var propertyName: String? { component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName }
+
+    /// Whether the component is `.self`, which leads to the same value.
+    fileprivate var isIdentity: Bool {
+        component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.tokenKind == .keyword(.self)
+    }
+}
+
 /// Returns a name as a string literal. A name in backticks may contain quotation marks.
 func literal(_ name: String) -> String {
     "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"") + "\""

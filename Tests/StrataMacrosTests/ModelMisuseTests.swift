@@ -8,6 +8,7 @@ import Testing
     /// Bodies of model classes, and the diagnostic of each.
     static let bodies: [(String, ModelDiagnostic)] = [
         ("lazy var a = 1", .lazy),
+        ("var a: () -> Void", .closure),
         ("weak var a: Other?", .reference),
         ("unowned var a: Other", .reference),
         ("var a = 1 { didSet {} }", .observers),
@@ -156,6 +157,40 @@ import Testing
         #expect(MacroExpansion(of: "@Model enum A {}").messages == [ModelDiagnostic.notAClass.message])
         #expect(MacroExpansion(of: "@Model actor A {}").messages == [ModelDiagnostic.notAClass.message])
         #expect(MacroExpansion(of: "@Model final class A<B> {}").messages == [ModelDiagnostic.generic.message])
+    }
+
+    @Test func aModelInsideAGenericTypeIsRefused() {
+        let nested = MacroExpansion(of: "struct Page<T> { @Model final class A { var a = 1 } }")
+        #expect(nested.messages == [ModelDiagnostic.generic.message])
+        #expect(MacroExpansion(of: "struct Page { @Model final class A { var a = 1 } }").messages == [])
+    }
+
+    @Test func aModelOfTheMainActorIsRefused() {
+        let isolated = MacroExpansion(of: "@MainActor @Model final class A { var a = 1 }")
+        #expect(isolated.messages == [ModelDiagnostic.isolated.message])
+        #expect(MacroExpansion.tokens(isolated.text).joined().contains("nonisolatedvarmanagedObject"))
+    }
+
+    /// Catches: the parts of a type's name, which the parser takes for properties.
+    @Test func keyPathsMayNameNestedTypes() {
+        let source = """
+            @Model final class Crate {
+                #Index<Crate>([\\Shop.Crate.name], [\\.name, \\Crate.code])
+                @Relationship(inverse: \\Shop.Item.crate) var items: [Shop.Item]
+                @Derived(count: \\Module.Crate.items) var count: Int
+                var name: String
+                var code: String
+            }
+            """
+        let expansion = MacroExpansion(of: source)
+        #expect(expansion.messages == [])
+        let text = MacroExpansion.tokens(expansion.text).joined()
+        #expect(text.contains("inverse:\"crate\"") && text.contains("\"items\""))
+        let upper = MacroExpansion(
+            of: "@Model final class A { @Derived(from: \\A.Album?.Title) var t: String?\nvar Title: String\nvar Album: B? }")
+        #expect(MacroExpansion.tokens(upper.text).joined().contains("\"Album.Title\""))
+        let wrong = MacroExpansion(of: "@Model final class A { @Relationship(inverse: \\Shop.Other.a) var items: [Shop.Item] }")
+        #expect(wrong.messages == [ModelDiagnostic.wrongInverse.message])
     }
 
     @Test func aModelWasCalledSomethingElseBefore() {

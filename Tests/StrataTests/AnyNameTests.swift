@@ -22,6 +22,9 @@ import Testing
     @Attribute(.indexed) var key: String?
     var ObjectID: Int = 1
     var `init`: Int = 0
+    var `Type`: Int = 0
+    var `Protocol`: String = ""
+    var `self`: Int = 5
     @Relationship(inverse: \Peculiar.children) var parent: Peculiar?
     @Relationship var children: [Peculiar]
 }

@@ -56,6 +56,9 @@ struct ModelMistakeTests {
         ("@Attribute(.pattern(/a/)) var a = 1", ".pattern is for strings"),
         ("@Relationship(.required) var a: [Other]", ".required is for a relationship to one object"),
         ("@Relationship(count: 1...) var a: Other?", "use .required for one object"),
+        ("var a: () -> Void; var b: Mood?", "a closure cannot be stored"),
+        ("var a: @Sendable () -> Void = {}; var b: Mood?", "a closure cannot be stored"),
+        ("var a: any Error; var b: Mood?; init(a: any Error) { self.a = a }", "this type cannot be stored"),
         ("@Attribute(.unique) var a: Int { 1 }", "is not stored, so this attribute would change nothing"),
     ]
 

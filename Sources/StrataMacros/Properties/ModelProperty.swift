@@ -50,6 +50,10 @@ struct ModelProperty {
     let name: String
     /// The name in the source, with backticks if it needs them.
     let sourceName: String
+    /// The name in a key path. After the name of a type, `Type` and `Protocol` would be part of that name.
+    var keyPathName: String { ["Type", "Protocol"].contains(name) ? "self.\(sourceName)" : sourceName }
+    /// The name of the variable with the property's value in an initializer.
+    var variableName: String { name == "self" ? "__$self" : sourceName }
     let marker: Marker
     let type: TypeSyntax?
     let initialValue: ExprSyntax?
@@ -195,10 +199,11 @@ extension ExprSyntax {
     /// The kind of a property without a type annotation whose initial value does not show its type.
     fileprivate var propertyKind: PropertyKind? {
         if self.is(DictionaryExprSyntax.self) { return .attribute }
-        guard let base = self.as(MemberAccessExprSyntax.self)?.base, TypeSyntax("\(raw: base.trimmedDescription)").isPlain else {
-            return nil
-        }
-        // A constant like `Date.now` or `Int.max`.
+        // A constant like `Date.now` or `Int.max`. Other members may have any type.
+        let constants: Set = ["now", "distantPast", "distantFuture", "max", "min", "zero", "pi", "infinity"]
+        guard let member = self.as(MemberAccessExprSyntax.self), let base = member.base,
+            constants.contains(member.declName.baseName.text), TypeSyntax("\(raw: base.trimmedDescription)").isPlain
+        else { return nil }
         return .plain
     }
 }

@@ -127,6 +127,11 @@ struct PropertyReader {
                 _ = misuse(.wrapped, at: attribute, fixIts: remedy)
             }
         }
+        let isEphemeral = variable.attribute(named: "Attribute")?.hasOption("ephemeral") == true
+        if misuses.count == before, !isEphemeral, let type = binding.typeAnnotation?.type, type.isFunction {
+            // Without a value, the property could not be transient either.
+            _ = misuse(.closure, at: type, fixIts: binding.initializer == nil ? [] : remedy)
+        }
         return misuses.count == before
     }
 
@@ -201,14 +206,14 @@ struct PropertyReader {
             guard argument.label?.text == "inverse" else { continue }
             options.refusesInverse = argument.expression.is(NilLiteralExprSyntax.self)
             if options.refusesInverse { continue }
-            guard let keyPath = argument.expression.as(KeyPathExprSyntax.self), keyPath.components.count == 1,
-                let inverse = keyPath.components.first?.component.as(KeyPathPropertyComponentSyntax.self),
-                let root = keyPath.root, spelling == .swiftData || destination == nil || root.lastName == destination
+            guard let keyPath = argument.expression.as(KeyPathExprSyntax.self), keyPath.path.count == 1,
+                let inverse = keyPath.path[0].propertyName, let type = keyPath.typeName,
+                spelling == .swiftData || destination == nil || type == destination
             else {
                 _ = misuse(.wrongInverse, at: argument.expression)
                 return nil
             }
-            options.inverse = inverse.declName.baseName.plainName
+            options.inverse = inverse
         }
         return options
     }
@@ -227,6 +232,13 @@ struct PropertyReader {
         let fixIts = Remedy.removeFormerName(argument, of: marker, currentName: name)
         _ = misuse(.formerName, at: argument.expression, fixIts: fixIts)
         return false
+    }
+}
+
+extension TypeSyntax {
+    /// Whether the type is that of a closure.
+    fileprivate var isFunction: Bool {
+        self.is(FunctionTypeSyntax.self) || self.as(AttributedTypeSyntax.self)?.baseType.is(FunctionTypeSyntax.self) == true
     }
 }
 

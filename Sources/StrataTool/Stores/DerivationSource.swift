@@ -35,7 +35,7 @@ struct DerivationSource {
         var text = "\\" + (try ClassNames(model).quoted(entity.name))
         for column in derivation.path {
             guard let next = reached.relationships.first(where: { $0.kind == .toOne(column: column) }) else { break }
-            text += ".\(try SwiftSource.quoted(next.name))?"
+            text += ".\(try SwiftSource.pathName(next.name))?"
             reached = model.entities[next.destination]
         }
         return text + "." + (try name(ofColumnIn: reached))
@@ -46,7 +46,7 @@ struct DerivationSource {
             guard case .toMany(let relation) = relationship.kind else { return false }
             return relation == derivation.relation
         }
-        return "\\\(try ClassNames(model).quoted(entity.name)).\(try SwiftSource.quoted(found?.name ?? ""))"
+        return "\\\(try ClassNames(model).quoted(entity.name)).\(try SwiftSource.pathName(found?.name ?? ""))"
     }
 
     private func attribute(of far: Entity) throws -> String {
@@ -54,6 +54,6 @@ struct DerivationSource {
     }
 
     private func name(ofColumnIn far: Entity) throws -> String {
-        try SwiftSource.quoted(derivation.column.map { far.columns[$0].name } ?? "")
+        try SwiftSource.pathName(derivation.column.map { far.columns[$0].name } ?? "")
     }
 }

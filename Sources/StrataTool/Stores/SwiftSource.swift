@@ -138,7 +138,8 @@ struct SwiftSource {
             entity.number > far.number || entity.number == far.number && relationship.number > inverse
         else { return attribute(relationship) }
         let back = far.relationships[inverse]
-        return attribute(relationship, inverse: "\\\(try names.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))")
+        return attribute(
+            relationship, inverse: "\\\(try names.quoted(owner(of: back, far).name)).\(try Self.pathName(back.name))")
     }
 
     private func toMany(_ relationship: Relationship, relation: Relation, entity: Entity) throws -> String {
@@ -150,7 +151,7 @@ struct SwiftSource {
         let isSecond = entity.number > far.number || entity.number == far.number && relationship.number > inverse
         if case .link = relation, !isSecond { return attribute(relationship) + list }
         let back = far.relationships[inverse]
-        let path = "\\\(try names.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))"
+        let path = "\\\(try names.quoted(owner(of: back, far).name)).\(try Self.pathName(back.name))"
         return attribute(relationship, inverse: path) + list
     }
 
@@ -212,6 +213,11 @@ struct SwiftSource {
         "typealias",
         "var", "where", "while", "Type", "Protocol",
     ]
+
+    /// Returns a name in a key path. After the name of a type, `Type` and `Protocol` would be part of that name.
+    static func pathName(_ name: String) throws -> String {
+        (["Type", "Protocol"].contains(name) ? "self." : "") + (try quoted(name))
+    }
 
     /// Returns a name in backticks if it needs them.
     static func quoted(_ name: String) throws -> String {

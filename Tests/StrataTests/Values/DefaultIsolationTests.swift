@@ -6,6 +6,8 @@ struct DefaultIsolationTests {
     private static let models = """
         enum Mood: String, Codable { case calm }
         struct Place: Codable, Equatable { var city = "Oslo" }
+        nonisolated struct Spot: Codable { var x = 0 }
+        nonisolated enum Way: Codable { case straight, by(Spot) }
 
         @Model final class Track {
             @Attribute(.unique) var isrc: String
@@ -14,6 +16,8 @@ struct DefaultIsolationTests {
             var mood: Mood = Mood.calm
             var place: Place?
             var places: [Place] = [Place()]
+            var spot = Spot()
+            var way: Way = Way.straight
             var artist: Artist?
             init(isrc: String) { self.isrc = isrc }
         }
