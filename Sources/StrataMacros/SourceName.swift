@@ -21,6 +21,9 @@ extension KeyPathExprSyntax {
         return endsWithProperty ? max(upper - 1, 0) : upper
     }
 
+    /// The components without those that lead to the same value. They may belong to the name of the type.
+    var steps: [KeyPathComponentSyntax] { Array(components).filter { !$0.isIdentity } }
+
     /// The components after the type.
     var path: [KeyPathComponentSyntax] { components.dropFirst(typeParts).filter { !$0.isIdentity } }
 

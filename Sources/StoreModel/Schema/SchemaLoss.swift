@@ -146,15 +146,10 @@ struct SchemaLosses {
             // Without its order, a relationship keeps its members.
             for (column, definition) in entity.columns.enumerated(as: ColumnIndex.self)
             where !kept.contains(column) && !entity.isPosition(column) && column != entity.typeColumn {
-                // Other objects of a hierarchy may have the default of an attribute, which nothing shows.
-                var subject = SchemaLoss.Subject.values(entity: number, column: column)
-                if let types = entity.types(having: [column]), let typeColumn = entity.typeColumn {
-                    subject = .valuesOfTypes(entity: number, column: column, typeColumn: typeColumn, types: types)
-                }
-                let declaring = entity.subentities.filter { $0.properties.contains(definition.name) }.map(\.name)
+                let name = "\(entity.name).\(definition.name)"
                 var loss = SchemaLoss(
-                    subject: subject, name: "\(entity.entity(declaring: [definition.name])).\(definition.name)",
-                    allowedBy: Set((declaring + [entity.name, new.entities[successor].name]).map { "\($0).\(definition.name)" }))
+                    subject: .values(entity: number, column: column), name: name,
+                    allowedBy: [name, "\(new.entities[successor].name).\(definition.name)"])
                 if let destination = definition.destination {
                     // Dropping an entity on purpose also drops the references to it.
                     if successors[destination] == nil { loss.allowedBy.insert(old.entities[destination].name) }

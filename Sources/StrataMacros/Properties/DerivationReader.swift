@@ -27,7 +27,7 @@ enum DerivationReader {
     private static func path(_ expression: ExprSyntax) throws(ModelDiagnostic) -> [String] {
         guard let keyPath = expression.as(KeyPathExprSyntax.self) else { throw .wrongDerivation }
         var names: [String] = []
-        for component in keyPath.path {
+        for component in keyPath.steps {
             switch component.component {
             case .property(let property): names.append(property.declName.baseName.plainName)
             case .optional: continue

@@ -333,23 +333,6 @@ import Testing
         }
     }
 
-    /// Catches: a loss that counts the defaults which objects of other entities have, or has a name that no model knows.
-    @Test(arguments: stores)
-    func `S165, S185: dropping an attribute of a subentity counts the values of its objects`(_ kind: StoreKind) async throws {
-        let bed = try TestBed(kind)
-        try await Self.with(bed, [Self.trip()]) { context in for name in ["a", "b", "c"] { Self.insert("Trip", name, context) } }
-        try await Self.with(bed, [Self.trip(), Self.business()], 2) { _ in }
-        // No object of the subentity was made, so nothing is lost.
-        try await Self.with(bed, [Self.trip()], 3) { _ in }
-        try await Self.with(bed, [Self.trip(), Self.business("Mission")], 4) { Self.insert("Mission", "d", $0) }
-        let without = [Self.trip(), Self.business("Mission", [])]
-        await Self.expectRefusal(bed, without, "Mission.code (1 value)")
-        await Self.expectRefusal(bed, without, "allowsDataLoss: [\"Mission.code\"]")
-        let model = try Model(without, version: .init(9))
-        try await bed.closed()
-        try await PersistentContainer(model: model, store: bed.description, allowsDataLoss: ["Mission.code"]).close()
-    }
-
     /// Catches: values that are dropped without a word, because another subentity has an attribute of the same name.
     @Test(arguments: stores)
     func `S165: dropping an attribute that another subentity has too is refused`(_ kind: StoreKind) async throws {
