@@ -106,7 +106,7 @@ final class MainContextExecutor: ContextExecutor {
         let place = ContextAddress(executor: nil, below: new.configuration.parent?.place)
         let context = ManagedObjectContext(new, place: place)
         place.contextExecutor = self
-        // Other contexts on the main actor may be released during a save that passes them. Then nobody would receive its result.
+        // Any other context on the main actor may be released while a child's save passes it, and the result of the save would be lost.
         context.phase.saveGate.direct = place.direct
         context.follow()
         if new.configuration.coordinator.closesNewContexts { context.close {} }
