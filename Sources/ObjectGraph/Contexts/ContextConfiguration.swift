@@ -57,7 +57,7 @@ struct NewContext: @unchecked Sendable {
         let configuration = ContextConfiguration(
             name: name, coordinator: coordinator, automaticallyMergesChanges: merging, beginsAtFirstRead: beginsAtFirstRead)
         let state = LayerStack.BaseState(
-            state: coordinator.writer.newestState(), inherited: [], route: coordinator.rootRoute)
+            state: coordinator.writer.firstState(), inherited: [], route: coordinator.rootRoute)
         return NewContext(configuration: configuration, baseState: state)
     }
 

@@ -76,8 +76,10 @@ public final class ManagedObjectContext {
         if configuration.parent == nil {
             if configuration.beginsAtFirstRead {
                 start.state = configuration.writer.resting(start.state)
-            } else {
+            } else if start.isPinned {
                 start.state.takeBase()
+            } else {
+                start.state = configuration.writer.acquired(start.state)
             }
         }
         if let uses = place.confinement?.uses {

@@ -34,6 +34,7 @@ public actor BackgroundContext: ContextExecutor {
         let place = ContextAddress(executor: executor, below: configuration.parent?.place)
         context = ManagedObjectContext(new, place: place)
         place.contextExecutor = self
+        if configuration.writer.suspension.isSuspended { enqueue { $0.suspendIfStoreIs() } }
         if configuration.automaticallyMergesChanges { enqueue { $0.follow() } }
         if configuration.coordinator.closesNewContexts { enqueue { $0.close {} } }
     }
@@ -113,7 +114,8 @@ public actor BackgroundContext: ContextExecutor {
     func performOnce<T: Sendable>(
         andSave durability: Durability?, _ body: @Sendable (ManagedObjectContext) throws -> T
     ) async throws -> T {
-        defer { context.reset() }
+        // The context was not used if it is suspended. A reset would open the file again.
+        defer { if !context.phase.isSuspended { context.reset() } }
         guard let durability else { return try body(context) }
         do {
             return try await context.save(durability, through: nil) { try body(context) }

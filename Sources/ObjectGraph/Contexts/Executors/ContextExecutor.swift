@@ -109,6 +109,7 @@ final class MainContextExecutor: ContextExecutor {
         // Any other context on the main actor may be released while a child's save passes it, and the result of the save would be lost.
         context.phase.saveGate.direct = place.direct
         context.follow()
+        context.suspendIfStoreIs()
         if new.configuration.coordinator.closesNewContexts { context.close {} }
         return context
     }

@@ -24,6 +24,14 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Suspends a new root context that was created while the store was suspended: its first use, or the end of the suspension, moves it to
+    /// the newest state. Call this on its executor, after it can be found there and before its first use.
+    func suspendIfStoreIs() {
+        guard isRoot, place.confinement == nil, !layerStack.baseState.isPinned, configuration.writer.suspension.isSuspended
+        else { return }
+        suspendNow()
+    }
+
     private func suspendNow() {
         guard phase.closure == nil else { return }
         let state = layerStack.baseState.state

@@ -38,6 +38,23 @@ extension StoreWriter {
         suspension.leave()
     }
 
+    /// Returns the state with which a new root context begins: the newest one. While the store is suspended, or about to be, that is the newest
+    /// known state, because asking the file for newer saves would open it again.
+    func firstState() -> StoreState {
+        guard suspension.enterIfOpen() else { return state }
+        defer { suspension.leave() }
+        return newestState()
+    }
+
+    /// Acquires the snapshot of a new context's state and returns the state. While the store is suspended, or about to be, returns the same
+    /// state with a base that the first read acquires.
+    func acquired(_ state: StoreState) -> StoreState {
+        guard suspension.enterIfOpen() else { return resting(state) }
+        defer { suspension.leave() }
+        state.takeBase()
+        return state
+    }
+
     /// Returns the same state with a base that is not acquired, for a context that has read nothing.
     ///
     /// While the newest state has saves that are not in the file, the context must read the snapshot below them if it reads. It is
