@@ -200,6 +200,43 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: the end of a closure that opens the file again, to tell observers what the closure has changed.
+    @Test(arguments: [StoreKind.lmdb, .sqlite], ContextStack.allCases)
+    func `S167: changes of a closure that ends while the container is suspended are posted after the suspension`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack)
+        let context = await container.newBackgroundContext()
+        let counter = Counter()
+        let token = await context.perform { $0.observe { counter.note($0) } }
+        let (changed, changes) = AsyncStream<ObjectID>.makeStream()
+        let (suspended, ends) = AsyncStream<Void>.makeStream()
+        let running = Task {
+            await context.perform { _, context in
+                changes.yield(context.makeTrack("a").objectID)
+                for await _ in suspended { break }
+            }
+        }
+        var inserted: [ObjectID] = []
+        for await id in changed {
+            inserted.append(id)
+            break
+        }
+        try await container.suspend()
+        ends.yield()
+        await running.value
+        // A closure that uses nothing changes nothing either.
+        await context.perform { _ in }
+        #expect(try Self.used(bed) == [])
+        #expect(counter.all.isEmpty)
+        await container.resume()
+        let store = container.coordinator.store.identity
+        #expect(await context.perform { _ in counter.all.flatMap { $0.changes.insertedIDs(in: store) } } == inserted)
+        token.cancel()
+        try await container.close()
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite], ContextStack.allCases)
     func `S100: an unsaved change of an object that was saved elsewhere meanwhile is a conflict`(
         _ kind: StoreKind, _ stack: ContextStack

@@ -15,10 +15,12 @@ extension ManagedObjectContext {
     }
 
     /// Makes observers see the objects that wait, after the present job of the executor, if no other use of the context comes before.
-    private func announceArrivals() {
+    func announceArrivals() {
         if let onFirstChange = tracker.log.onFirstChange { return onFirstChange() }
         guard tracker.log.isOn || !observed.isEmpty else { return }
         contextExecutor?.enqueue {
+            // The end of the suspension inserts them. An insertion before it may open the file again.
+            if $0.isWaitingForResumption { return }
             $0.admitArrivals()
             $0.postPendingChanges()
         }

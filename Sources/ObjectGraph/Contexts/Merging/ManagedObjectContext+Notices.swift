@@ -133,8 +133,14 @@ extension ManagedObjectContext {
     /// Posts one notice of all changes since the last call (S035). O(changed objects).
     ///
     /// A context calls this at the end of each `perform` and before a save. On the main context, call it to show a group of changes to
-    /// observers immediately. The changes are also a group for undo (S162).
+    /// observers immediately. The changes are also a group for undo (S162). While the container is suspended, this reads nothing: the notice is
+    /// posted when the context is next read, or the container resumed (S167).
     public func processPendingChanges() {
+        if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
+        if isWaitingForResumption {
+            phase.suspended?.endsUndoEvent = true
+            return
+        }
         checkIsolation()
         prepareRequest()
         if tracker.undo != nil { endUndoEvent() }
@@ -143,6 +149,8 @@ extension ManagedObjectContext {
 
     /// Posts one notice of all changes since the last call. Does not end a group of changes for undo.
     package func postPendingChanges() {
+        if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
+        if isWaitingForResumption { return }
         checkIsolation()
         prepareRequest()
         if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }

@@ -10,6 +10,8 @@ extension ManagedObjectContext {
         var generation: Generation?
         /// Whether a use of the context has moved it since, before the store was resumed.
         var hasMoved = false
+        /// Whether a group of changes for undo has to end after the next move (S162).
+        var endsUndoEvent = false
     }
 
     /// Whether the store is suspended, or about to be, and not closed. Asking does not use the context, which would open the file again.
@@ -39,7 +41,8 @@ extension ManagedObjectContext {
         if phase.suspended?.hasMoved ?? true {
             let (read, known) = (readGeneration(state), phase.suspended)
             // A child that was used has read more than its root.
-            phase.suspended = Suspended(generation: isRoot ? read : known.map(\.generation) ?? read)
+            phase.suspended = Suspended(
+                generation: isRoot ? read : known.map(\.generation) ?? read, endsUndoEvent: known?.endsUndoEvent ?? false)
         }
         let ended = state.suspended(configuration.coordinator.store)
         for source in observers.takeSources() { source.source?.end(ended) }
@@ -82,6 +85,23 @@ extension ManagedObjectContext {
             move(to: newest, after: changes)
             noteChangedWhileSuspended(suspended, changes)
         }
+        postChangesOfSuspended(suspended)
+    }
+
+    /// Whether the context was not used since the store was suspended, so that its observers wait for its next move. Posting its changes would
+    /// read the store, and thus open the file again.
+    var isWaitingForResumption: Bool { phase.isSuspended && isStoreSuspended }
+
+    /// Posts the changes that observers have waited for.
+    private func postChangesOfSuspended(_ suspended: Suspended) {
+        if !phase.arrivals.isEmpty {
+            // This may be within the initializer of such an object, which must not be inserted before it is complete.
+            announceArrivals()
+        } else if suspended.endsUndoEvent {
+            phase.suspended?.endsUndoEvent = false
+            endUndoEvent()
+        }
+        if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }
     }
 
     /// Returns whether the store can be read again. If its file was replaced, for instance, properties read as if the objects were deleted,
@@ -115,6 +135,7 @@ extension ManagedObjectContext {
             showReleasedViews()
             noteChangedWhileSuspended(suspended, nil)
         }
+        postChangesOfSuspended(suspended)
     }
 
     /// Gives a view to observers that have released theirs, with the changes that they had not shown yet.
