@@ -97,12 +97,15 @@ extension ManagedObjectContext {
     /// Does nothing to suspended contexts. The end of the suspension moves them, and an earlier move would open the file again.
     fileprivate func advance(with child: any ContextExecutor) {
         if phase.isSuspended { return }
-        let old = layerStack.baseState.state
         refreshAllObjects()
-        let changes = configuration.writer.changes(after: old, through: layerStack.baseState.state).map(ChangeSet.union)
         let new = sealedBaseForChild()
         child.enqueue { child in
             if child.phase.isSuspended { return }
+            // This root may have moved earlier without the child, as for a snapshot budget, so the child's own state counts.
+            let (old, state) = (child.layerStack.baseState.state, new.baseState.state)
+            let changes =
+                old.sequence < state.sequence
+                ? child.configuration.writer.changes(after: old, through: state).map(ChangeSet.union) : ChangeSet()
             // A merge, as in the stacks in which main is a root.
             child.tracker.forgetUnmerged()
             child.merging { child.moveToParent(new, changes: changes) }

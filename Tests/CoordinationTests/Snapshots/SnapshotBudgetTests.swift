@@ -48,6 +48,28 @@ import Testing
         }
     }
 
+    /// Catches: a main context that reports only the changes since the last move of its root, which a budget has moved without it.
+    @Test(arguments: StoreKind.allCases, [ContextStack.masterMainWorker, .hybrid])
+    @MainActor func `S152: a live result of main shows saves past which a budget has moved its root`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack)
+        let main = container.mainContext
+        main.automaticallyMergesChanges = false
+        let results = try FetchedResultsController(
+            EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
+        try results.performFetch()
+        try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack("a") }
+        let root = try #require(container.master)
+        try await root.run { $0.advanceIfClean() }
+        try await container.write { _ = $0.makeTrack("b") }
+        try await until("the last save is shown") { results.fetchedObjects.contains { $0["title"] == .string("b") } }
+        #expect(results.fetchedObjects.map { $0["title"] } == [.string("a"), .string("b")])
+        #expect(try main.trackTitles() == ["a", "b"])
+        try await container.close()
+    }
+
     // MARK: Beside another process
 
     private static let saves = 20
