@@ -51,12 +51,12 @@ final class Instruments: Sendable {
     }
 
     /// Runs a fetch in a span.
-    func fetch<R>(_ entity: String, in context: String, of store: any ObjectStore, _ body: () throws -> R) throws -> R {
+    func fetch<R>(_ entity: String, in context: String, of writer: StoreWriter, _ body: () throws -> R) throws -> R {
         metrics?.fetches.increment()
         let span = start("strata.fetch", ["strata.entity": "\(entity)", "strata.context": "\(context)"])
         defer {
             span?.end()
-            metrics?.noteCache(of: store)
+            metrics?.noteCache(of: writer)
         }
         do {
             let result = try body()
@@ -112,12 +112,6 @@ struct StoreMetrics: Sendable {
     let deferredSaves: Meter
     let snapshots: Meter
     let saveDuration: CoreMetrics.Timer
-    private let noted = NotedCache()
-
-    /// The use of the cache that was counted last.
-    private final class NotedCache: Sendable {
-        let use = Mutex(CacheUse())
-    }
 
     init(_ factory: any MetricsFactory, _ dimensions: [(String, String)]) {
         func counter(_ name: String) -> Counter { Counter(label: "strata.\(name)", dimensions: dimensions, factory: factory) }
@@ -134,14 +128,25 @@ struct StoreMetrics: Sendable {
         saveDuration = CoreMetrics.Timer(label: "strata.save.duration", dimensions: dimensions, factory: factory)
     }
 
-    /// Counts the use of the store's cache since the last call.
-    func noteCache(of store: any ObjectStore) {
-        guard let now = store.cacheUse else { return }
-        let (hits, misses) = noted.use.withLock { last in
-            defer { last = now }
-            return (now.hits &- last.hits, now.misses &- last.misses)
+    /// Counts the use of the store's cache that no coordinator of the store has counted.
+    func noteCache(of writer: StoreWriter) {
+        guard let use = writer.takeCacheUse() else { return }
+        if use.hits > 0 { cacheHits.increment(by: use.hits) }
+        if use.misses > 0 { cacheMisses.increment(by: use.misses) }
+    }
+}
+
+extension StoreWriter {
+    /// Returns the use of the store's cache since the last call; nil for a store without a cache. Each look-up is returned once, because all
+    /// coordinators of a store share its writer.
+    fileprivate func takeCacheUse() -> CacheUse? {
+        guard let now = store.cacheUse else { return nil }
+        return shared.withLock { shared in
+            let last = shared.countedCacheUse
+            // Another thread may have read newer numbers and come first.
+            let newest = CacheUse(hits: max(now.hits, last.hits), misses: max(now.misses, last.misses))
+            shared.countedCacheUse = newest
+            return CacheUse(hits: newest.hits - last.hits, misses: newest.misses - last.misses)
         }
-        if hits > 0 { cacheHits.increment(by: hits) }
-        if misses > 0 { cacheMisses.increment(by: misses) }
     }
 }

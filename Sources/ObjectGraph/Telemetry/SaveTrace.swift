@@ -86,7 +86,7 @@ final class SaveTrace: Sendable {
         metrics.saveDuration.recordNanoseconds(ended.nanosecondsSinceEpoch &- began.nanosecondsSinceEpoch)
         metrics.deferredSaves.set(writer.state.pendingSaves)
         metrics.snapshots.set(writer.snapshotRegistry.live().taken.count)
-        metrics.noteCache(of: writer.store)
+        metrics.noteCache(of: writer)
     }
 }
 

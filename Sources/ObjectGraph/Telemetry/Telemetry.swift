@@ -34,7 +34,8 @@ import Tracing
 /// | `strata.snapshots.held` | Meter of the snapshots that contexts and snapshots hold. |
 /// | `strata.save.duration` | Timer of saves, from the request to the result. |
 ///
-/// Meters are set at the end of each save, and the counters of the cache at the end of each save and fetch.
+/// Meters are set at the end of each save, and the counters of the cache at the end of each save and fetch. Containers on one store share its
+/// cache: a look-up is counted once, by the container that reports next.
 public struct Telemetry: Sendable {
     let tracer: (any Tracer)?
     let metrics: (any MetricsFactory)?

@@ -106,6 +106,35 @@ import Tracing
         #expect(Self.names(reports.spans()).contains("strata.compact") == (kind == .lmdb))
     }
 
+    /// Catches: coordinators that each count all look-ups in the cache that they share.
+    @Test func `S174: a look-up in the cache is counted once, however many coordinators use the store`() async throws {
+        let reports = Reports()
+        let bed = try TestBed(.lmdb)
+        let first = try await PersistentContainer(
+            model: Music.model, store: bed.description, telemetry: reports.telemetry)
+        try await first.write { context in
+            for number in 0..<1000 { context.makeTrack("track \(number)", plays: number) }
+        }
+        #expect(try await first.compact(CompactionOptions(age: .any)).pagesPacked > 0)
+        let second = try await PersistentContainer(
+            model: Music.model, store: bed.description, stack: .hybrid, telemetry: reports.telemetry)
+        let coordinators = [first.coordinator, second.coordinator, second.backgroundCoordinator, first.coordinator]
+        for coordinator in coordinators {
+            _ = try await coordinator.newBackgroundContext().perform { context throws in
+                let titles = try context.trackTitles()
+                #expect(titles.count == 1000)
+                // Look-ups are counted at the end of a fetch.
+                return try context.count(EntityFetchRequest("Track"))
+            }
+        }
+        let counted = Int(reports.counter("cache.hits") + reports.counter("cache.misses"))
+        let use = try #require(first.coordinator.store.cacheUse)
+        // Other contexts may have read since.
+        #expect(counted > 0 && counted <= use.hits + use.misses)
+        try await second.close()
+        try await first.close()
+    }
+
     /// Catches: a deletion that is neither a span nor counted, because it blocks instead of suspending.
     @Test(arguments: StoreKind.allCases)
     func `S174: synchronous saves and batch deletions are spans and are counted`(_ kind: StoreKind) async throws {

@@ -56,6 +56,8 @@ final class StoreWriter: Sendable {
         var waiting: [SaveJob] = []
         var recent = ChangeFeed(limit: StoreWriter.recentLimit)
         var listeners = SaveListeners()
+        /// The use of the store's cache that metrics have counted.
+        var countedCacheUse = CacheUse()
         /// The writer of the other coordinator of a container that has two, each with its own connection to the file.
         weak var sibling: StoreWriter?
     }

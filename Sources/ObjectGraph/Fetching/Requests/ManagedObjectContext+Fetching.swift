@@ -85,7 +85,7 @@ extension ManagedObjectContext {
         }
         guard let instruments = coordinator.instruments else { return try run() }
         let entity = storedModel.entities[query.entity].name
-        return try instruments.fetch(entity, in: name, of: coordinator.store, run)
+        return try instruments.fetch(entity, in: name, of: coordinator.writer, run)
     }
 
     /// Returns the context's view. Without pending changes, it leaves out the context's own layers.
