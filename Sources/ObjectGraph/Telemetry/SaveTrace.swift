@@ -4,16 +4,21 @@ import StoreModel
 import Tracing
 
 /// The report of one save to the store: how long it waited, was checked, and was written.
+///
+/// A monotonic clock measures it, so that the durations are right if the system's time is set meanwhile. The times of spans are derived from the
+/// system's time at the beginning.
 final class SaveTrace: Sendable {
     private struct Times {
-        var checkBegan: DefaultTracerClock.Timestamp?
-        var checkEnded: DefaultTracerClock.Timestamp?
+        var checkBegan: ContinuousClock.Instant?
+        var checkEnded: ContinuousClock.Instant?
         var bytes = 0
     }
 
     private let instruments: Instruments
     private let span: (any Span)?
-    private let began = DefaultTracerClock.now
+    private let began = ContinuousClock.now
+    /// The system's time at ``began``, in nanoseconds since 1970.
+    private let systemTime = DefaultTracerClock.now.nanosecondsSinceEpoch
     private let times = Mutex(Times())
 
     init(_ instruments: Instruments, metadata: SaveMetadata, durability: Durability) {
@@ -29,11 +34,11 @@ final class SaveTrace: Sendable {
 
     /// Records the check of the save. A transaction that is repeated checks again, and the last check counts.
     func checking<R>(_ body: () throws -> R) rethrows -> R {
-        let began = DefaultTracerClock.now
+        let began = ContinuousClock.now
         defer {
             times.withLock { times in
                 times.checkBegan = began
-                times.checkEnded = DefaultTracerClock.now
+                times.checkEnded = ContinuousClock.now
             }
         }
         return try body()
@@ -48,12 +53,12 @@ final class SaveTrace: Sendable {
 
     /// Ends the report. Runs on the writer's queue.
     func end(_ result: Result<SaveOutcome, any Error>, _ writer: StoreWriter) {
-        let ended = DefaultTracerClock.now
+        let ended = ContinuousClock.now
         let times = times.withLock { $0 }
         if let span, let tracer = instruments.tracer {
-            func part(_ name: String, from start: DefaultTracerClock.Timestamp, to end: DefaultTracerClock.Timestamp) {
-                let part: any Span = tracer.startSpan("strata.save.\(name)", context: span.context, at: start)
-                part.end(at: end)
+            func part(_ name: String, from start: ContinuousClock.Instant, to end: ContinuousClock.Instant) {
+                let part: any Span = tracer.startSpan("strata.save.\(name)", context: span.context, at: timestamp(of: start))
+                part.end(at: timestamp(of: end))
             }
             part("wait", from: began, to: times.checkBegan ?? ended)
             if let began = times.checkBegan, let checked = times.checkEnded {
@@ -65,12 +70,22 @@ final class SaveTrace: Sendable {
         case .success(let outcome): span?.set(["strata.objects": .int(Int64(outcome.changes.objectCount))])
         case .failure(let error): span?.fail(error)
         }
-        span?.end(at: ended)
+        span?.end(at: timestamp(of: ended))
         if let metrics = instruments.metrics { count(result, bytes: times.bytes, ended: ended, writer: writer, metrics: metrics) }
     }
 
+    /// Returns the nanoseconds from the beginning to an instant.
+    private func nanoseconds(until instant: ContinuousClock.Instant) -> Int64 {
+        let (seconds, attoseconds) = (instant - began).components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+
+    private func timestamp(of instant: ContinuousClock.Instant) -> DefaultTracerClock.Timestamp {
+        DefaultTracerClock.Timestamp(nanosecondsSinceEpoch: systemTime + UInt64(clamping: nanoseconds(until: instant)))
+    }
+
     private func count(
-        _ result: Result<SaveOutcome, any Error>, bytes: Int, ended: DefaultTracerClock.Timestamp, writer: StoreWriter,
+        _ result: Result<SaveOutcome, any Error>, bytes: Int, ended: ContinuousClock.Instant, writer: StoreWriter,
         metrics: StoreMetrics
     ) {
         switch result {
@@ -83,7 +98,7 @@ final class SaveTrace: Sendable {
             metrics.conflicts.increment()
         case .failure: break
         }
-        metrics.saveDuration.recordNanoseconds(ended.nanosecondsSinceEpoch &- began.nanosecondsSinceEpoch)
+        metrics.saveDuration.recordNanoseconds(nanoseconds(until: ended))
         metrics.deferredSaves.set(writer.state.pendingSaves)
         metrics.snapshots.set(writer.snapshotRegistry.live().taken.count)
         metrics.noteCache(of: writer)
