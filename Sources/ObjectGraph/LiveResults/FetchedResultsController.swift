@@ -42,12 +42,16 @@ public final class FetchedResultsController<Element> {
 
     /// The receivers of updates besides ``onChange``.
     private struct Receivers {
-        var continuations: [Int: AsyncStream<ResultUpdate>.Continuation] = [:]
-        var observers: [Int: (ResultUpdate) -> Void] = [:]
+        /// The continuations, each with the number of the last update that its receiver had seen in the result before.
+        var continuations: [Int: (seen: Int, continuation: AsyncStream<ResultUpdate>.Continuation)] = [:]
+        /// The observers, each with such a number.
+        var observers: [Int: (seen: Int, call: (ResultUpdate) -> Void)] = [:]
         /// The number of the last continuation or observer.
         var lastNumber = 0
-        /// The updates that they have not received yet, while ``onChange`` runs.
-        var unreported: [ResultUpdate] = []
+        /// The updates with their numbers that they have not received yet, while ``onChange`` runs.
+        var unreported: [(number: Int, update: ResultUpdate)] = []
+        /// The number of the last update.
+        var lastUpdate = 0
     }
 
     private init(
@@ -75,7 +79,7 @@ public final class FetchedResultsController<Element> {
         worker.releaseViews(context.layerStack.baseState.state.closed(context.configuration.coordinator.store).view)
         worker.stop()
         if isObserving { context.removeViewObserver(worker) }
-        for continuation in receivers.continuations.values { continuation.finish() }
+        for receiver in receivers.continuations.values { receiver.continuation.finish() }
     }
 
     // MARK: Fetching
@@ -159,10 +163,17 @@ public final class FetchedResultsController<Element> {
     public var fetchedObjects: [Element] { snapshot.ids.map { element(context.object(with: $0)) } }
 
     /// The updates from now on, in order and without gaps. The sequence ends when the controller is released or the iteration ends.
-    public var updates: AsyncStream<ResultUpdate> {
+    public var updates: AsyncStream<ResultUpdate> { updates(after: lastUpdate) }
+
+    /// The number of the last update that ``snapshot`` contains.
+    var lastUpdate: Int { receivers.lastUpdate }
+
+    /// Returns the updates after one that the receiver has seen in the result. While ``onChange`` runs, the receiver may not have seen the last
+    /// one yet.
+    func updates(after seen: Int) -> AsyncStream<ResultUpdate> {
         let (stream, continuation) = AsyncStream<ResultUpdate>.makeStream()
         receivers.lastNumber += 1
-        receivers.continuations[receivers.lastNumber] = continuation
+        receivers.continuations[receivers.lastNumber] = (seen, continuation)
         return stream
     }
 
@@ -172,7 +183,7 @@ public final class FetchedResultsController<Element> {
     public func observe(_ observer: @escaping (ResultUpdate) -> Void) -> ObservationToken {
         receivers.lastNumber += 1
         let (number, end, reference) = (receivers.lastNumber, ObservationEnd(), reference)
-        receivers.observers[number] = { if !end.isReached { observer($0) } }
+        receivers.observers[number] = (lastUpdate, { if !end.isReached { observer($0) } })
         let contextExecutor = WeakContext(contextExecutor: context.contextExecutor)
         return ObservationToken(end) {
             contextExecutor.contextExecutor?.enqueue { _ in reference.owner?.receivers.observers[number] = nil }
@@ -191,15 +202,17 @@ public final class FetchedResultsController<Element> {
             // Ignore an update that was in delivery when a newer fetch began.
             guard number == fetch else { return }
             snapshot = update.snapshot
-            receivers.unreported.append(update)
+            receivers.lastUpdate += 1
+            receivers.unreported.append((receivers.lastUpdate, update))
             onChange?(update)
             // A closure that has read the result has delivered the updates after this one, and reported this one before them.
             while !receivers.unreported.isEmpty {
-                let next = receivers.unreported.removeFirst()
-                for (key, continuation) in receivers.continuations {
-                    if case .terminated = continuation.yield(next) { receivers.continuations[key] = nil }
+                let (number, next) = receivers.unreported.removeFirst()
+                for (key, receiver) in receivers.continuations where receiver.seen < number {
+                    if case .terminated = receiver.continuation.yield(next) { receivers.continuations[key] = nil }
                 }
-                for observer in receivers.observers.sorted(by: { $0.key < $1.key }) { observer.value(next) }
+                let observers = receivers.observers.sorted { $0.key < $1.key }.map(\.value)
+                for observer in observers where observer.seen < number { observer.call(next) }
             }
         }
     }

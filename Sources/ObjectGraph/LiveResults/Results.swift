@@ -29,6 +29,8 @@ public final class Results<Element>: Observable {
     private let controller: FetchedResultsController<Element>
     private let registrar = ObservationRegistrar()
     private var rows: ResultSnapshot
+    /// The number of the last update that ``rows`` contains. Observers that are notified of an update still see the rows before it.
+    private var lastUpdate: Int
     private var failure: (any Error)?
     // Key paths of a generic type are created at each use, so keep them.
     private let rowsPath: KeyPath<Results, ResultSnapshot>
@@ -38,6 +40,7 @@ public final class Results<Element>: Observable {
         try controller.performFetch()
         self.controller = controller
         rows = controller.snapshot
+        lastUpdate = controller.lastUpdate
         rowsPath = \Results.rows
         failurePath = \Results.failure
         controller.context.processChangesAutomatically()
@@ -49,7 +52,9 @@ public final class Results<Element>: Observable {
     private func show() {
         fail(nil)
         // An observer that reads the collection while it is notified may have received a later update.
-        registrar.withMutation(of: self, keyPath: rowsPath) { rows = controller.snapshot }
+        registrar.withMutation(of: self, keyPath: rowsPath) {
+            (rows, lastUpdate) = (controller.snapshot, controller.lastUpdate)
+        }
     }
 
     private func fail(_ error: (any Error)?) {
@@ -82,7 +87,7 @@ public final class Results<Element>: Observable {
     public var updates: AsyncStream<ResultUpdate> {
         // A read shows what is pending, so it is no later update.
         controller.settle()
-        return controller.updates
+        return controller.updates(after: lastUpdate)
     }
 }
 

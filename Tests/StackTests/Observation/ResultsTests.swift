@@ -317,4 +317,58 @@ import Testing
         #expect(await updates.next()?.snapshot.count == 2)
         withExtendedLifetime(watch) {}
     }
+
+    /// Catches: a list that applies the difference to a snapshot that contains it already.
+    @Test(arguments: StoreKind.allCases)
+    func `S142: updates that are asked for while an update is shown begin after it`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let controller = try FetchedResultsController(
+            EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
+        try controller.performFetch()
+        var updates: AsyncStream<ResultUpdate>?
+        var observation: ObservationToken?
+        var observed: [Int] = []
+        controller.onChange = { [unowned controller] update in
+            guard updates == nil else { return }
+            updates = controller.updates
+            observation = controller.observe { observed.append($0.snapshot.count) }
+            #expect(controller.snapshot.ids == update.snapshot.ids)
+        }
+        main.makeTrack("a")
+        main.processPendingChanges()
+        try await until("the first update is shown") { updates != nil }
+        main.makeTrack("b")
+        main.processPendingChanges()
+        var first = try #require(updates).makeAsyncIterator()
+        #expect(await first.next()?.snapshot.count == 2)
+        #expect(observed == [2])
+        withExtendedLifetime(observation) {}
+    }
+
+    /// Catches: a list that misses an update, because it has read the rows before it.
+    @Test(arguments: StoreKind.allCases)
+    func `S142, S145: updates that an observer of results asks for include the one that it is notified of`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let results = try Results(EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
+        var shown: [ObjectID]?
+        var updates: AsyncStream<ResultUpdate>?
+        let watch = Watch({ _ = results.count }) {
+            guard updates == nil else { return }
+            updates = results.updates
+            shown = results.snapshot.ids
+        }
+        main.makeTrack("a")
+        main.processPendingChanges()
+        try await until("the observer is notified") { updates != nil }
+        var first = try #require(updates).makeAsyncIterator()
+        let update = try #require(await first.next())
+        #expect(shown == [] && update.difference.insertions == [0] && update.snapshot.ids == results.snapshot.ids)
+        withExtendedLifetime(watch) {}
+    }
 }
