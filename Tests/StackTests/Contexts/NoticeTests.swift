@@ -50,6 +50,31 @@ import Testing
         #expect(try await container.read { try $0.trackTitles() } == [])
     }
 
+    /// Catches: an observer that is told of deletions of objects that no notice has named, because they were inserted before there was one.
+    @Test(arguments: Combination.all)
+    func `S041, S120: no notice names the deletion of a new object that was inserted before the first observer was added`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let counter = Counter()
+        let worker = await container.newBackgroundContext()
+        let store = container.coordinator.store.identity
+        let ids = await worker.perform { context in ["deleted", "updated", "saved"].map { context.makeTrack($0).objectID } }
+        await worker.perform { context in
+            _ = context.addObserver { counter.note($0) }
+            context.delete(context.object(with: ids[0]))
+            context.object(with: ids[1])["plays"] = .int(1)
+        }
+        await worker.perform { $0.delete($0.object(with: ids[1])) }
+        try await worker.save(through: .store)
+        await worker.perform { $0.delete($0.object(with: ids[2])) }
+        let changes = counter.all.filter { $0.kind == .objectsDidChange }.map(\.changes)
+        #expect(changes.map { $0.insertedIDs(in: store) } == [[ids[1]], [], []])
+        #expect(changes.map { $0.deletedIDs(in: store) } == [[], [ids[1]], [ids[2]]])
+        #expect(changes.allSatisfy { $0.updatedIDs(in: store).isEmpty })
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S121_oneTypeCarriesNoticesHistoryAndPushes(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

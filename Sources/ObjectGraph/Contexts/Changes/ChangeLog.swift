@@ -24,6 +24,8 @@ struct ChangeLog {
     /// The recorded objects that are new.
     private(set) var inserted: Set<ObjectAddress> = []
     private var links: Set<ChangedPair> = []
+    /// The slots of unsaved new objects whose insertion no notice has named, because there was no observer of notices (S041).
+    private(set) var unnamed: [EntityIndex: [PageNumber: UInt64]] = [:]
 
     struct ChangedPair: Hashable {
         var link: LinkIndex
@@ -128,5 +130,24 @@ struct ChangeLog {
         touched = []
         inserted = []
         links = []
+        unnamed = [:]
+    }
+
+    /// Records the unsaved changes when the first observer of notices is added.
+    mutating func beginNotices(over unsaved: ChangeSet) {
+        unnamed = [:]
+        for change in unsaved.entities {
+            for page in change.pages where page.inserted != 0 {
+                unnamed[change.entity, default: [:]][page.number] = page.inserted
+            }
+        }
+    }
+
+    /// Records that a notice names these insertions.
+    mutating func didName(_ changes: ChangeSet) {
+        if unnamed.isEmpty { return }
+        for change in changes.entities {
+            for page in change.pages where page.inserted != 0 { unnamed[change.entity]?[page.number]? &= ~page.inserted }
+        }
     }
 }

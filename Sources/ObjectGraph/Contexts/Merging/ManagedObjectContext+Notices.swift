@@ -90,6 +90,9 @@ extension ManagedObjectContext {
     public func addObserver(_ observer: @escaping (ContextNotice) -> Void) -> UInt64 {
         checkIsolation()
         tracker.log.isOn = true
+        if !observers.hasNotices, hasUnsavedLayers {
+            tracker.log.beginNotices(over: layerStack.folded().changeSet(metadata: metadata))
+        }
         return observers.add(observer)
     }
 
@@ -187,7 +190,10 @@ extension ManagedObjectContext {
     func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
         // Objects that were inserted and deleted since the last notice. Views may have shown them, but no notice names them (S041).
         var gone: [EntityIndex: [PageNumber: UInt64]] = [:]
-        let new = tracker.log.inserted
+        let (new, unnamed) = (tracker.log.inserted, tracker.log.unnamed)
+        func isUnnamed(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
+            new.contains(.init(entity: entity, key: key)) || (unnamed[entity]?[key.page] ?? 0) >> UInt64(key.slot) & 1 != 0
+        }
         let own =
             tracker.log.isEmpty
             ? ChangeSet()
@@ -195,8 +201,7 @@ extension ManagedObjectContext {
                 let kind = layerStack.pendingKind(entity, key)
                 // A closed context shows no objects, although they exist.
                 guard kind == nil, phase.closure == nil, (try? exists(entity, key)) == false else { return kind }
-                // An earlier notice has named the insertion of an object that is not new.
-                guard new.contains(.init(entity: entity, key: key)) else { return .delete }
+                guard isUnnamed(entity, key) else { return .delete }
                 gone[entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
                 return nil
             }
@@ -230,6 +235,7 @@ extension ManagedObjectContext {
 
     func post(_ kind: ContextNotice.Kind, _ changes: ChangeSet, refreshed: [ObjectID] = []) {
         guard observers.hasNotices else { return }
+        tracker.log.didName(changes)
         observers.post(ContextNotice(kind: kind, contextName: name, changes: changes, refreshed: refreshed))
         while let call = observers.nextCall() { call() }
     }
