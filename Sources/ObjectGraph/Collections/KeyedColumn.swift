@@ -32,12 +32,28 @@ enum KeyedColumn {
     }
 }
 
+/// The name of a collection as a key of dictionaries and sets.
+///
+/// Two names are equal if their bytes are, as in the stores. Texts are also equal if they only look alike, such as a letter with an
+/// accent as one character and as two.
+struct CollectionName: Hashable, Comparable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    static func == (a: Self, b: Self) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+    static func < (a: Self, b: Self) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
+
+    // Texts with equal bytes have equal hashes.
+    func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
 /// The collections that a context has written, and the values that it could not store.
 struct KeyedChanges {
     /// The types of the collections that this context has checked or recorded since its last rollback.
-    var recorded: [String: CollectionTypes] = [:]
+    var recorded: [CollectionName: CollectionTypes] = [:]
     /// The objects that hold the records of these types.
-    var records: [String: ObjectKey] = [:]
+    var records: [CollectionName: ObjectKey] = [:]
     /// The errors of values that could not be stored, by key. The next save throws one of them.
     var refused: [Data: any Error] = [:]
 

@@ -69,13 +69,13 @@ extension LayeredView {
 extension Layer {
     /// Returns the names of the collections in which the layer changes entries, in order.
     fileprivate func collectionsWithEntries(_ entity: EntityIndex, _ masks: KeyPath<LayerPage, UInt64>...) -> [String] {
-        var names: Set<String> = []
+        var names: Set<CollectionName> = []
         for mask in masks {
             forEachRow(of: entity, mask) { _, row in
-                if let name = KeyedColumn.collection(ofEntry: row) { names.insert(name) }
+                if let name = KeyedColumn.collection(ofEntry: row) { names.insert(CollectionName(name)) }
             }
         }
-        return names.sorted()
+        return names.sorted().map(\.text)
     }
 }
 
@@ -87,18 +87,19 @@ extension ManagedObjectContext {
     func recordMissingTypes() throws {
         guard let entity = keyedEntity else { return }
         for (name, types) in tracker.keyed.recorded.sorted(by: { $0.key < $1.key }) {
-            let key = KeyedColumn.typesKey(name)
+            let key = KeyedColumn.typesKey(name.text)
             if let object = try layerStack.view.keyedObject(entity, key) {
                 // Others have replaced the record under which this context has written its entries.
                 if let known = tracker.keyed.records[name], known != object,
-                    layerStack.folded().collectionsWithEntries(entity, \.inserted, \.updated).contains(name)
+                    layerStack.folded().collectionsWithEntries(entity, \.inserted, \.updated).lazy.map(CollectionName.init)
+                        .contains(name)
                 {
-                    try types.check(keyedBytes(key) ?? Data(), name)
+                    try types.check(keyedBytes(key) ?? Data(), name.text)
                     tracker.keyed.records[name] = object
                 }
                 continue
             }
-            guard try layerStack.view.hasEntries(entity, of: name) else { continue }
+            guard try layerStack.view.hasEntries(entity, of: name.text) else { continue }
             try put(entity, key: key, value: try types.bytes())
         }
     }

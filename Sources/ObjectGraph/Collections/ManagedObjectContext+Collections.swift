@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     /// A file records the names of types without their modules. Two types of one name are the same type to it: a value of the other type
     /// that does not decode throws when it is read (S194).
     /// - Parameters:
-    ///   - name: The name of the collection in the file.
+    ///   - name: The name of the collection in the file. Names with other bytes are other names, also if they look alike.
     ///   - type: The type of the values.
     ///   - key: The type of the keys.
     ///   - formerTypeName: A name that the type of the values had before, as Swift prints it: `Draft`, `Optional<Draft>`, `Array<Int>`. The

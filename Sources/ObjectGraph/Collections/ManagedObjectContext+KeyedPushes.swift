@@ -75,7 +75,8 @@ extension ManagedObjectContext {
         for (name, bytes) in push.layer.recordedTypes(entity) {
             guard let types = CollectionTypes(bytes: bytes) else { continue }
             try checkCollection(name, types)
-            for (other, known) in earlier.flatMap({ $0.recordedTypes(entity) }) where other == name {
+            for (other, known) in earlier.flatMap({ $0.recordedTypes(entity) })
+            where CollectionName(other) == CollectionName(name) {
                 try types.check(known, name)
             }
         }

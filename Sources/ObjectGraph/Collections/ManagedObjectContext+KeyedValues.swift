@@ -235,15 +235,15 @@ extension ManagedObjectContext {
     }
 
     func record(_ name: String, _ types: CollectionTypes) throws {
-        guard let entity = keyedEntity, tracker.keyed.recorded[name]?.areTypes(of: types) != true else { return }
+        guard let entity = keyedEntity, tracker.keyed.recorded[CollectionName(name)]?.areTypes(of: types) != true else { return }
         let key = KeyedColumn.typesKey(name)
         if let bytes = try keyedBytes(key) {
             if try types.check(bytes, name) == .renamed { try put(entity, key: key, value: try types.bytes()) }
         } else {
             try put(entity, key: key, value: try types.bytes())
         }
-        tracker.keyed.recorded[name] = types
-        tracker.keyed.records[name] = try layerStack.view.keyedObject(entity, key)
+        tracker.keyed.recorded[CollectionName(name)] = types
+        tracker.keyed.records[CollectionName(name)] = try layerStack.view.keyedObject(entity, key)
     }
 }
 

@@ -51,6 +51,18 @@ public struct StoredCollection: Sendable, Hashable {
         }
     }
 
+    /// Returns whether two descriptions are equal. Two names are equal if their bytes are, as in a file.
+    public static func == (a: StoredCollection, b: StoredCollection) -> Bool {
+        CollectionName(a.name) == CollectionName(b.name) && a.keyType == b.keyType && a.valueType == b.valueType
+    }
+
+    /// Hashes the description.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(CollectionName(name))
+        hasher.combine(keyType)
+        hasher.combine(valueType)
+    }
+
     var types: CollectionTypes { CollectionTypes(key: keyType, value: valueType) }
     /// The bytes with which all keys of the collection begin.
     var prefix: [UInt8] { Array(name.utf8) + [0] }

@@ -35,6 +35,37 @@ import Testing
         #expect(try await Self.names(container) == ["numbers", "a"])
     }
 
+    /// Catches: names that are compared as texts, so that the second collection gets no record of its types.
+    @Test(arguments: StoreKind.allCases)
+    func `S190: collections whose names look alike, but have other bytes, are different ones`(_ kind: StoreKind) async throws {
+        let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        try await context.perform { context throws in
+            try context.collection(composed, of: Int.self).setValue(1, forKey: "a")
+            try context.collection(decomposed, of: Int.self).setValue(2, forKey: "a")
+        }
+        try await context.save()
+        try await container.coordinator.refresh()
+        try await container.coordinator.newBackgroundContext().perform { context throws in
+            let stored = try context.storedCollections()
+            #expect(stored.map { Array($0.name.utf8) } == [Array(decomposed.utf8), Array(composed.utf8)])
+            #expect(Set(stored).count == 2)
+            let values = try [composed, decomposed].map { try context.collection($0, of: Int.self).values }
+            #expect(values == [[1], [2]])
+        }
+        // Each has types of its own.
+        try await context.perform { context throws in
+            try context.collection("\u{E9}", of: Int.self).setValue(1, forKey: "a")
+            try context.collection("e\u{301}", of: String.self).setValue("text", forKey: "a")
+        }
+        try await context.save()
+        let text = try await container.read { try $0.collection("e\u{301}", of: String.self)["a"] }
+        #expect(text == "text")
+        #expect(try await container.coordinator.verify() == [])
+    }
+
     @Test(arguments: StoreKind.allCases, [true, false])
     func `S190: a child records the types of a collection that its parent has rolled back`(
         _ kind: StoreKind, _ refreshes: Bool
