@@ -34,7 +34,9 @@ struct CollectionPages: Sendable {
         let after = query["after"].flatMap { Data(base64Encoded: $0) }
         let snapshot = try store.coordinator.snapshot(owner: "studio")
         return try await store.read(snapshot) { context in
-            guard let collection = try context.storedCollections().first(where: { $0.name == name }) else {
+            // By bytes, as in the store: texts that only look alike are equal too.
+            let found = try context.storedCollections().first { $0.name.utf8.elementsEqual(name.utf8) }
+            guard let collection = found else {
                 throw PageError(.notFound, "the store has no collection \(name). Choose one of the list")
             }
             let entries = try context.storedEntries(of: collection, after: after, limit: Self.listed)

@@ -41,11 +41,12 @@ struct CollectionComparison {
             guard let first = try following ?? read() else { return }
             following = nil
             ahead = [first]
-            guard store != names.store, case .entry(let name, _) = first.record, let collection = records.collections[name],
+            guard store != names.store, case .entry(let name, _) = first.record,
+                let collection = records.collections[CollectionName(name)],
                 CollectionText.hasIDs(collection)
             else { return }
             while following == nil, let another = try read() {
-                if another.name == name { ahead.append(another) } else { following = another }
+                if CollectionName(another.name) == CollectionName(name) { ahead.append(another) } else { following = another }
             }
             let entries = ahead.compactMap { if case .entry(_, let entry) = $0.record { entry } else { nil } }
             ahead = ArraySlice(
@@ -114,13 +115,15 @@ struct CollectionComparison {
             return Difference(
                 kind: kind, collection: named.name, key: nil, properties: [Difference.Property(name: "types", values: values)])
         case .entry(let name, let entry):
-            let key = ComparedKey(entry.key, of: side.records.collections[name], naming: side.names)
+            let key = ComparedKey(entry.key, of: side.records.collections[CollectionName(name)], naming: side.names)
             return Difference(kind: kind, collection: name, key: key)
         }
     }
 
     private func update(_ before: Named, _ after: Named) -> Difference {
-        let (first, second) = (old.records.collections[before.name], new.records.collections[after.name])
+        let (first, second) = (
+            old.records.collections[CollectionName(before.name)], new.records.collections[CollectionName(after.name)]
+        )
         switch (before.record, after.record) {
         case (.entry(_, let one), .entry(_, let other)):
             let values = (ComparedValue.entry(one.value, first), ComparedValue.entry(other.value, second))

@@ -113,16 +113,16 @@ enum CSVFiles {
         recordsOf source: any ObjectSource, to writer: TextWriter, _ summary: inout TransferSummary
     ) throws {
         try writer.write(line(collectionColumns))
-        var known: [String: StoredCollection] = [:]
+        var known: [CollectionName: StoredCollection] = [:]
         while let record = try source.nextRecord() {
             try Task.checkCancellation()
             summary.count(record)
             switch record {
             case .collection(let collection):
-                known[collection.name] = collection
+                known[CollectionName(collection.name)] = collection
                 try writer.write(line([collection.name, collection.keyType, collection.valueType, nil, nil]))
             case .entry(let name, let entry):
-                guard let collection = known[name] else { continue }
+                guard let collection = known[CollectionName(name)] else { continue }
                 let cells = [entry.key.base64EncodedString(), entry.value.base64EncodedString()]
                 try writer.write(line([name, collection.keyType, collection.valueType] + cells))
             }

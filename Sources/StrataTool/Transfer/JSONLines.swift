@@ -51,16 +51,16 @@ enum JSONLines {
             if let total { progress.update(written, of: total) } else { progress.update(written) }
         }
         let names = TransferIDs.names(in: model)
-        var collections: [String: StoredCollection] = [:]
+        var collections: [CollectionName: StoredCollection] = [:]
         while let record = try source.nextRecord() {
             try Task.checkCancellation()
             summary.count(record)
             switch record {
             case .collection(let collection):
-                collections[collection.name] = collection
+                collections[CollectionName(collection.name)] = collection
                 try writer.write(line(collection.name, CollectionText.members(collection)) + "\n")
             case .entry(let name, let entry):
-                guard let collection = collections[name] else { continue }
+                guard let collection = collections[CollectionName(name)] else { continue }
                 try writer.write(line(name, CollectionText.members(entry, of: collection, naming: names)) + "\n")
             }
         }
@@ -133,7 +133,7 @@ final class JSONLinesSource: ObjectSource {
     /// The line after the last object.
     private var firstRecord: JSON?
     /// The collections whose types were read, by name.
-    private var collections: [String: StoredCollection] = [:]
+    private var collections: [CollectionName: StoredCollection] = [:]
 
     private enum Property {
         case column(ColumnIndex, ColumnSchema)
@@ -185,7 +185,7 @@ final class JSONLinesSource: ObjectSource {
         guard case .string(let name)? = json[JSONLines.collectionMember] else {
             throw failure("a line of a collection is expected. Move objects before the collections")
         }
-        if let collection = collections[name] {
+        if let collection = collections[CollectionName(name)] {
             guard let entry = CollectionText.entry(json, of: collection, naming: TransferIDs.names(in: model)) else {
                 throw failure("no entry of \(name): a key and a value of its types are expected. Correct the line")
             }
@@ -194,7 +194,7 @@ final class JSONLinesSource: ObjectSource {
         guard case .string(let keys)? = json["keys"], case .string(let values)? = json["values"],
             let collection = try? StoredCollection(name: name, keyType: keys, valueType: values)
         else { throw failure("the types of \(name) are expected before its entries: keys and values. Correct the line") }
-        collections[name] = collection
+        collections[CollectionName(name)] = collection
         return .collection(collection)
     }
 

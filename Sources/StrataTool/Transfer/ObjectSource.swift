@@ -65,9 +65,9 @@ struct TransferSummary: Sendable {
     var pairs = 0
 
     /// The number of entries of each keyed collection, by name.
-    var entries: [String: Int] = [:]
+    var entries: [CollectionName: Int] = [:]
     /// The number of entries of keyed collections with an id of no object of the new store, by the name of the collection.
-    var keptIDs: [String: Int] = [:]
+    var keptIDs: [CollectionName: Int] = [:]
     /// The damage of the input that is in no data that was read, one line each.
     var damage: [String] = []
 
@@ -75,7 +75,7 @@ struct TransferSummary: Sendable {
     var notes: [String] {
         damage.map { "damaged, but not needed or found again: \($0)" }
             + keptIDs.sorted { $0.key < $1.key }.map { name, count in
-                "\(name): the keys of \(count) entries are ids of objects that are not in the input. They were kept as they are"
+                "\(name.text): the keys of \(count) entries are ids of objects that are not in the input. They were kept as they are"
             }
     }
 
@@ -83,8 +83,8 @@ struct TransferSummary: Sendable {
 
     mutating func count(_ record: StoredCollection.Record) {
         switch record {
-        case .collection(let collection): entries[collection.name, default: 0] += 0
-        case .entry(let name, _): entries[name, default: 0] += 1
+        case .collection(let collection): entries[CollectionName(collection.name), default: 0] += 0
+        case .entry(let name, _): entries[CollectionName(name), default: 0] += 1
         }
     }
 

@@ -233,7 +233,7 @@ private struct StoreFilling {
     // MARK: Keyed collections
 
     private mutating func copyCollections(_ source: any ObjectSource, batch size: Int) async throws {
-        var known: [String: StoredCollection] = [:]
+        var known: [CollectionName: StoredCollection] = [:]
         var isAtEnd = false
         while !isAtEnd {
             try Task.checkCancellation()
@@ -247,10 +247,10 @@ private struct StoreFilling {
                 summary.count(record)
                 switch record {
                 case .collection(let collection):
-                    known[collection.name] = collection
+                    known[CollectionName(collection.name)] = collection
                     batch.append((collection, nil))
                 case .entry(let name, var entry):
-                    guard let collection = known[name] else {
+                    guard let collection = known[CollectionName(name)] else {
                         throw ToolError.wrongInput("the input has no types of the collection \(name). Export the store again")
                     }
                     entry.key = try newKey(entry.key, of: collection)
@@ -282,7 +282,9 @@ private struct StoreFilling {
                         + "or remove the entry")
             }
         }
-        if ids.contains(where: { $0.store != TransferIDs.store }) { summary.keptIDs[collection.name, default: 0] += 1 }
+        if ids.contains(where: { $0.store != TransferIDs.store }) {
+            summary.keptIDs[CollectionName(collection.name), default: 0] += 1
+        }
         return TransferIDs.replace(in: key, of: collection) { [keys, store] id in
             guard id.store == TransferIDs.store, let key = keys[id.entity][id.key.rawValue] else { return id }
             return ObjectID(store: store, entity: id.entity, key: key)

@@ -102,7 +102,9 @@ final class StoreSource: ObjectSource {
 
     func nextRecord() throws -> StoredCollection.Record? {
         guard let record = try records?.next(leavingOut: damage) else { return nil }
-        guard case .entry(let name, var entry) = record, let collection = records?.collections[name] else { return record }
+        guard case .entry(let name, var entry) = record, let collection = records?.collections[CollectionName(name)] else {
+            return record
+        }
         entry.key = TransferIDs.replace(in: entry.key, of: collection) { [store, positions] id in
             guard id.store == store.identity, positions.indices().contains(id.entity),
                 let position = positions[id.entity].position(of: id.key)

@@ -12,7 +12,7 @@ struct StoredRecords {
     /// The page of the last record.
     private var open: (number: PageNumber, page: any StorePage)?
     /// The collections that were returned, by name.
-    private(set) var collections: [String: StoredCollection] = [:]
+    private(set) var collections: [CollectionName: StoredCollection] = [:]
 
     var isEmpty: Bool { keys.isEmpty }
 
@@ -59,8 +59,8 @@ struct StoredRecords {
                 continue
             }
             switch record {
-            case .collection(let collection): collections[collection.name] = collection
-            case .entry(let name, _) where collections[name] == nil:
+            case .collection(let collection): collections[CollectionName(collection.name)] = collection
+            case .entry(let name, _) where collections[CollectionName(name)] == nil:
                 guard let damage else { throw Self.failure("the types of the collection \(name) cannot be read") }
                 damage.noteObject("the collection \(name)")
                 continue

@@ -14,7 +14,7 @@ struct TransferReport {
     init(_ summary: TransferSummary, source: any ObjectSource, target: String) {
         pairs = summary.pairs
         counts = summary.counts(in: source.model)
-        collections = summary.entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        collections = summary.entries.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }
         notes = source.notes + summary.notes
         lost = source.lostReferences
         self.target = target

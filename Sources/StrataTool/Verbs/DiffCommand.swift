@@ -124,7 +124,7 @@ private struct CurrentValues {
     private func entry(_ difference: Difference, of id: ObjectID) throws -> Difference {
         switch try context.storedRecord(of: id) {
         case .entry(let name, let entry)?:
-            let collection = try context.storedCollections().first { $0.name == name }
+            let collection = try context.storedCollections().first { CollectionName($0.name) == CollectionName(name) }
             let isNewest = changed[id] == nil
             let after = isNewest ? ComparedValue.entry(entry.value, collection) : nil
             let value = Difference.Property(name: "value", values: (nil, after))

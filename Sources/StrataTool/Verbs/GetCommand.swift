@@ -145,8 +145,11 @@ private struct CollectionEntries {
 
     /// Returns the collection with a name; nil if there is none, or if an entity has the name.
     static func collection(_ name: String, in store: OpenedStore) async throws -> StoredCollection? {
-        guard store.model.entity(named: name) == nil else { return nil }
-        return try await store.read { context in try context.storedCollections().first { $0.name == name } }
+        let wanted = CollectionName(name)
+        if let entity = store.model.entity(named: name), CollectionName(entity.name) == wanted { return nil }
+        return try await store.read { context in
+            try context.storedCollections().first { CollectionName($0.name) == wanted }
+        }
     }
 
     /// Shows the entry with the key of these parts, or all entries.
