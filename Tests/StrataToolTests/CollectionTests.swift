@@ -221,6 +221,34 @@ import Testing
         #expect(await ToolRun("get", shop, "draft").isRefused(naming: "draft"))
     }
 
+    /// Catches: words that are no data, and find the entry of the digits that they contain.
+    @Test(arguments: fileKinds)
+    func `S192: a key of data is read only from hexadecimal digits, as it is shown`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model) { context in
+            let values = try context.collection("values", of: String.self, key: Data.self)
+            values[Data()] = "empty"
+            values[Data([0, 255])] = "two"
+        }
+        let shop = folder.path("shop")
+        #expect(await ToolRun("get", shop, "values").lines == ["  empty", "00ff  two"])
+        for key in ["00ff", "00FF"] { #expect(await ToolRun("get", shop, "values", key).output == "two\n", "\(key)") }
+        #expect(await ToolRun("get", shop, "values", "").output == "empty\n")
+        let wrong = ["no", "0x00ff", "00 ff", "00-ff", "00f", "\u{FF10}\u{FF10}\u{FF46}\u{FF46}", "00ff\u{301}"]
+        for key in wrong {
+            let run = await ToolRun("get", shop, "values", key)
+            #expect(run.isRefused(naming: "values", "Data", "hexadecimal digits"), "\(key): \(run)")
+        }
+        let file = folder.path("shop.jsonl")
+        #expect(await ToolRun("export", shop, file).status == 0)
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        for key in wrong {
+            try text.replacing(#"["00ff"]"#, with: #"["\#(key)"]"#).write(toFile: file, atomically: true, encoding: .utf8)
+            let run = await ToolRun("import", file, folder.path("new"))
+            #expect(run.isRefused(naming: "shop.jsonl:", "values", "hexadecimal digits"), "\(key): \(run)")
+        }
+    }
+
     @Test(arguments: fileKinds) func `S192: get lists collections of more entries than it reads at once`(_ kind: StoreKind)
         async throws
     {

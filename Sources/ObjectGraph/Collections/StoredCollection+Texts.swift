@@ -131,9 +131,10 @@ extension Date {
 extension Data {
     fileprivate var digits: String { map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
 
-    fileprivate init?(digits: String) {
-        let digits = digits.compactMap(\.hexDigitValue)
-        guard digits.count.isMultiple(of: 2) else { return nil }
+    /// Returns nil for a text that is not pairs of hexadecimal digits. Digits of other scripts and separators are none.
+    fileprivate init?(digits text: String) {
+        let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
         self.init(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
     }
 }

@@ -24,6 +24,11 @@ enum CollectionText {
     /// Whether the keys of a collection are or contain ids of objects.
     static func hasIDs(_ collection: StoredCollection) -> Bool { keyTypes(collection).contains(idType) }
 
+    /// The form of data in the keys of a collection, as the end of a message; empty if the keys contain no data.
+    static func formOfData(in collection: StoredCollection) -> String {
+        keyTypes(collection).contains("Data") ? " Write data as pairs of hexadecimal digits, such as 00ff." : ""
+    }
+
     /// Returns the names of the types of the parts of a collection's keys.
     private static func keyTypes(_ collection: StoredCollection) -> [String] {
         let type = collection.keyType

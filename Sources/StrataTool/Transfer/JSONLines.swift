@@ -187,7 +187,9 @@ final class JSONLinesSource: ObjectSource {
         }
         if let collection = collections[CollectionName(name)] {
             guard let entry = CollectionText.entry(json, of: collection, naming: TransferIDs.names(in: model)) else {
-                throw failure("no entry of \(name): a key and a value of its types are expected. Correct the line")
+                throw failure(
+                    "no entry of \(name): a key and a value of its types are expected."
+                        + CollectionText.formOfData(in: collection) + " Correct the line")
             }
             return .entry(name, entry)
         }

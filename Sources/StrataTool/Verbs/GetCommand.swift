@@ -158,8 +158,9 @@ private struct CollectionEntries {
         guard parts.isEmpty else {
             guard let key = CollectionText.key(parts, of: collection, naming: store.names) else {
                 throw ToolError.wrongInput(
-                    "\(parts.joined(separator: " ")): no key of \(collection.name), whose keys are of type \(collection.keyType). List them "
-                        + "with `strata get \(store.path) \(collection.name)`")
+                    "\(parts.joined(separator: " ")): no key of \(collection.name), whose keys are of type \(collection.keyType)."
+                        + CollectionText.formOfData(in: collection)
+                        + " List them with `strata get \(store.path) \(collection.name)`")
             }
             guard let value = try await store.read({ try $0.storedValue(forKey: key, of: collection) }) else {
                 throw ToolError.failed(
