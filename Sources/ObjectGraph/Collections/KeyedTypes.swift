@@ -81,7 +81,7 @@ extension Layer {
 
 extension ManagedObjectContext {
     /// Records the types of collections again whose record was taken back below this context since it wrote to them. One look-up per
-    /// collection.
+    /// collection. Undo leaves these records out: they belong to no change of the program.
     ///
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a collection has other types now.
     func recordMissingTypes() throws {
@@ -100,7 +100,7 @@ extension ManagedObjectContext {
                 continue
             }
             guard try layerStack.view.hasEntries(entity, of: name.text) else { continue }
-            try put(entity, key: key, value: try types.bytes())
+            try withoutUndo { try put(entity, key: key, value: types.bytes()) }
         }
     }
 }

@@ -238,7 +238,10 @@ extension ManagedObjectContext {
         guard let entity = keyedEntity, tracker.keyed.recorded[CollectionName(name)]?.areTypes(of: types) != true else { return }
         let key = KeyedColumn.typesKey(name)
         if let bytes = try keyedBytes(key) {
-            if try types.check(bytes, name) == .renamed { try put(entity, key: key, value: try types.bytes()) }
+            if try types.check(bytes, name) == .renamed {
+                // An undo of the write must not take back the name, under which others read and write the collection meanwhile.
+                try withoutUndo { try put(entity, key: key, value: types.bytes()) }
+            }
         } else {
             try put(entity, key: key, value: try types.bytes())
         }

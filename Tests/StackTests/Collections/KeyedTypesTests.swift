@@ -145,6 +145,61 @@ import Testing
         #expect(try await Self.names(container) == ["numbers", "b"])
     }
 
+    /// Catches: a record of types that a save makes, and that takes a step of undo.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: a save that records the types of a collection again adds nothing to undo`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (first, second) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        await second.perform { $0.undoHistory = UndoHistory() }
+        try await Self.write(first, second)
+        _ = try await first.perform { try $0.undoHistory?.undo() }
+        try await first.save()
+        await second.perform { $0.refreshAllObjects() }
+        try await second.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+        try await second.perform { context throws in
+            let history = try #require(context.undoHistory)
+            try history.undo()
+            let keys = try context.collection("numbers", of: Int.self).keys
+            #expect(keys == [])
+            #expect(!history.canUndo)
+        }
+        try await second.save()
+        #expect(try await container.coordinator.verify() == [])
+    }
+
+    /// Catches: an undo that gives the type of values its former name back, under which the program cannot open the collection.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: undoing the write that renamed the type of values keeps the new name`(_ kind: StoreKind) async throws {
+        typealias Draft = KeyedUseTests.First.Draft
+        typealias Post = KeyedUseTests.Second.Post
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        try await container.write { try $0.collection("drafts", of: Draft.self).setValue(Draft(title: "A"), forKey: "a") }
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            context.undoHistory = UndoHistory()
+            let posts = try context.collection("drafts", of: Post.self, renamedFrom: "Draft")
+            try posts.setValue(Post(title: "B"), forKey: "b")
+        }
+        try await worker.save()
+        try await worker.perform { context throws in
+            let history = try #require(context.undoHistory)
+            try history.undo()
+            let keys = try context.collection("drafts", of: Post.self).keys
+            #expect(keys == ["a"])
+            try history.redo()
+            let titles = try context.collection("drafts", of: Post.self).values.map(\.title)
+            #expect(titles == ["A", "B"])
+            try history.undo()
+            #expect(!history.canUndo)
+        }
+        try await worker.save()
+        #expect(try await container.read { try $0.collection("drafts", of: Post.self).keys } == ["a"])
+        #expect(try await container.coordinator.verify() == [])
+    }
+
     /// Saves the first entry of a collection, which can be undone, and adds an entry in another context.
     private static func write(_ first: BackgroundContext, _ second: BackgroundContext) async throws {
         try await first.perform { context throws in

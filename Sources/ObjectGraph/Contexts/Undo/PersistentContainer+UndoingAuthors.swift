@@ -85,7 +85,12 @@ private struct AuthorInverse {
     private mutating func add(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
         let (existed, exists) = try (before.exists(address.entity, address.key), now.exists(address.entity, address.key))
         switch (existed, exists) {
-        case (true, true): try addUpdate(change, of: address)
+        case (true, true):
+            // A renamed type of a collection's values keeps its new name, under which others may have written.
+            if address.entity == context.capabilities.keyedValues, try KeyedColumn.collection(of: row(address, now)) != nil {
+                return
+            }
+            try addUpdate(change, of: address)
         case (false, true) where change.isLifeOwn == true:
             // Others have renamed the type of a collection's values: see ``UndoPlan``.
             if address.entity == context.capabilities.keyedValues, !change.after.isEmpty,
