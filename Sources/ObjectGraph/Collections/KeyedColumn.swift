@@ -57,10 +57,24 @@ struct KeyedChanges {
     /// The errors of values that could not be stored, by key. The next save throws one of them.
     var refused: [Data: any Error] = [:]
 
-    /// Forgets the values that could not be stored in a range of keys.
-    mutating func forgetRefused(from lower: [UInt8], to upper: [UInt8]) {
-        if refused.isEmpty { return }
-        refused = refused.filter { $0.key.lexicographicallyPrecedes(lower) || !$0.key.lexicographicallyPrecedes(upper) }
+    /// The errors of unsaved entries whose types another context has replaced, by key. The next save throws one of them if its entry is
+    /// still unsaved.
+    var replaced: [Data: any Error] = [:]
+
+    /// Forgets the errors of a key that is set or removed.
+    mutating func forgetErrors(of key: Data) {
+        refused[key] = nil
+        if !replaced.isEmpty { replaced[key] = nil }
+    }
+
+    /// Forgets the errors of a range of keys.
+    mutating func forgetErrors(from lower: [UInt8], to upper: [UInt8]) {
+        if refused.isEmpty, replaced.isEmpty { return }
+        func isOutside(_ key: Data) -> Bool {
+            key.lexicographicallyPrecedes(lower) || !key.lexicographicallyPrecedes(upper)
+        }
+        refused = refused.filter { isOutside($0.key) }
+        replaced = replaced.filter { isOutside($0.key) }
     }
 
     func check() throws {

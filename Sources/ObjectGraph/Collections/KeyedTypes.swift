@@ -67,6 +67,23 @@ extension LayeredView {
 }
 
 extension Layer {
+    /// Returns whether the layer sets entries of a collection.
+    func hasEntries(_ entity: EntityIndex, of collection: String) -> Bool { !keysOfEntries(entity, of: collection).isEmpty }
+
+    /// Returns the keys of the entries of a collection that the layer sets.
+    func keysOfEntries(_ entity: EntityIndex, of collection: String) -> [Data] {
+        let prefix = Data(collection.utf8) + [0]
+        var keys: [Data] = []
+        for mask in [\LayerPage.inserted, \.updated] {
+            forEachRow(of: entity, mask) { _, row in
+                if row.isSet(KeyedColumn.key), case .data(let key) = row[KeyedColumn.key], key.starts(with: prefix) {
+                    keys.append(key)
+                }
+            }
+        }
+        return keys
+    }
+
     /// Returns the names of the collections in which the layer changes entries, in order.
     fileprivate func collectionsWithEntries(_ entity: EntityIndex, _ masks: KeyPath<LayerPage, UInt64>...) -> [String] {
         var names: Set<CollectionName> = []

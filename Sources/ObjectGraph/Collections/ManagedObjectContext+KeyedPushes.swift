@@ -36,7 +36,7 @@ extension ManagedObjectContext {
             if let name = change.collection {
                 layerStack.top.remove(entity: entity, key: change.from)
                 let theirs = trapOnStoreError { try below.value(entity, key: change.to, column: KeyedColumn.value) }
-                noteTypes(of: name, ours: change.row[KeyedColumn.value], theirs: theirs)
+                noteTypes(of: name, entity, ours: change.row[KeyedColumn.value], theirs: theirs)
                 continue
             }
             show(nil, entity: entity, key: change.from)
@@ -49,11 +49,35 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Makes the next save throw if another context has recorded other types of a collection.
-    private func noteTypes(of name: String, ours: Value, theirs: Value?) {
+    /// Makes the next save throw if another context has recorded other types of a collection, and unsaved entries have ours. Later writes
+    /// are checked against the types of the other context.
+    private func noteTypes(of name: String, _ entity: EntityIndex, ours: Value, theirs: Value?) {
         guard case .data(let ours) = ours, case .data(let theirs) = theirs, let types = CollectionTypes(bytes: ours)
         else { return }
-        do { try types.check(theirs, name) } catch { tracker.keyed.refused[KeyedColumn.typesKey(name)] = error }
+        do { try types.check(theirs, name) } catch {
+            tracker.keyed.recorded[CollectionName(name)] = nil
+            tracker.keyed.records[CollectionName(name)] = nil
+            for key in layerStack.top.keysOfEntries(entity, of: name) { tracker.keyed.replaced[key] = error }
+        }
+    }
+
+    /// Forgets the errors of the keys that a child has set or removed.
+    func forgetErrors(ofKeysIn layer: Layer) {
+        guard !tracker.keyed.refused.isEmpty || !tracker.keyed.replaced.isEmpty, let entity = keyedEntity else { return }
+        layer.forEachRow(of: entity, \.touched) { _, row in
+            if row.isSet(KeyedColumn.key), case .data(let key) = row[KeyedColumn.key] { tracker.keyed.forgetErrors(of: key) }
+        }
+    }
+
+    /// Throws the error of a value that could not be stored, or of an unsaved entry whose types another context has replaced.
+    func checkKeyedChanges() throws {
+        try tracker.keyed.check()
+        guard !tracker.keyed.replaced.isEmpty, let entity = keyedEntity else { return }
+        for (key, error) in tracker.keyed.replaced.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            guard let object = try layerStack.view.keyedObject(entity, key) else { continue }
+            if layerStack.pendingKind(entity, object) != nil { throw error }
+        }
+        tracker.keyed.replaced = [:]
     }
 
     private func show(_ row: Row?, entity: EntityIndex, key: ObjectKey) {
@@ -65,15 +89,16 @@ extension ManagedObjectContext {
     }
 
     /// - Parameter earlier: The changes of other children that are saved with this push, before it.
-    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a child has recorded other types of a new collection than this
-    ///   context or an earlier child, or has written entries under types that this context has replaced.
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if a child has written entries under other types of a new
+    ///   collection than those of this context or an earlier child, or under types that this context has replaced.
     func checkTypes(in push: ChildChanges, after earlier: [Layer]) throws {
         guard let entity = capabilities.keyedValues else { return }
         if push.parentViewRevision != layerStack.revision {
             try layerStack.view.checkReplacedTypes(of: push.layer, entity, in: push.shown)
         }
         for (name, bytes) in push.layer.recordedTypes(entity) {
-            guard let types = CollectionTypes(bytes: bytes) else { continue }
+            // Without entries, the record gives way: see ``settledKeys(_:after:)``.
+            guard let types = CollectionTypes(bytes: bytes), push.layer.hasEntries(entity, of: name) else { continue }
             try checkCollection(name, types)
             for (other, known) in earlier.flatMap({ $0.recordedTypes(entity) })
             where CollectionName(other) == CollectionName(name) {
@@ -135,7 +160,14 @@ extension LayeredView {
         let moved = try movedKeys(of: layer, entity)
         guard !moved.isEmpty else { return nil }
         let copy = Layer(copying: layer)
-        for change in moved { copy.move(change, entity) }
+        for change in moved {
+            // The types that are recorded here are the same, or no entry of the layer needs the other ones.
+            if change.collection != nil, change.row.kind == .insert {
+                copy.remove(entity: entity, key: change.from)
+            } else {
+                copy.move(change, entity)
+            }
+        }
         return copy
     }
 }

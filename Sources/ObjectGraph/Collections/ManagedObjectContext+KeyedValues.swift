@@ -129,7 +129,7 @@ extension ManagedObjectContext {
         guard let entity = keyedEntity else { throw CollectionError.unavailable(collection: collection) }
         try record(collection, types)
         try put(entity, key: key, value: value)
-        tracker.keyed.refused[key] = nil
+        tracker.keyed.forgetErrors(of: key)
     }
 
     func put(_ entity: EntityIndex, key: Data, value: Data) throws {
@@ -196,7 +196,7 @@ extension ManagedObjectContext {
     /// Removes a key. Returns whether it had a value.
     @discardableResult
     func removeKeyed(_ key: Data) throws -> Bool {
-        tracker.keyed.refused[key] = nil
+        tracker.keyed.forgetErrors(of: key)
         guard let object = try keyedObject(key) else { return false }
         try removeKeyed(object, key)
         return true
@@ -214,7 +214,7 @@ extension ManagedObjectContext {
     /// Removes the keys of a range. Returns their number.
     func removeKeyed(from lower: [UInt8], to upper: [UInt8]) throws -> Int {
         checkIsolation()
-        tracker.keyed.forgetRefused(from: lower, to: upper)
+        tracker.keyed.forgetErrors(from: lower, to: upper)
         // All keys are read first: the removals change the state.
         guard readsKeyedValuesFromStore else {
             let objects = try keyedObjects(from: lower, to: upper, direction: .ascending, limit: nil)

@@ -200,6 +200,80 @@ import Testing
         #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
     }
 
+    /// Removes a value of ours, whose types another context may have replaced.
+    private static func removeOurs(_ context: ManagedObjectContext) throws {
+        if let ours = try? context.collection("names", of: Double.self) {
+            try ours.setValue(nil, forKey: "ours")
+        } else {
+            try context.collection("names", of: String.self).setValue(nil, forKey: "ours")
+        }
+    }
+
+    /// Catches: an error of types that stays when the entries of these types are gone.
+    @Test(arguments: Combination.rooted, [true, false])
+    func `S192: a context that has removed its values of other types can save again`(
+        _ combination: Combination, _ merges: Bool
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let ours = await container.makeBackgroundContext(name: "ours")
+        try await ours.perform { context throws in
+            context.automaticallyMergesChanges = false
+            try context.collection("names", of: Double.self).setValue(1, forKey: "ours")
+        }
+        try await container.write { try Self.set("theirs", $0) }
+        if merges { await ours.perform { $0.refreshAllObjects() } }
+        for _ in 0..<2 { await #expect(throws: CollectionError.self) { try await ours.save() } }
+        try await ours.perform { try Self.removeOurs($0) }
+        try await ours.save()
+        #expect(try await container.read { try Self.shown($0) } == ["key=theirs"])
+        // Values of the types in the store are saved, and those of other types are refused when they are set.
+        await ours.perform { $0.refreshAllObjects() }
+        try await ours.perform(andSave: .durable) { try Self.set("ours", $0) }
+        #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
+        #expect(try await container.coordinator.verify().isEmpty)
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S192: a context that has undone its values of other types can save again`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let ours = await container.makeBackgroundContext(name: "ours")
+        try await ours.perform { context throws in
+            context.undoHistory = UndoHistory()
+            try context.collection("names", of: Double.self).setValue(1, forKey: "ours")
+        }
+        try await container.write { try Self.set("theirs", $0) }
+        await ours.perform { $0.refreshAllObjects() }
+        await #expect(throws: CollectionError.self) { try await ours.save() }
+        _ = try await ours.perform { try $0.undoHistory?.undo() }
+        try await ours.perform(andSave: .durable) { try Self.set("ours", $0) }
+        #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
+    }
+
+    @MainActor @Test(arguments: Combination.all)
+    func `S192: a child that has removed its values of other types can save again`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        for through in [false, true] {
+            let child = main.newBackgroundChild()
+            try await child.perform { try $0.collection("names", of: Double.self).setValue(1, forKey: "ours") }
+            try Self.set("main", main)
+            await #expect(throws: CollectionError.self) {
+                if through { try await child.save(through: .store) } else { try await child.save() }
+            }
+            try await child.perform { try Self.removeOurs($0) }
+            if through { try await child.save(through: .store) } else { try await child.save() }
+            #expect(try Self.shown(main) == ["key=main"])
+            main.rollback()
+        }
+        try Self.set("main", main)
+        try await container.saveMain()
+        #expect(try await container.read { try Self.shown($0) } == ["key=main"])
+        #expect(try await container.coordinator.verify().isEmpty)
+    }
+
     @MainActor @Test(arguments: Combination.all)
     func `S192: a child that has recorded other types than its parent cannot save`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

@@ -34,6 +34,7 @@ extension ManagedObjectContext {
             tracker.updatesOfDeleted.noteRestored(push.updatesOfDeleted.restored)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
+            forgetErrors(ofKeysIn: pushed.taken.layer)
             tracker.log.noteUnsavedChange()
             let refreshed = pushed.layers.flatMap { showPushed($0) }
             if !pushed.showsTheSame { settlePairs(of: pushed.layers) }

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
     /// Returns own changes after validation, oldest first and sealed.
     private func layersToTry() throws -> [Layer] {
         try checkOpen()
-        try tracker.keyed.check()
+        try checkKeyedChanges()
         guard hasChanges else { return [] }
         postPendingChanges()
         try validate()

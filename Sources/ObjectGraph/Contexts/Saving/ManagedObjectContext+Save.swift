@@ -145,7 +145,7 @@ extension ManagedObjectContext {
 
     /// Runs all steps before the hand-over. Returns false if there is nothing to save. Throws if validation fails.
     package func prepareSave() throws -> Bool {
-        try tracker.keyed.check()
+        try checkKeyedChanges()
         guard hasChanges else { return false }
         try recordMissingTypes()
         postPendingChanges()

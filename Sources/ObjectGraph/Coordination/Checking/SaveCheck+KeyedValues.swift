@@ -14,8 +14,9 @@ extension SaveCheck {
                 try resolve(row, entity: entity, key: change.to, isInStore: true)
                 continue
             }
-            // Both contexts have recorded the types of one collection.
+            // Both contexts have recorded the types of one collection. Without entries of ours, only the other ones count.
             writable().remove(entity: entity, key: change.to)
+            guard row.kind == .delete || folded.hasEntries(entity, of: collection) else { continue }
             guard case .data(let ours) = row[KeyedColumn.value], let types = CollectionTypes(bytes: ours),
                 case .data(let theirs) = try current.value(entity, key: change.to, column: KeyedColumn.value)
             else { continue }
