@@ -12,9 +12,13 @@ import StoreModel
 extension KeyedColumn {
     /// Returns the collection of an entry; nil if the row records types, or has no key.
     static func collection(ofEntry row: Row) -> String? {
-        guard row.isSet(key), case .data(let bytes) = row[key], let end = bytes.firstIndex(of: 0), end > bytes.startIndex else {
-            return nil
-        }
+        guard row.isSet(key), case .data(let bytes) = row[key] else { return nil }
+        return collection(ofKey: bytes)
+    }
+
+    /// Returns the collection of the key of an entry; nil for the key of a record of types.
+    static func collection(ofKey bytes: Data) -> String? {
+        guard let end = bytes.firstIndex(of: 0), end > bytes.startIndex else { return nil }
         return String(validating: bytes[..<end], as: UTF8.self)
     }
 }

@@ -138,7 +138,7 @@ extension ManagedObjectContext {
             return setKeyed(entity, object: object, key: key, value: value, row: makeWritableRow(entity, object))
         }
         if try revive(entity, key: key, value: value) { return }
-        let object = try removedObject(entity, key) ?? nextKey(entity)
+        let object = try removedObject(entity, key, value: value) ?? nextKey(entity)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: 2)
         row.fill(with: [.data(key), .data(value)])
         layerStack.top.put(row, entity: entity, key: object)
@@ -168,8 +168,11 @@ extension ManagedObjectContext {
         guard let object = try below.keyedObject(entity, key), registry.object(entity, object) == nil,
             let deletion = layerStack.top.row(entity, object), deletion.kind == .delete
         else { return false }
+        let isSame = try below.value(entity, key: object, column: KeyedColumn.value) == .data(value)
+        // A collection that begins anew with other types has a new record. The old one would look like a record with a renamed type.
+        if !isSame, key.first == 0 { return false }
         tracker.log.note(entity, object)
-        if try below.value(entity, key: object, column: KeyedColumn.value) == .data(value) {
+        if isSame {
             layerStack.top.remove(entity: entity, key: object)
             return true
         }
@@ -182,7 +185,7 @@ extension ManagedObjectContext {
 
     /// Returns the object with a key whose unsaved deletion is in a sealed layer that no save has taken; nil if there is none. Inserted again,
     /// it is one change of one object.
-    private func removedObject(_ entity: EntityIndex, _ key: Data) throws -> ObjectKey? {
+    private func removedObject(_ entity: EntityIndex, _ key: Data, value: Data) throws -> ObjectKey? {
         if layerStack.sealed.isEmpty { return nil }
         let own = layerStack.notInFlight
         guard own.contains(where: \.mayDelete) else { return nil }
@@ -190,6 +193,8 @@ extension ManagedObjectContext {
         guard let object = try below.keyedObject(entity, key), registry.object(entity, object) == nil,
             layerStack.pendingKind(entity, object, inFlight: false) == .delete
         else { return nil }
+        // See ``revive(_:key:value:)``.
+        if key.first == 0, try below.value(entity, key: object, column: KeyedColumn.value) != .data(value) { return nil }
         return object
     }
 

@@ -200,6 +200,86 @@ import Testing
         #expect(try await container.coordinator.verify() == [])
     }
 
+    /// Saves two entries by two contexts, and undoes both, so that the collection is gone. The second context can redo its entry.
+    ///
+    /// - Parameter saves: Whether the first context saves the undo.
+    private static func writeAndUndo(_ first: BackgroundContext, _ second: BackgroundContext, saves: Bool) async throws {
+        await second.perform { $0.undoHistory = UndoHistory() }
+        try await write(first, second)
+        try await second.save()
+        _ = try await second.perform { try $0.undoHistory?.undo() }
+        try await second.save()
+        await first.perform { $0.refreshAllObjects() }
+        _ = try await first.perform { try $0.undoHistory?.undo() }
+        if saves { try await first.save() }
+    }
+
+    /// Catches: bytes of the former type in a collection that has other types now.
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S162: a redo in a collection that has got other types is a conflict, and is skipped`(
+        _ kind: StoreKind, _ saves: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (first, second) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await Self.writeAndUndo(first, second, saves: saves)
+        try await first.perform { try $0.collection("numbers", of: String.self)["x"] = "text" }
+        try await first.save()
+        await second.perform { $0.refreshAllObjects() }
+        try await second.perform { context throws in
+            let history = try #require(context.undoHistory)
+            let error = #expect(throws: UndoError.self) { try history.redo() }
+            #expect(error?.description.contains("numbers") == true)
+            #expect(error?.description.contains("String") == true)
+            let conflicts = try history.redo(onConflict: .force)
+            #expect(conflicts.map(\.property) == ["types"])
+            #expect(!context.hasChanges)
+        }
+        try await second.save()
+        let values = try await container.read { try $0.collection("numbers", of: String.self).all.entries().map(\.value) }
+        #expect(values == ["text"])
+        #expect(try await container.coordinator.verify() == [])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: a redo records the types of a collection that is gone`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (first, second) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await Self.writeAndUndo(first, second, saves: true)
+        await second.perform { $0.refreshAllObjects() }
+        _ = try await second.perform { try $0.undoHistory?.redo() }
+        try await second.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+        _ = try await second.perform { try $0.undoHistory?.undo() }
+        try await second.save()
+        #expect(try await Self.names(container) == [])
+        #expect(try await container.coordinator.verify() == [])
+    }
+
+    /// Catches: a redo of values whose types another context had replaced before they were undone.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: values that were undone because of other types are not redone`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        try await context.perform { context throws in
+            context.undoHistory = UndoHistory()
+            try context.collection("numbers", of: Int.self)["a"] = 1
+        }
+        try await container.write { try $0.collection("numbers", of: String.self).setValue("text", forKey: "x") }
+        await context.perform { $0.refreshAllObjects() }
+        try await context.perform { context throws in
+            let history = try #require(context.undoHistory)
+            try history.undo()
+            #expect(throws: UndoError.self) { try history.redo() }
+            let keys = try context.collection("numbers", of: String.self).keys
+            #expect(keys == ["x"])
+        }
+        try await context.save()
+        #expect(try await container.coordinator.verify() == [])
+    }
+
     /// Saves the first entry of a collection, which can be undone, and adds an entry in another context.
     private static func write(_ first: BackgroundContext, _ second: BackgroundContext) async throws {
         try await first.perform { context throws in

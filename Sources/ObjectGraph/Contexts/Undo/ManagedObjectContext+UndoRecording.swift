@@ -160,7 +160,29 @@ extension ManagedObjectContext {
         }
         let view = LayeredView(base: layerStack.view.base, layers: below)
         trapOnStoreError { try addPairsOfDeleted(to: &step, changes, view) }
+        trapOnStoreError { try addTypes(to: &step, changes, view) }
         return step.byteCount > limit ? nil : step
+    }
+
+    /// Adds the types of the collections with changed entries: those after the changes, or before them if the changes remove them. One
+    /// look-up per collection.
+    private func addTypes(to step: inout UndoStep, _ changes: Layer, _ view: LayeredView) throws {
+        guard let entity = capabilities.keyedValues, !step.keys.isEmpty else { return }
+        let after = LayeredView(base: view.base, layers: [changes] + view.layers)
+        var names: Set<CollectionName> = []
+        for case .data(let key) in step.keys.values {
+            if let name = KeyedColumn.collection(ofKey: key) { names.insert(CollectionName(name)) }
+        }
+        for name in names {
+            let key = KeyedColumn.typesKey(name.text)
+            for view in [after, view] {
+                guard let object = try view.keyedObject(entity, key),
+                    let value = try view.value(entity, key: object, column: KeyedColumn.value)
+                else { continue }
+                step.note(types: UndoStep.RecordedTypes(object: object, value: value), of: name)
+                break
+            }
+        }
     }
 
     /// Adds the pairs that only the save of a deletion removes: those of relationships whose rules are no action or deny.

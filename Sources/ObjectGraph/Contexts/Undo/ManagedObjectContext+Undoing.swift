@@ -47,6 +47,10 @@ extension ManagedObjectContext {
             made = undoStep(of: Array(layerStack.sealed.dropFirst(count)), over: below, .max)
             // Collections may no longer have the record of their types.
             tracker.keyed.recorded = [:]
+            for name in plan.retyped {
+                // The step has values of the former types, which are not those that the collection has now.
+                if let former = plan.step.types[name] { made?.note(types: former, of: name) }
+            }
             guard let made else { return }
             removeRedundantChanges(made)
             tracker.updatesOfDeleted.noteRestored(
@@ -182,6 +186,7 @@ extension UndoStep {
         for (address, change) in objects { inverse.set(.init(before: change.after, after: change.before), at: address) }
         for (pair, linked) in links { inverse.set(pair, linked: !linked) }
         for (object, key) in keys { inverse.note(key: key, of: object) }
+        for (collection, recorded) in types { inverse.note(types: recorded, of: collection) }
         return inverse
     }
 }

@@ -6,7 +6,7 @@ import StoreModel
 /// Each property is merged by its three values: the one that the step left, the present one, and the wanted one. Planning changes nothing.
 struct UndoPlan {
     private let context: ManagedObjectContext
-    private let step: UndoStep
+    let step: UndoStep
     private let isRedo: Bool
     private let policy: UndoPolicy
     /// The reverted objects and pairs.
@@ -14,6 +14,8 @@ struct UndoPlan {
     /// The changes that delete rules require in objects that are not part of the step. Only the policy `force` makes them.
     private(set) var consequences: Layer
     private(set) var conflicts: [UndoConflict] = []
+    /// The collections that have begun anew with other types since the step. Bytes of the former types are not written to them.
+    private(set) var retyped: Set<CollectionName> = []
     /// Objects that are not deleted, because other objects are related to them.
     private var kept: Set<ObjectAddress> = []
     private var deleted: [ObjectAddress] = []
@@ -44,6 +46,7 @@ struct UndoPlan {
             consequences = Layer(schema: schema)
             conflicts = blocked
             deleted = []
+            try findRetyped()
             // Deletions first, because they free keys of collections.
             for (address, change) in step.objects where (isRedo ? change.after : change.before) == nil {
                 try plan(address, change)
@@ -52,6 +55,7 @@ struct UndoPlan {
                 try plan(address, change)
             }
             try keepTypes()
+            try addMissingTypes()
             try settleReferences()
             try settlePairs()
             try planLinks()
@@ -73,6 +77,7 @@ struct UndoPlan {
     // MARK: Objects
 
     private mutating func plan(_ address: ObjectAddress, _ change: UndoStep.ObjectChange) throws {
+        if !retyped.isEmpty, (isRedo ? change.after : change.before) != nil, isRetyped(address) { return }
         let exists = try context.exists(address.entity, address.key)
         switch isRedo ? (change.before, change.after) : (change.after, change.before) {
         case (let expected?, nil):
@@ -135,6 +140,56 @@ struct UndoPlan {
             kept.append(address)
         }
         deleted.removeAll(where: kept.contains)
+    }
+
+    /// Finds the collections of the step that have other types now. Adds a conflict for each in which the step would set an entry or the
+    /// types.
+    private mutating func findRetyped() throws {
+        retyped = []
+        guard let entity = context.capabilities.keyedValues else { return }
+        for (name, recorded) in step.types.sorted(by: { $0.key < $1.key }) {
+            guard case .data(let ours) = recorded.value, let types = CollectionTypes(bytes: ours),
+                let object = try view.keyedObject(entity, KeyedColumn.typesKey(name.text)), object != recorded.object,
+                case .data(let theirs)? = try view.value(entity, key: object, column: KeyedColumn.value)
+            else { continue }
+            let present = CollectionTypes(bytes: theirs)
+            if let present, present.areTypes(of: types) { continue }
+            retyped.insert(name)
+            let isSet = step.objects.contains { address, change in
+                (isRedo ? change.after : change.before) != nil && collection(of: address) == name
+            }
+            guard isSet else { continue }
+            conflicts.append(
+                UndoConflict(
+                    kind: .changed, objectID: ObjectID(store: context.storeIdentity, entity: entity, key: object),
+                    entityName: name.text, property: "types", expected: .string("\(types)"),
+                    present: .string(present.map { "\($0)" } ?? "types that cannot be read"), wanted: .string("\(types)")))
+        }
+    }
+
+    /// Returns the collection to which an object of the step belongs, as an entry or as the record of the types.
+    private func collection(of address: ObjectAddress) -> CollectionName? {
+        guard address.entity == context.capabilities.keyedValues, case .data(let key)? = step.keys[address.key] else {
+            return nil
+        }
+        let name = KeyedColumn.collection(ofKey: key) ?? String(decoding: key.dropFirst(), as: UTF8.self)
+        return CollectionName(name)
+    }
+
+    private func isRetyped(_ address: ObjectAddress) -> Bool { collection(of: address).map(retyped.contains) ?? false }
+
+    /// Adds the records of types that the entries of the plan need, and that were deleted since the step (S190).
+    private mutating func addMissingTypes() throws {
+        guard let entity = context.capabilities.keyedValues else { return }
+        for (name, recorded) in step.types {
+            let key = KeyedColumn.typesKey(name.text)
+            let after = LayeredView(base: view.base, layers: [layer] + view.layers)
+            guard layer.hasEntries(entity, of: name.text), try after.keyedObject(entity, key) == nil else { continue }
+            let row = Row.make(kind: .insert, layer: layer.id, columnCount: 2)
+            row.fill(with: [.data(key), recorded.value])
+            let place = ObjectAddress(entity: entity, key: recorded.object)
+            try planInsertion(place, row, exists: context.exists(entity, recorded.object))
+        }
     }
 
     private mutating func planInsertion(_ address: ObjectAddress, _ wanted: Row, exists: Bool) throws {

@@ -19,11 +19,19 @@ struct UndoStep {
     private(set) var links: [ChangeLog.ChangedPair: Bool] = [:]
     /// The keys of changed keyed values, by their objects. A change of a value alone does not contain its key.
     private(set) var keys: [ObjectKey: Value] = [:]
+    /// The records of the types under which the step has set or removed entries of collections.
+    private(set) var types: [CollectionName: RecordedTypes] = [:]
     /// The pairs of deleted objects that a rule keeps as long as their other end exists.
     private var held: [ChangeLog.ChangedPair: HeldPair] = [:]
 
     /// The objects whose deletion a rule denied already when it was undone. A redo leaves the decision to the save.
     var denied: Set<ObjectAddress> = []
+
+    /// A record of the types of a collection, as bytes. A renamed type keeps the object. A collection that begins anew has another one.
+    struct RecordedTypes {
+        var object: ObjectKey
+        var value: Value
+    }
 
     private struct HeldPair {
         var deleted: ObjectAddress
@@ -49,6 +57,12 @@ struct UndoStep {
 
     mutating func note(key: Value, of object: ObjectKey) {
         if keys.updateValue(key, forKey: object) == nil { byteCount += Self.bytesPerPair + key.heapByteCount }
+    }
+
+    mutating func note(types recorded: RecordedTypes, of collection: CollectionName) {
+        if types.updateValue(recorded, forKey: collection) == nil {
+            byteCount += Self.bytesPerPair + recorded.value.heapByteCount
+        }
     }
 
     /// Records the pair of a deleted object, which ends only if the group also deletes its other end.
@@ -77,6 +91,7 @@ struct UndoStep {
             }
         }
         for (object, key) in newer.keys { note(key: key, of: object) }
+        for (collection, recorded) in newer.types { note(types: recorded, of: collection) }
         for (pair, place) in newer.held { hold(pair, of: place.deleted, until: place.other) }
         for (pair, place) in held where ends(place.deleted) && ends(place.other) {
             held[pair] = nil
