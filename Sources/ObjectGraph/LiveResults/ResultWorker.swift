@@ -28,6 +28,8 @@ final class ResultWorker: ViewObserver {
         var arrived = ArrivedChanges()
         /// Whether a computation is scheduled or running, or its delivery has not been received.
         var isBusy = false
+        /// Whether the interval after an update runs. Its end schedules the next computation.
+        var isPausing = false
         var isStopped = false
         /// The error of the closed context; nil before.
         var closure: (any Error)?
@@ -46,6 +48,9 @@ final class ResultWorker: ViewObserver {
         var hasFailed = false
         /// The result before a background fetch that has not ended, the view that had arrived for it, and its number.
         var previous: (live: LiveQuery, view: LayeredView?, fetch: Int)?
+
+        /// Whether changes have arrived that no computation has begun with.
+        var hasArrived: Bool { arrived.view != nil && live != nil && !isStopped }
 
         mutating func begin() {
             if let live { previous = (live, arrived.view ?? running?.view, fetch) }
@@ -86,7 +91,13 @@ final class ResultWorker: ViewObserver {
         self.deliver = deliver
     }
 
-    func setInterval(_ interval: Duration) { state.withLock { $0.interval = interval } }
+    func setInterval(_ interval: Duration) {
+        state.withLock { state in
+            state.interval = interval
+            state.isPausing = false
+        }
+        schedule()
+    }
 
     /// Starts to follow from a computed result. Returns the number of the fetch.
     func follow(_ live: LiveQuery) -> Int {
@@ -193,7 +204,7 @@ final class ResultWorker: ViewObserver {
 
     /// Waits until the changes that have arrived are computed, and their updates delivered.
     func untilIdle() async {
-        while state.withLock({ $0.isBusy }) {
+        while state.withLock({ $0.isBusy || $0.isPausing && $0.hasArrived }) {
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
             await Task.yield()
         }
@@ -220,7 +231,7 @@ final class ResultWorker: ViewObserver {
 
     private func schedule() {
         let delay: Duration? = state.withLock { state in
-            guard !state.isBusy, !state.isStopped, state.arrived.view != nil, state.live != nil else { return nil }
+            guard !state.isBusy, !state.isPausing, state.hasArrived else { return nil }
             state.isBusy = true
             return max(.zero, state.delivered + state.interval - ContinuousClock.now)
         }
@@ -236,11 +247,23 @@ final class ResultWorker: ViewObserver {
     private func compute() {
         guard let (step, number) = begin(isSettling: false) else { return }
         guard let contextExecutor = compute(step, number) else { return schedule() }
+        let pause = state.withLock { state in
+            state.isPausing = state.interval > .zero
+            return state.interval
+        }
         // The job is also enqueued if a read has received the delivery meanwhile: it schedules the next computation.
         contextExecutor.enqueue { [self] _ in
             deliverAll()
             taken()
         }
+        // The timer is set here, because it would cost the context's executor more than the update of a short list.
+        guard pause > .zero else { return }
+        queue.asyncAfter(deadline: .now() + .nanoseconds(pause.nanoseconds)) { [weak self] in self?.endPause() }
+    }
+
+    private func endPause() {
+        state.withLock { $0.isPausing = false }
+        schedule()
     }
 
     /// Takes the changes that have arrived. Returns nil if there are none.
