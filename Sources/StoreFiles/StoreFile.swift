@@ -159,6 +159,10 @@ package enum StoreFile {
     /// Returns the identity of the file that currently has a name, or nil if there is none.
     package static func identity(_ path: String) -> FileIdentity? { try? FileStatus(path).identity }
 
+    /// Returns whether two paths have the same bytes. As texts, paths are also equal if they only look alike, such as a letter with an accent
+    /// as one character and as two. Most file systems keep two files of such names.
+    package static func areSamePaths(_ first: String, _ second: String) -> Bool { first.utf8.elementsEqual(second.utf8) }
+
     /// Returns whether a file exists and is not empty.
     package static func isFilled(_ path: String) -> Bool { byteCount(path) > 0 }
 

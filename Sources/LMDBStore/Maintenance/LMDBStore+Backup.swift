@@ -26,7 +26,7 @@ extension LMDBStore {
         let partial = try PartialFile(for: url, existing: existing, access: fileAccess())
         defer { partial.discard() }
         // The lock and signal files of that name belong to the open file, even if that has lost its name.
-        for name in [path, path + "-lock", path + "-signal"] where partial.target == name {
+        for name in [path, path + "-lock", path + "-signal"] where StoreFile.areSamePaths(partial.target, name) {
             throw StoreError(.cannotOpen, "\(name) is a name of the store to be copied. Choose another name")
         }
         let file = try partial.openFile()

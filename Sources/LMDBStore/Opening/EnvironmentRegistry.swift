@@ -1,5 +1,6 @@
 import LMDB
 internal import Platform
+import StoreFiles
 import StoreInterface
 import StoreModel
 
@@ -19,12 +20,15 @@ enum EnvironmentRegistry {
         var environment: Environment
         /// The resolved path.
         var path: String
+
+        func isAt(_ other: String) -> Bool { StoreFile.areSamePaths(path, other) }
     }
 
     /// The subject of a claim: a file and the name that led to it, or a file that does not exist yet.
     fileprivate enum Claim: Hashable {
         case file(FileIdentity)
-        case name(String)
+        /// The bytes of the resolved path.
+        case name([UInt8])
         /// A file that is being created. Its identity is known only when it exists, so only one file is created at a time,
         /// and no other claim begins meanwhile.
         case newFile
@@ -53,7 +57,7 @@ enum EnvironmentRegistry {
         return try table.wait { table in
             let file = try FileIdentity.of(path: path)
             guard let claims = table.claim(path, file) else { return nil }
-            if let file, let known = table.entries.first(where: { $0.value.path == path && $0.key != file }),
+            if let file, let known = table.entries.first(where: { $0.value.isAt(path) && $0.key != file }),
                 !known.value.environment.isOfForkedParent
             {
                 table.busy.subtract(claims)
@@ -76,7 +80,7 @@ enum EnvironmentRegistry {
                 table.busy.subtract(claims)
                 // The lock file and the signal file have the name under which the file was opened. A name that cannot be read leads
                 // elsewhere.
-                if entry.path != path, (try? FileIdentity.of(path: entry.path)) != file {
+                if !entry.isAt(path), (try? FileIdentity.of(path: entry.path)) != file {
                     throw StoreError(
                         .inUseElsewhere,
                         "\(path) cannot be opened: it was moved from \(entry.path), as which this process has it open. Close that store first"
@@ -166,8 +170,9 @@ extension EnvironmentRegistry.Table {
     fileprivate mutating func claim(
         _ path: String, _ file: FileIdentity?
     ) -> Set<EnvironmentRegistry.Claim>? {
+        let name = EnvironmentRegistry.Claim.name(Array(path.utf8))
         // Other names of the file have the same identity. A migration, however, replaces the file that a name leads to.
-        let claims: Set<EnvironmentRegistry.Claim> = file.map { [.file($0), .name(path)] } ?? [.newFile, .name(path)]
+        let claims: Set<EnvironmentRegistry.Claim> = file.map { [.file($0), name] } ?? [.newFile, name]
         forgetClaimsOfParent()
         guard !busy.contains(.newFile), busy.isDisjoint(with: claims) else { return nil }
         busy.formUnion(claims)
@@ -177,7 +182,7 @@ extension EnvironmentRegistry.Table {
     /// Removes the entry of a suspended store whose file was removed. A closed file does not keep its identity, and the system may have given
     /// it to the file at this path. The store refuses to open its file again.
     fileprivate mutating func forgetRemoved(_ file: FileIdentity, _ path: String) {
-        guard let entry = entries[file], entry.path != path, !entry.environment.isOpen else { return }
+        guard let entry = entries[file], !entry.isAt(path), !entry.environment.isOpen else { return }
         // If the system does not say where the path leads, the store cannot open its file either.
         let present = try? FileIdentity.of(path: entry.path)
         if present != file { entries[file] = nil }

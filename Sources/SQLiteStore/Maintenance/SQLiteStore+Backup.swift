@@ -10,7 +10,7 @@ extension SQLiteStore {
     ///   `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         let target = try StoreFile.resolved(url).path
-        guard target != path else {
+        guard !StoreFile.areSamePaths(target, path) else {
             throw StoreError(.cannotOpen, "cannot back up \(path) to itself: the store is open. Choose another name")
         }
         let partial = try PartialFile(for: url, existing: existing, like: path)

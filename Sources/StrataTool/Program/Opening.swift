@@ -9,6 +9,9 @@ struct Opening: Sendable {
     /// The store that the shell keeps open for the verbs of its lines.
     var kept: OpenedStore?
 
+    /// Returns the store that the shell keeps open if it has this path. Compares bytes, because two files may have names that look alike.
+    func kept(_ path: String) -> OpenedStore? { kept.flatMap { $0.path.utf8.elementsEqual(path.utf8) ? $0 : nil } }
+
     /// The settings of the running verb.
     @TaskLocal static var current = Opening()
 }

@@ -80,7 +80,7 @@ enum FileKind: String {
     /// file of an open store is not checked again.
     func storedModel(_ path: String) async throws -> Model {
         let opening = Opening.current
-        let isChecked = opening.check == .roots || opening.kept?.path == path
+        let isChecked = opening.check == .roots || opening.kept(path) != nil
         let bar = ProgressBar("checking \(path)")
         if self == .lmdb, !isChecked { bar.showBusy() }
         defer { bar.finish() }
@@ -123,12 +123,12 @@ struct OpenedStore: Sendable {
     static func with<R>(
         _ path: String, access: Access = .reading, _ body: (OpenedStore) async throws -> R
     ) async throws -> R {
-        if access == .reading, let kept = Opening.current.kept, kept.path == path {
+        if access == .reading, let kept = Opening.current.kept(path) {
             // Other processes may have saved since the last line.
             try await kept.container.coordinator.refresh()
             return try await body(kept)
         }
-        if access == .writing, let kept = Opening.current.kept, kept.path == path, kept.kind == .lmdb {
+        if access == .writing, let kept = Opening.current.kept(path), kept.kind == .lmdb {
             throw ToolError.wrongInput("\(path): the shell has it open for reading. Run this verb outside of the shell")
         }
         let opened = try await open(path, access)
