@@ -141,7 +141,7 @@ extension ModelConfiguration: Identifiable, CustomDebugStringConvertible {
     /// The name and the location.
     public var debugDescription: String { "configuration \(name): \(place)" }
     /// The place of the store, in words.
-    var place: String { isStoredInMemoryOnly ? "memory" : url.path() }
+    var place: String { isStoredInMemoryOnly ? "memory" : url.path(percentEncoded: false) }
 }
 
 extension ModelConfiguration {

@@ -84,6 +84,20 @@ import Testing
         }
     }
 
+    @Test(arguments: ModelConfiguration.Store.allCases)
+    func `the error of a refused save names the file as it is spelled on disk`(_ store: ModelConfiguration.Store) async throws {
+        var file = TestFile(store: store)
+        file.url.deleteLastPathComponent()
+        file.url.append(path: "my trips ä.store")
+        defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
+        try await Self.fill(file)
+        let container = try Self.open(file)
+        let path = file.url.path
+        #expect(container.debugDescription.contains(path))
+        #expect(performing: { try container.erase() }, throws: { "\($0)".contains("cannot save to \(path): ") })
+        try await container.close()
+    }
+
     @Test func `a store in memory refuses saves, too`() throws {
         let container = try ModelContainer(
             for: ToDo.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true, allowsSave: false))
