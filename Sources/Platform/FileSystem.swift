@@ -59,23 +59,27 @@ package enum FileSystem {
     }
 
     /// `realpath`: the absolute path without symbolic links.
+    /// - Throws: Also ``SystemError/notText`` for a path that is not UTF-8. A text of it would be the path of another file.
     package static func realPath(_ path: String) throws(SystemError) -> String {
         #if DEBUG
             if let fault = SystemFaults.fault(.realPath, path) { throw SystemError(number: fault) }
         #endif
         guard let found = realpath(path, nil) else { throw SystemError.last }
         defer { free(found) }
-        return String(cString: found)
+        guard let text = String(validatingCString: found) else { throw SystemError.notText }
+        return text
     }
 
     /// `readlink`: the target of a symbolic link; nil for anything else.
-    package static func linkTarget(_ path: String) -> String? {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX) + 1) { buffer in
-            guard let base = buffer.baseAddress else { return nil }
-            let count = readlink(path, base, Int(PATH_MAX))
-            guard count > 0 else { return nil }
-            return String(decoding: UnsafeRawBufferPointer(start: base, count: count), as: UTF8.self)
+    /// - Throws: ``SystemError/notText`` for a target that is not UTF-8.
+    package static func linkTarget(_ path: String) throws(SystemError) -> String? {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = bytes.withUnsafeMutableBytes { buffer in
+            buffer.baseAddress.map { readlink(path, $0, buffer.count) } ?? -1
         }
+        guard count > 0 else { return nil }
+        guard let text = String(validating: bytes[..<count], as: UTF8.self) else { throw SystemError.notText }
+        return text
     }
 
     // MARK: The kind of file system

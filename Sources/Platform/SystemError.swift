@@ -36,6 +36,8 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     package static let exists = SystemError(number: EEXIST)
     /// `EFBIG`: beyond the limit on the size of files.
     package static let fileTooLarge = SystemError(number: EFBIG)
+    /// `EILSEQ`: bytes that are no text.
+    package static let notText = SystemError(number: EILSEQ)
     /// `EINTR`
     package static let interrupted = SystemError(number: EINTR)
     /// `EIO`

@@ -14,7 +14,7 @@ package enum StoreFile {
     private static let mostLinks = 40
 
     /// Returns the absolute path of a file without symbolic links. The file need not exist.
-    /// - Throws: `StoreError` `.cannotOpen` for a folder that does not exist and for symbolic links in a circle.
+    /// - Throws: `StoreError` `.cannotOpen` for a folder that does not exist, for symbolic links in a circle, and for names that are not UTF-8.
     package static func resolved(_ url: URL) throws -> URL {
         var path = url.path
         for _ in 0..<mostLinks {
@@ -25,7 +25,7 @@ package enum StoreFile {
                 throw StoreError(.cannotOpen, "\(url.path) cannot be created: its folder does not exist. Create the folder")
             }
             let place = realFolder == "/" ? "/\(name)" : "\(realFolder)/\(name)"
-            guard let target = FileSystem.linkTarget(place) else { return URL(fileURLWithPath: place, isDirectory: false) }
+            guard let target = try linkTarget(place, for: url) else { return URL(fileURLWithPath: place, isDirectory: false) }
             path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
         }
         throw unresolvable(url, .linkLoop)
@@ -47,10 +47,18 @@ package enum StoreFile {
         }
     }
 
+    private static func linkTarget(_ path: String, for url: URL) throws -> String? {
+        do throws(SystemError) { return try FileSystem.linkTarget(path) } catch { throw unresolvable(url, error) }
+    }
+
     private static func unresolvable(_ url: URL, _ error: SystemError) -> StoreError {
         if error == .accessDenied, let failure = FilePermission.unreachable(url.path) { return failure }
         let remedy =
-            error == .linkLoop ? "Its symbolic links lead in a circle; remove them" : "Check the path and its permissions"
+            switch error {
+            case .linkLoop: "Its symbolic links lead in a circle; remove them"
+            case .notText: "The name of its folder or of the target of its symbolic link is not UTF-8; rename it"
+            default: "Check the path and its permissions"
+            }
         return StoreError(.cannotOpen, "\(url.path) cannot be found: \(error). \(remedy)")
     }
 

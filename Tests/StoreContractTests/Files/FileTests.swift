@@ -116,6 +116,27 @@ enum FileKind: String, CaseIterable, Sendable {
         #expect(try kind.open(path(folder, "target")).snapshot().generation == 1)
     }
 
+    /// Catches: a new store beside the one that a link leads to, because bytes that are no text were replaced by others.
+    @Test(arguments: FileKind.allCases, ["file", "missing file", "folder"])
+    func `a link to a name that is not UTF-8 is an error, and makes no file`(_ kind: FileKind, _ target: String) throws {
+        let folder = try TemporaryFolder()
+        let name = Array(path(folder, "name").utf8.map { CChar(bitPattern: $0) }) + [CChar(bitPattern: 0xFF), 0]
+        switch target {
+        case "file":
+            try insert(try kind.open(path(folder, "made")), 64)
+            try #require(rename(path(folder, "made"), name) == 0)
+        // Some file systems have no such names.
+        case "folder": guard mkdir(name, 0o700) == 0 else { return }
+        default: break
+        }
+        try #require(symlink(name, path(folder, "link")) == 0)
+        let before = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count
+        let opened = path(folder, target == "folder" ? "link/store" : "link")
+        let error = #expect(throws: StoreError.self) { _ = try kind.open(opened) }
+        #expect(error?.code == .cannotOpen && error?.message.contains("not UTF-8") == true, "\(String(describing: error))")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == before)
+    }
+
     @Test(arguments: FileKind.allCases) func `links in a circle and missing folders are errors`(_ kind: FileKind) throws {
         let folder = try TemporaryFolder()
         try FileManager.default.createSymbolicLink(atPath: path(folder, "a"), withDestinationPath: path(folder, "b"))
