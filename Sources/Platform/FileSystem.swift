@@ -82,6 +82,13 @@ package enum FileSystem {
         return text
     }
 
+    /// Returns the path of the folder of a file. Looks for the byte of the slash: together with a combining mark at the start of a name, the
+    /// slash is another character.
+    package static func folder(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+        return slash == path.startIndex ? "/" : String(path.unicodeScalars[..<slash])
+    }
+
     // MARK: The kind of file system
 
     /// Returns the kind of a file system whose locks or maps do not work across machines or drivers; nil for a local file

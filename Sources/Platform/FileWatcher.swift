@@ -144,10 +144,7 @@ private final class WatchedFile: FileListener {
 
     private var named: FileIdentity? { try? FileStatus(path).identity }
 
-    private var folder: String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
+    private var folder: String { FileSystem.folder(of: path) }
 
     private func handle() {
         let (changes, wasFound, identity, hasEnded) = state.withLock { state in

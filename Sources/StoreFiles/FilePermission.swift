@@ -68,10 +68,7 @@ package enum FilePermission {
         }
     }
 
-    package static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
+    private static func folder(of path: String) -> String { FileSystem.folder(of: path) }
 
     /// Returns whether this user may create files in the folder of a file.
     package static func mayWriteFolder(of path: String) -> Bool { FileSystem.allows(folder(of: path), .write) }

@@ -44,6 +44,19 @@
             withExtendedLifetime(watchers) {}
         }
 
+        /// Catches: a slash that a combining mark hides, so that another folder is watched, and its permissions are asked for.
+        @Test func `S161: a file that is not there yet is watched, also if its name begins with a combining mark`() async throws {
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let file = URL(fileURLWithPath: folder.url.path + "/\u{301}file", isDirectory: false)
+            #expect(FileSystem.folder(of: file.path) == folder.url.path)
+            let heard = Counter()
+            let watcher = try Self.watch(file, heard)
+            try Data([0]).write(to: file)
+            try await until("the new file is heard") { heard.value > 0 }
+            withExtendedLifetime(watcher) {}
+        }
+
         /// Catches: ending one watch also ends another watch of the same file, or a watch reports changes after its end.
         @Test func `S161: each of two watches of a file is told until its own end`() async throws {
             let folder = try TemporaryFolder()
