@@ -46,6 +46,8 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     package static let isFolder = SystemError(number: EISDIR)
     /// `ELOOP`: too many symbolic links, or a link where no link is followed.
     package static let linkLoop = SystemError(number: ELOOP)
+    /// `ENAMETOOLONG`
+    package static let nameTooLong = SystemError(number: ENAMETOOLONG)
     /// `ENOENT`
     package static let notFound = SystemError(number: ENOENT)
     /// `ENOMEM`

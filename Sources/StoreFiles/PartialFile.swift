@@ -90,9 +90,16 @@ public struct PartialFile: Sendable {
         return (path, lock)
     }
 
-    /// The common prefix of the temporary names of a file.
+    /// The largest part of a file's name in its temporary names, in bytes. File systems allow 255, of which a process number, an id and a
+    /// suffix take 64.
+    private static let maximumNameByteCount = 180
+
+    /// The common prefix of the temporary names of a file. Files with equal starts of long names have the same one, which is safe: a leftover
+    /// is removed if no process uses it.
     private static func prefix(_ url: URL) -> String {
-        url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial-").path
+        var name = url.lastPathComponent.unicodeScalars
+        while name.reduce(0, { $0 + UTF8.width($1) }) > maximumNameByteCount { name.removeLast() }
+        return url.deletingLastPathComponent().appendingPathComponent(".\(String(name)).partial-").path
     }
 
     private static func checkFree(_ target: String, _ existing: ExistingFile) throws {

@@ -147,6 +147,25 @@ enum FileKind: String, CaseIterable, Sendable {
         #expect(code { _ = try kind.open(folder.url.path) } == .cannotOpen)
     }
 
+    /// Catches: a store that can be opened and not copied, because the temporary name of the copy is too long, and a wrong remedy.
+    @Test(arguments: FileKind.allCases) func `a store with a long name is copied, and too long a name is named as the reason`(
+        _ kind: FileKind
+    ) throws {
+        let folder = try TemporaryFolder()
+        // Three bytes each.
+        let (long, tooLong) = (String(repeating: "名", count: 79), String(repeating: "名", count: 84))
+        let store = try kind.open(path(folder, long))
+        try insert(store, 64)
+        let copy = "ab" + long
+        _ = try store.backup(to: URL(fileURLWithPath: path(folder, copy)), existing: .refuse, cancellation: Cancellation())
+        #expect(try kind.open(path(folder, copy)).snapshot().pageValues(Sample.item, 64) != nil)
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+        #expect(!names.contains { $0.contains(".partial-") })
+        let error = #expect(throws: StoreError.self) { _ = try kind.open(path(folder, tooLong)) }
+        #expect(error?.code == .cannotOpen)
+        #expect(error?.message.contains("fewer than 240 bytes") == true, "\(String(describing: error))")
+    }
+
     /// Catches: a second store that is taken for the first one, because an accent may be one character or two.
     @Test(arguments: FileKind.allCases) func `two files whose names look alike are two stores`(_ kind: FileKind) throws {
         let folder = try TemporaryFolder()
