@@ -225,6 +225,41 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: changes that are lost because the container is closed before the timer fires.
+    @Test(arguments: ModelConfiguration.Store.allCases) @MainActor
+    func `closing a container saves what the main context would soon save by itself`(
+        _ store: ModelConfiguration.Store
+    ) async throws {
+        let file = TestFile(store: store)
+        defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
+        for (title, savesByItself) in [("a", true), ("b", false)] {
+            let container = try file.open(ToDo.self)
+            let context = container.mainContext
+            let timer = HandTimer()
+            timer.replace(in: context)
+            context.autosaveEnabled = savesByItself
+            context.insert(ToDo(title))
+            try await container.close()
+            #expect(context.hasChanges != savesByItself)
+        }
+        let container = try file.open(ToDo.self)
+        #expect(try titles(in: container) == ["a"])
+        try await container.close()
+    }
+
+    @Test @MainActor func `a container closes if the main context cannot be saved, and the error is reported`() async throws {
+        let container = try inMemory(Team.self)
+        let context = container.mainContext
+        let timer = HandTimer()
+        timer.replace(in: context)
+        var errors: [String] = []
+        context.onAutosaveError = { errors.append("\($0)") }
+        context.insert(Team())
+        try await container.close()
+        #expect(errors.count == 1 && errors.first?.contains("players must have 1 to 2 objects, has 0") == true)
+        #expect(context.hasChanges)
+    }
+
     @Test(arguments: TestStore.allCases)
     func `an actor inserts, saves and reads with its context`(_ store: TestStore) async throws {
         try await store.use(ToDo.self) { container in

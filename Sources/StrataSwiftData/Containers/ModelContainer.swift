@@ -1,5 +1,6 @@
 import Logging
 import ObjectGraph
+internal import Platform
 import StoreInterface
 import StoreModel
 
@@ -90,7 +91,13 @@ public final class ModelContainer: Sendable {
 
     /// Writes the saves and closes the store, so that its file can be moved or opened again. Release the contexts that were made with
     /// ``ModelContext/init(_:)`` before: a context that is not used again keeps the file open, and this throws.
-    public func close() async throws { try await storage.container.close() }
+    ///
+    /// If the main context saves by itself, its changes so far are saved first. The error of that save goes to its
+    /// ``ModelContext/onAutosaveError``.
+    public func close() async throws {
+        await storage.saveMainContext()
+        try await storage.container.close()
+    }
 
     /// Writes the saves, ends all reads and releases every lock, so that the system may freeze the process. Until ``resume()``, saves
     /// throw `StoreError` `.suspended`, and their changes stay unsaved.
@@ -172,11 +179,21 @@ final class ContainerStorage: Sendable {
         if let context = main.context { return context }
         let context = ModelContext(main: self, container)
         main.context = context
+        main.isMade.store(true, ordering: .releasing)
         return context
+    }
+
+    /// Saves the changes that the main context would soon save by itself. If there never was a main context, does not wait for
+    /// the main actor, which may be blocked.
+    func saveMainContext() async {
+        guard main.isMade.load(ordering: .acquiring) else { return }
+        await MainActor.run { main.context?.autosave() }
     }
 }
 
 @MainActor private final class WeakMainContext {
     weak var context: ModelContext?
+    /// Whether there has been a main context.
+    nonisolated let isMade = Atomic<Bool>(false)
     nonisolated init() {}
 }

@@ -58,7 +58,9 @@ extension ModelContext {
 
     private func autosave(after delay: Duration) { MainContextReference(context: self).autosave(after: delay) }
 
-    fileprivate func autosave() {
+    /// Saves the changes if the context saves by itself. Reports the error of the save, and tries again later if the cause may
+    /// pass.
+    func autosave() {
         // Setting `autosaveEnabled` continues.
         guard autosaveEnabled else { return }
         // The context is not used meanwhile.
