@@ -79,13 +79,11 @@ extension PartialFile {
     /// Gives a complete file the name of a store on LMDB, as `finish()` does for other files.
     ///
     /// A process that has the replaced store open would go on with a file that has no name, and its saves would be lost. Waits for up to a
-    /// second for processes that are about to close it.
+    /// second for processes that are about to close it. No process opens or creates the store meanwhile: syncing a large file takes long.
     /// - Throws: `StoreError` `.inUseElsewhere` while this or another process has the file to replace open. Else as `finish()`.
     public func finishLMDB() throws {
-        guard try FileIdentity.of(path: target) != nil else { return try finish() }
+        if try FileIdentity.of(path: target) == nil, try NewFile.whileMissing(target, { try finish() }) != nil { return }
         try EnvironmentRegistry.exclusively(path: target) {
-            // No process has opened the file without a lock file.
-            guard try FileIdentity.of(path: target + "-lock") != nil else { return try finish() }
             let lock = try LockFile(of: target, for: .replacing)
             // Processes that wait for the lock create a new lock file for the new file.
             defer { lock.removeAndUnlock() }

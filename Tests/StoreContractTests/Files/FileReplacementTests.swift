@@ -1,5 +1,6 @@
 import Foundation
 import LMDBStore
+import Platform
 import SQLiteStore
 import StoreContract
 import StoreInterface
@@ -246,6 +247,30 @@ import Testing
         let store = try kind.open(path)
         #expect(try store.snapshot().pageValues(Sample.item, 64)?[Sample.number] == .int(51))
         #expect(try store.verify() == [])
+    }
+
+    /// Catches: a store that another process creates or opens while a copy is synced that is about to replace it. Its saves would be lost.
+    @Test(arguments: FileKind.allCases, [false, true])
+    func `S066: no process creates or opens a store while a backup gets its name`(_ kind: FileKind, _ isThere: Bool) throws {
+        let folder = try TemporaryFolder()
+        let store = try kind.open(folder.url.appendingPathComponent("store").path)
+        try Self.insert(store, 64)
+        let copy = folder.url.appendingPathComponent("copy")
+        if isThere { _ = try store.backup(to: copy, existing: .refuse) }
+        // No process has opened the first copy, so that it has no lock file.
+        let needed = [".copy.making"] + (isThere && kind == .lmdb ? ["copy-lock"] : [])
+        let missing = Mutex<[[String]]>([])
+        let noting: SystemFaults.Injector = { [url = folder.url] call, name in
+            guard call == .rename, name.contains(url.lastPathComponent), name.contains(".copy.partial-") else { return nil }
+            let names = needed.filter { !FileManager.default.fileExists(atPath: url.appendingPathComponent($0).path) }
+            missing.withLock { $0.append(names) }
+            return nil
+        }
+        try SystemFaults.withInjector(noting) { _ = try store.backup(to: copy, existing: .replace) }
+        #expect(missing.withLock { $0 } == [[]])
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+        #expect(!left.contains { $0.hasPrefix(".") || $0 == "copy-lock" }, "\(left)")
+        #expect(try kind.open(copy.path).snapshot().pageValues(Sample.item, 64) != nil)
     }
 
     /// Catches: a file that SQLite cannot open, and that is a store in use.
