@@ -21,7 +21,8 @@ public struct FetchDescriptor<T: PersistentModel> {
     public var includePendingChanges = true
     /// Ignored: properties are read one by one, when they are used.
     public var propertiesToFetch: [PartialKeyPath<T>] = []
-    /// The relationships whose objects are read together with the result.
+    /// The relationships whose objects are read together with the result. Other key paths are ignored, because reading
+    /// ahead changes no result.
     public var relationshipKeyPathsForPrefetching: [PartialKeyPath<T>] = []
 
     /// Creates a description.
@@ -45,7 +46,9 @@ extension FetchDescriptor {
             request.offset = fetchOffset ?? 0
         }
         request.includesPendingChanges = includePendingChanges
-        request.relationshipKeyPathsForPrefetching = relationshipKeyPathsForPrefetching.compactMap { T.columnsByKeyPath[$0] }
+        request.relationshipKeyPathsForPrefetching = relationshipKeyPathsForPrefetching.compactMap { keyPath in
+            RelationshipType(type(of: keyPath).valueType) == nil ? nil : T.columnsByKeyPath[keyPath]
+        }
         return request
     }
 }
