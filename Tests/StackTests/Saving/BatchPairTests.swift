@@ -69,6 +69,87 @@ import Testing
         #expect(try await Self.pairs(container) == ["a-", "b-", "c-", "p-", "q-"])
         #expect(try coordinator.store.verify() == [])
     }
+
+    /// Catches: a row that finds an object by a partner which an earlier row of the same save has taken away.
+    @Test(arguments: StoreKind.allCases, [1, 100])
+    func `S052, S137: a row finds objects by the partners that they have after the rows before it`(
+        _ kind: StoreKind, _ rowsPerSave: Int
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Model([Wearer.self, Medal.self]))
+        let coordinator = container.coordinator
+        var options = BatchOptions()
+        options.rowsPerSave = rowsPerSave
+        try await coordinator.insert(into: "Medal", ["code"], rows: [["p"], ["q"]])
+        try await coordinator.insert(into: "Wearer", ["name", "note", "medal.code"], rows: [["a", "first", "p"]])
+        let rows: [[Value]] = [
+            ["b", "second", "p"], ["a", "third", "p"], ["a", "fourth", "p"], ["a", "fifth", "q"], ["b", "sixth", "q"],
+            ["a", "seventh", "q"],
+        ]
+        try await coordinator.insert(
+            into: "Wearer", ["name", "note", "medal.code"], rows: rows, rule: .update(on: ["name", "medal"]), options: options)
+        @Sendable func wearers() async throws -> [String] {
+            try await container.newBatchOperationContext().perform { context throws in
+                try context.fetch(FetchRequest<Wearer>()).map { "\($0.name) \($0.note) \($0.medal?.code ?? "")" }.sorted()
+            }
+        }
+        #expect(try await wearers() == ["a fifth ", "a first ", "a fourth p", "a seventh q", "b second ", "b sixth "])
+        let kept: [[Value]] = [["c", "eighth", "q"], ["a", "ninth", "q"], ["a", "tenth", "q"]]
+        try await coordinator.insert(
+            into: "Wearer", ["name", "note", "medal.code"], rows: kept, rule: .keep(on: ["name", "medal"]), options: options)
+        #expect(
+            try await wearers() == [
+                "a fifth ", "a first ", "a fourth p", "a ninth q", "a seventh ", "b second ", "b sixth ", "c eighth ",
+            ])
+        #expect(try coordinator.store.verify() == [])
+    }
+}
+
+/// A model with a one-to-one relationship by which imports find objects, together with a name that is not unique.
+private final class Wearer: PersistentModel {
+    private let anchor: ModelAnchor
+    var managedObject: ManagedObject { anchor.object }
+
+    var name: String { managedObject.get(0) }
+    var note: String { managedObject.get(1) }
+    var medal: Medal? { managedObject.toOne(0, 2) }
+
+    init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+    static let entityDescription = EntityDescription(
+        name: "Wearer",
+        properties: [
+            .attribute(AttributeDescription("name", of: \Wearer.name)),
+            .attribute(AttributeDescription("note", of: \Wearer.note)),
+            .relationship(RelationshipDescription(name: "medal", destination: "Medal", inverse: "wearer", cardinality: .toOne)),
+        ])
+
+    // Right because it is never changed.
+    nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
+        \Wearer.name: "name", \Wearer.note: "note", \Wearer.medal: "medal",
+    ]
+}
+
+private final class Medal: PersistentModel {
+    private let anchor: ModelAnchor
+    var managedObject: ManagedObject { anchor.object }
+
+    var code: String { managedObject.get(0) }
+    var wearer: Wearer? { managedObject.toOne(0, 1) }
+
+    init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+    static let entityDescription = EntityDescription(
+        name: "Medal",
+        properties: [
+            .attribute(AttributeDescription("code", of: \Medal.code, index: .unique)),
+            .relationship(RelationshipDescription(name: "wearer", destination: "Wearer", inverse: "medal", cardinality: .toOne)),
+        ])
+
+    // Right because it is never changed.
+    nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
+        \Medal.code: "code", \Medal.wearer: "wearer",
+    ]
 }
 
 /// A model with a one-to-one relationship whose ends have unique values.

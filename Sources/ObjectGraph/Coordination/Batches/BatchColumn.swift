@@ -99,14 +99,21 @@ extension StoreState {
         if deferred.isEmpty {
             return try base.lookup(entity.number, columns: columns, values: values).first { try includes($0, in: entity) }
         }
-        let parts =
-            zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) } + [entity.selection].compactMap(\.self)
-        return try view.keys(StoreQuery(entity: entity.number, predicate: .and(parts), limit: 1)).first
+        return try view.key(of: entity, columns, values)
     }
 
     /// Returns whether an object of the store's entity is one of an entity in its hierarchy.
     fileprivate func includes(_ key: ObjectKey, in entity: Entity) throws -> Bool {
         guard let inheritance = entity.inheritance, !inheritance.isHead else { return true }
         return try view.value(entity.number, key: key, column: inheritance.typeColumn).map(inheritance.types.contains) ?? false
+    }
+}
+
+extension LayeredView {
+    /// Returns an object of an entity with these values of columns.
+    func key(of entity: Entity, _ columns: [ColumnIndex], _ values: [Value]) throws -> ObjectKey? {
+        let parts =
+            zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) } + [entity.selection].compactMap(\.self)
+        return try keys(StoreQuery(entity: entity.number, predicate: .and(parts), limit: 1)).first
     }
 }

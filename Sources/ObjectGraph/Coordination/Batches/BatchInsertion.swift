@@ -58,6 +58,7 @@ struct BatchInsertion: Sendable {
         var free = keys.lazy.joined().makeIterator()
         /// Objects that earlier rows of this save inserted or updated, by their values.
         var met: [[Value]: ObjectKey] = [:]
+        var moved: Set<[Value]> = []
         let positions = match?.map { column in columns.lastIndex(of: column) ?? 0 }
         let after = LayeredView(base: state.base, layers: [layer] + state.view.layers)
         var destinations = Destinations(count: columns.count)
@@ -71,13 +72,15 @@ struct BatchInsertion: Sendable {
             // Without values to compare, no object is the same.
             if let values, let match, !values.isEmpty, !values.contains(where: \.isNull) {
                 // An object of another entity in the hierarchy may have the values. The save then reports the constraint, if there is one.
-                found = try met[values] ?? state.key(of: entity, match, values)
+                found =
+                    try moved.contains(values)
+                    ? after.key(of: entity, match, values) : met[values] ?? state.key(of: entity, match, values)
             }
             if let found {
                 if let values { met[values] = found }
                 if case .keep = rule { continue }
                 try destinations.forget(found, layer.row(entity.number, found), insertion: self, in: state)
-                try relate(found, row: row, in: layer, over: after)
+                try relate(found, row: row, in: layer, over: after, moved: &moved)
                 try update(found, row: row, in: layer, over: state.view, ends: &ends)
                 destinations.note(row, key: found, insertion: self)
             } else {
@@ -85,7 +88,7 @@ struct BatchInsertion: Sendable {
                 guard let key = free.next() else { break }
                 if let values { met[values] = key }
                 let defaults = initialRows.isEmpty ? entity.defaults : initialRows[number]
-                try relate(key, row: row, in: layer, over: after)
+                try relate(key, row: row, in: layer, over: after, moved: &moved)
                 try insert(key, row: row, defaults: defaults, in: layer, over: state.view, ends: &ends)
                 destinations.note(row, key: key, insertion: self)
             }
@@ -112,18 +115,31 @@ struct BatchInsertion: Sendable {
         let before = known.map { $0.copy(layer: layer.id) }
         for (value, column) in zip(row, columns) { changed[column] = value }
         try entity.appendToLists(changed, key: key, after: before, over: view, ends: &ends)
-        if known == nil { layer.put(changed, entity: entity.number, key: key) }
+        // Also if the layer has the row, whose values its indexes find.
+        layer.put(changed, entity: entity.number, key: key)
     }
 
     /// Writes the other ends of a row's one-to-one relationships, as contexts do (S052). Of several rows with one partner, the last one
     /// has it. Called before the row itself is written.
     ///
-    /// - Parameter view: The state after the rows before this one.
-    private func relate(_ key: ObjectKey, row: [Value], in layer: Layer, over view: LayeredView) throws {
-        func put(_ value: Value, at end: BatchColumn.Pair, of key: ObjectKey) {
+    /// - Parameters:
+    ///   - view: The state after the rows before this one.
+    ///   - moved: The values of which this save has changed by which object they are found, other than by writing a row's own values. Rows
+    ///     with these values look for their object in `view`.
+    private func relate(
+        _ key: ObjectKey, row: [Value], in layer: Layer, over view: LayeredView, moved: inout Set<[Value]>
+    ) throws {
+        func note(_ key: ObjectKey) throws {
+            guard let match else { return }
+            moved.insert(try match.map { try view.value(entity.number, key: key, column: $0) ?? .null })
+        }
+        func put(_ value: Value, at end: BatchColumn.Pair, of key: ObjectKey) throws {
+            let isMatched = end.entity == entity.number && match?.contains(end.column) == true
+            if isMatched { try note(key) }
             let row = layer.row(end.entity, key) ?? Row.make(kind: .update, layer: layer.id, columnCount: end.columnCount)
             row[end.column] = value
             layer.put(row, entity: end.entity, key: key)
+            if isMatched { try note(key) }
         }
         for position in paired {
             let property = properties[position]
@@ -131,13 +147,13 @@ struct BatchInsertion: Sendable {
             let old = try view.value(entity.number, key: key, column: property.column)?.referenceKey
             let new = row[position].referenceKey
             if old == new { continue }
-            if let old, try view.exists(pair.entity, old) { put(.null, at: pair, of: old) }
+            if let old, try view.exists(pair.entity, old) { try put(.null, at: pair, of: old) }
             // The check of the save reports a reference to a missing object.
             guard let new, try view.exists(pair.entity, new) else { continue }
             if let owner = try view.value(pair.entity, key: new, column: pair.column)?.referenceKey {
-                put(.null, at: property.end, of: owner)
+                try put(.null, at: property.end, of: owner)
             }
-            put(.reference(key), at: pair, of: new)
+            try put(.reference(key), at: pair, of: new)
         }
     }
 
