@@ -77,9 +77,7 @@ extension ManagedObjectContext {
         let rows = try values.map { try reader.fields(of: $0).filter { !$0.isDerived(in: entity) } }
         let existing =
             try unique.map { unique in try keys(of: Set(rows.compactMap { $0.value(of: unique.column) }), in: unique) } ?? [:]
-        let destinations = try findDestinations(of: rows, entity) { row in
-            unique.flatMap { row.value(of: $0.column) }.flatMap { existing[$0] }
-        }
+        let destinations = try findDestinations(of: rows, entity, matching: unique?.column, existing: existing)
         let initial = InitialValues(entity, in: storedModel)
         var objects: [ManagedObject] = []
         objects.reserveCapacity(rows.count)
@@ -104,9 +102,11 @@ extension ManagedObjectContext {
 
     /// Returns the destinations of each relationship by the values of their unique attribute, which are those after the import.
     ///
-    /// - Parameter updated: Returns the existing object that a row updates.
+    /// - Parameters:
+    ///   - match: The column by which rows find their objects; nil if each row is a new object.
+    ///   - existing: The objects that the context shows, by their values of that column.
     private func findDestinations(
-        of rows: [[ImportedFields.Field]], _ entity: Entity, updated: ([ImportedFields.Field]) -> ObjectKey?
+        of rows: [[ImportedFields.Field]], _ entity: Entity, matching match: ColumnIndex?, existing: [Value: ObjectKey]
     ) throws -> [Int: [Value: Destination]] {
         var wanted: [Int: (name: String, unique: UniqueColumn, values: Set<Value>)] = [:]
         for field in rows.joined() {
@@ -116,19 +116,24 @@ extension ManagedObjectContext {
         return try wanted.mapValues { name, unique, values in
             var found = try keys(of: values, in: unique).mapValues { Destination.existing($0) }
             if unique.entity.includes(entity) {
-                // No row refers to a value that a row replaces.
-                var replaced: [ObjectKey: Value] = [:]
-                for row in rows {
-                    if let key = updated(row), let value = row.value(of: unique.column) { replaced[key] = value }
+                // Rows with the same value of the matched column have one object, which keeps the last value that they give it. No row
+                // refers to a value that a row replaces.
+                func matched(_ row: [ImportedFields.Field]) -> Value? {
+                    match.flatMap { row.value(of: $0) }.flatMap { $0.isNull ? nil : $0 }
                 }
+                var last: [Value: Value] = [:]
+                for row in rows {
+                    if let matched = matched(row), let value = row.value(of: unique.column) { last[matched] = value }
+                }
+                var replaced: [ObjectKey: Value] = [:]
+                for (matched, key) in existing { replaced[key] = last[matched] }
                 found = found.filter { value, destination in
                     guard case .existing(let key) = destination, let new = replaced[key] else { return true }
                     return new == value
                 }
                 for (position, row) in rows.enumerated() {
                     guard let value = row.value(of: unique.column), !value.isNull, found[value] == nil else { continue }
-                    // A later row may replace the value again.
-                    if let key = updated(row), replaced[key] != value { continue }
+                    if let matched = matched(row), last[matched] != value { continue }
                     found[value] = .imported(position)
                 }
             }

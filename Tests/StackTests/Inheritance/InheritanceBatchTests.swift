@@ -136,4 +136,66 @@ import Testing
             }
         }
     }
+
+    /// Catches: rows of one new object that are taken for several, so that a value leads to the object although a later row replaces it.
+    @Test(arguments: StoreKind.allCases)
+    func `S139: imported values do not relate to a new object by a value that another row replaces`(
+        _ kind: StoreKind
+    ) async throws {
+        struct Row: Codable {
+            var code: String
+            var name = "x"
+            var number: String
+            var parts: [String] = []
+        }
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Trips.numberedModel())
+        try await container.newBatchOperationContext().perform { context throws in
+            let trips = try context.upsert(
+                contentsOf: [
+                    Row(code: "A", number: "1"), Row(code: "A", number: "2"), Row(code: "C", number: "1"),
+                    Row(code: "B", number: "3", parts: ["1", "2"]),
+                ],
+                into: "BusinessTrip", unique: "code")
+            #expect(trips[0] === trips[1])
+            #expect(trips[3].relatedObjects("parts").map { $0["code"] }.sorted { "\($0)" < "\($1)" } == ["A", "C"])
+            #expect(throws: BatchError.self) {
+                try context.upsert(
+                    contentsOf: [
+                        Row(code: "D", number: "5"), Row(code: "D", number: "6"), Row(code: "E", number: "7", parts: ["5"]),
+                    ],
+                    into: "BusinessTrip", unique: "code")
+            }
+        }
+    }
+
+    /// Catches: an object of a subentity that an import updates, which later rows of the save find by the value that it had before.
+    @Test(arguments: StoreKind.allCases, [1, 100])
+    func `S137: rows relate to objects of a subentity by the values that earlier rows give them`(
+        _ kind: StoreKind, _ rowsPerSave: Int
+    ) async throws {
+        let bed = try TestBed(kind)
+        let model = try Trips.model { entities in
+            guard let trip = entities.firstIndex(where: { $0.name == "Trip" }) else { return }
+            entities[trip].properties += [
+                .attribute(.init(name: "number", type: .string, isOptional: true, index: .unique)),
+                .relationship(.init(name: "next", destination: "Holiday", cardinality: .toOne, inference: .refused)),
+            ]
+        }
+        let container = try await bed.container(model: model)
+        try await container.coordinator.insert(into: "Holiday", ["name", "number"], rows: [["a", "1"]])
+        @Sendable func load(_ rows: [[Value]]) async throws {
+            var options = BatchOptions()
+            options.rowsPerSave = rowsPerSave
+            try await container.coordinator.insert(
+                into: "Trip", ["name", "number", "next.number"], rows: rows, rule: .update(on: ["name"]), options: options)
+        }
+        await #expect(throws: BatchError.self) { try await load([["a", "2", .null], ["b", "3", "1"]]) }
+        try await load([["a", "4", .null], ["c", "5", "4"]])
+        let next = try await container.newBatchOperationContext().perform { context throws in
+            try context.fetch(EntityFetchRequest("Trip", matching: .equal("name", "c"))).map { $0.relatedObject("next")?["name"] }
+        }
+        #expect(next == ["a"])
+        #expect(try await container.coordinator.verify() == [])
+    }
 }

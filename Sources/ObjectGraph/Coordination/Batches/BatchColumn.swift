@@ -79,7 +79,9 @@ struct BatchColumn: Sendable {
     func resolved(_ value: Value, in state: StoreState) throws -> Value {
         if value.isNull { return value }
         guard let destination else {
-            if let far, let key = value.referenceKey, try state.view.exists(far.number, key), try !state.includes(key, in: far) {
+            if let far, let key = value.referenceKey, try state.view.exists(far.number, key),
+                try !state.view.includes(key, in: far)
+            {
                 throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
             }
             return value
@@ -97,15 +99,9 @@ extension StoreState {
     /// Returns an object of an entity with these values of columns. Uses an index over the columns if there is one.
     func key(of entity: Entity, _ columns: [ColumnIndex], _ values: [Value]) throws -> ObjectKey? {
         if deferred.isEmpty {
-            return try base.lookup(entity.number, columns: columns, values: values).first { try includes($0, in: entity) }
+            return try base.lookup(entity.number, columns: columns, values: values).first { try view.includes($0, in: entity) }
         }
         return try view.key(of: entity, columns, values)
-    }
-
-    /// Returns whether an object of the store's entity is one of an entity in its hierarchy.
-    fileprivate func includes(_ key: ObjectKey, in entity: Entity) throws -> Bool {
-        guard let inheritance = entity.inheritance, !inheritance.isHead else { return true }
-        return try view.value(entity.number, key: key, column: inheritance.typeColumn).map(inheritance.types.contains) ?? false
     }
 }
 
@@ -115,5 +111,11 @@ extension LayeredView {
         let parts =
             zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) } + [entity.selection].compactMap(\.self)
         return try keys(StoreQuery(entity: entity.number, predicate: .and(parts), limit: 1)).first
+    }
+
+    /// Returns whether an object of the store's entity is one of an entity in its hierarchy.
+    func includes(_ key: ObjectKey, in entity: Entity) throws -> Bool {
+        guard let inheritance = entity.inheritance, !inheritance.isHead else { return true }
+        return try value(entity.number, key: key, column: inheritance.typeColumn).map(inheritance.types.contains) ?? false
     }
 }

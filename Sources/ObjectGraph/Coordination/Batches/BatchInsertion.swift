@@ -79,10 +79,10 @@ struct BatchInsertion: Sendable {
             if let found {
                 if let values { met[values] = found }
                 if case .keep = rule { continue }
-                try destinations.forget(found, layer.row(entity.number, found), insertion: self, in: state)
+                try destinations.forget(found, insertion: self, over: after)
                 try relate(found, row: row, in: layer, over: after, moved: &moved)
                 try update(found, row: row, in: layer, over: state.view, ends: &ends)
-                destinations.note(row, key: found, insertion: self)
+                try destinations.note(row, key: found, insertion: self, over: after)
             } else {
                 // There are as many keys as rows.
                 guard let key = free.next() else { break }
@@ -90,7 +90,7 @@ struct BatchInsertion: Sendable {
                 let defaults = initialRows.isEmpty ? entity.defaults : initialRows[number]
                 try relate(key, row: row, in: layer, over: after, moved: &moved)
                 try insert(key, row: row, defaults: defaults, in: layer, over: state.view, ends: &ends)
-                destinations.note(row, key: key, insertion: self)
+                try destinations.note(row, key: key, insertion: self, over: after)
             }
         }
         return layer
@@ -124,8 +124,8 @@ struct BatchInsertion: Sendable {
     ///
     /// - Parameters:
     ///   - view: The state after the rows before this one.
-    ///   - moved: The values of which this save has changed by which object they are found, other than by writing a row's own values. Rows
-    ///     with these values look for their object in `view`.
+    ///   - moved: Values of matched columns that an object has lost or got because a partner was taken from it or given to it. Rows with
+    ///     these values look for their object in `view`.
     private func relate(
         _ key: ObjectKey, row: [Value], in layer: Layer, over view: LayeredView, moved: inout Set<[Value]>
     ) throws {
@@ -170,15 +170,14 @@ struct BatchInsertion: Sendable {
 
         /// Forgets the values by which an object is found, before a row replaces them.
         ///
-        /// - Parameter row: What earlier rows of this save have changed; nil if they have not changed the object.
-        mutating func forget(_ key: ObjectKey, _ row: Row?, insertion: BatchInsertion, in state: StoreState) throws {
+        /// - Parameter view: The state after the rows before that one.
+        mutating func forget(_ key: ObjectKey, insertion: BatchInsertion, over view: LayeredView) throws {
             for position in insertion.lookups {
                 guard let destination = insertion.properties[position].destination,
-                    destination.entity.includes(insertion.entity), insertion.columns.contains(destination.column)
+                    insertion.columns.contains(destination.column),
+                    try Self.mayLead(to: key, destination, insertion: insertion, over: view),
+                    let old = try view.value(insertion.entity.number, key: key, column: destination.column), !old.isNull
                 else { continue }
-                let own = row.flatMap { $0.isSet(destination.column) ? $0[destination.column] : nil }
-                let old = try own ?? state.view.value(insertion.entity.number, key: key, column: destination.column)
-                guard let old, !old.isNull else { continue }
                 if known[position][old] == key { known[position][old] = nil }
                 if known[position][old] == nil { gone[position].insert(old) }
             }
@@ -198,14 +197,25 @@ struct BatchInsertion: Sendable {
         }
 
         /// Records a row of this save, to which later rows of the save may refer.
-        mutating func note(_ row: [Value], key: ObjectKey, insertion: BatchInsertion) {
+        ///
+        /// - Parameter view: The state after the row.
+        mutating func note(_ row: [Value], key: ObjectKey, insertion: BatchInsertion, over view: LayeredView) throws {
             for position in insertion.lookups {
                 guard let destination = insertion.properties[position].destination,
-                    destination.entity.includes(insertion.entity),
-                    let source = insertion.columns.lastIndex(of: destination.column)
+                    let source = insertion.columns.lastIndex(of: destination.column),
+                    try Self.mayLead(to: key, destination, insertion: insertion, over: view)
                 else { continue }
                 if !row[source].isNull { known[position][row[source]] = key }
             }
+        }
+
+        /// Returns whether an object of a row is one of a destination's entity. A row may update an object of an entity that inherits from
+        /// that of the rows.
+        private static func mayLead(
+            to key: ObjectKey, _ destination: UniqueColumn, insertion: BatchInsertion, over view: LayeredView
+        ) throws -> Bool {
+            guard destination.entity.number == insertion.entity.number else { return false }
+            return try destination.entity.includes(insertion.entity) || view.includes(key, in: destination.entity)
         }
     }
 }
