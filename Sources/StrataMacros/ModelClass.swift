@@ -66,7 +66,7 @@ struct ModelClass {
         readFormerName(declaration)
         for member in declaration.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self) else { continue }
-            var reader = PropertyReader(variable, spelling)
+            var reader = PropertyReader(variable, spelling, in: name)
             defer { misuses += reader.misuses }
             guard variable.isStoredInInstances else {
                 reader.checkNotStored()

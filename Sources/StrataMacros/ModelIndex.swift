@@ -55,8 +55,9 @@ extension ModelClass {
     /// Also returns a name that the class does not declare. A superclass may have the property; if no class has it, the compiler complains.
     /// If it has no column, as a computed property in an extension, opening a store throws an error about the index.
     private func indexedName(_ expression: ExprSyntax, computed: Set<String>) -> String? {
-        guard let path = expression.as(KeyPathExprSyntax.self)?.path, path.count == 1, let name = path[0].propertyName
-        else { return nil }
+        guard let keyPath = expression.as(KeyPathExprSyntax.self) else { return nil }
+        let path = keyPath.path(from: self.name) ?? keyPath.path
+        guard path.count == 1, let name = path[0].propertyName else { return nil }
         if misusedNames.contains(name) { return name }
         if let property = property(named: name) { return property.column == nil ? nil : name }
         return computed.contains(name) || Self.inheritedNames.contains(name) ? nil : name

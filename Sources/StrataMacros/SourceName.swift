@@ -24,6 +24,18 @@ extension KeyPathExprSyntax {
     /// The components without those that lead to the same value. They may belong to the name of the type.
     var steps: [KeyPathComponentSyntax] { Array(components).filter { !$0.isIdentity } }
 
+    /// Returns the components after a class, if the key path names it: those of `\Crate.items`, and the same of `\Shop.Crate.items`. A
+    /// name in upper case after the class is a property. nil if the key path begins with a dot or names another type.
+    func path(from className: String) -> [KeyPathComponentSyntax]? {
+        guard let root else { return nil }
+        if root.lastName == className { return steps }
+        let parts = Array(components)
+        guard let place = parts.firstIndex(where: { $0.propertyName == className }), place + 1 < parts.count,
+            parts[...(place + 1)].allSatisfy({ $0.propertyName != nil })
+        else { return nil }
+        return parts[(place + 1)...].filter { !$0.isIdentity }
+    }
+
     /// The components after the type.
     var path: [KeyPathComponentSyntax] { components.dropFirst(typeParts).filter { !$0.isIdentity } }
 

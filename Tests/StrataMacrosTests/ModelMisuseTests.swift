@@ -201,6 +201,35 @@ import Testing
         #expect(wrong.messages == [ModelDiagnostic.wrongInverse.message])
     }
 
+    /// Catches: a module or an outer type that is taken for a relationship, and a property in upper case that is taken for a type.
+    @Test func keyPathsBeginAtTheClassThatTheyName() {
+        let expansion = MacroExpansion(
+            of: """
+                @Model final class Crate {
+                    #Index<Crate>([\\Depot.Shop.Crate.Name, \\Shop.Crate.code])
+                    @Derived(count: \\Shop.Crate.items) var itemCount: Int
+                    @Derived(from: \\Shop.Crate.Owner?.Name) var ownerName: String?
+                    @Derived(sum: \\Shop.Item.price, in: \\Shop.Crate.items) var price: Int
+                    @Derived(folded: \\Crate.Name) var search: String
+                    var items: [Shop.Item]
+                    var Owner: Person?
+                    var Name: String
+                    var code: String
+                }
+                """)
+        #expect(expansion.messages == [])
+        let text = MacroExpansion.tokens(expansion.text).joined()
+        for part in [
+            "properties:[\"Name\",\"code\"]", "count(of:\"items\")", "value(at:\"Owner.Name\")", "sum(of:\"items.price\")",
+            "folded(\"Name\")",
+        ] {
+            #expect(text.contains(part), "\(part)")
+        }
+        let wrong = MacroExpansion(
+            of: "@Model final class A { #Index<A>([\\A.Owner.name])\nvar Owner: B?\nvar name: String }")
+        #expect(wrong.messages == [ModelDiagnostic.wrongIndex.message])
+    }
+
     @Test func aModelWasCalledSomethingElseBefore() {
         #expect(
             MacroExpansion(of: "@Model(renamedFrom: \"A\") final class A {}").messages == [ModelDiagnostic.formerName.message])

@@ -5,6 +5,8 @@ import SwiftSyntax
 struct PropertyReader {
     private let variable: VariableDeclSyntax
     private let spelling: Spelling
+    /// The class of the property; nil if only the property is known.
+    private let className: String?
     private(set) var misuses: [Diagnostic] = []
 
     /// Attributes that are not property wrappers.
@@ -15,8 +17,9 @@ struct PropertyReader {
         "_PersistedAttribute", "_PersistedToOne", "_PersistedToMany", "_PersistedProperty",
     ]
 
-    init(_ variable: VariableDeclSyntax, _ spelling: Spelling) {
+    init(_ variable: VariableDeclSyntax, _ spelling: Spelling, in className: String? = nil) {
         self.variable = variable
+        self.className = className
         self.spelling = spelling
     }
 
@@ -60,7 +63,7 @@ struct PropertyReader {
             initialValue: property.initialValue)
         made.accessLimit = variable.accessLimit
         guard let derived = variable.attribute(named: "Derived") else { return made }
-        do { made.derivation = try DerivationReader.derivation(derived, of: made) } catch {
+        do { made.derivation = try DerivationReader.derivation(derived, of: made, in: className) } catch {
             return misuse(error, at: derived, fixIts: derivationRemedies(error, of: made, binding))
         }
         return made
