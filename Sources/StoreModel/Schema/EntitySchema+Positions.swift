@@ -22,6 +22,11 @@ extension EntitySchema {
     /// Returns the name of the hidden entity with the order of a relationship.
     package static func orderName(of relationship: String) -> String { orderPrefix + relationship }
 
+    /// Returns the name of the relationship whose order a hidden entity with a name has; nil for the name of another entity.
+    static func relationship(ofOrder name: String) -> String? {
+        name.hasPrefix(orderPrefix) ? String(name.dropFirst(orderPrefix.count)) : nil
+    }
+
     /// Returns the hidden entity with the order of a many-to-many relationship.
     ///
     /// - Parameters:

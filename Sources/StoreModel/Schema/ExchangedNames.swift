@@ -30,21 +30,35 @@ public struct ExchangedNames: Sendable, Hashable {
         ExchangedNames(lines: lines.subtracting(recorded.lines))
     }
 
-    /// Returns the recorded exchanges, also under the names of entities that a step renames.
+    /// Returns the recorded exchanges under the names that a step gives to their entities. An entity that the step exchanges with another
+    /// one keeps its own exchanges, and does not get those of the other one.
     package func renamed(from old: StoreSchema, to new: StoreSchema) -> ExchangedNames {
-        var all = lines
         let known = Set(old.entities.map(\.name))
-        for entity in new.entities where !known.contains(entity.name) {
-            guard let former = entity.renamedFrom, known.contains(former) else { continue }
-            for line in lines where line.hasPrefix(former + ".") {
-                // A line of a link has the name of the entity twice.
-                let ends = line.split(separator: "<", maxSplits: 1).map { end in
-                    end.hasPrefix(former + ".") ? entity.name + end.dropFirst(former.count) : String(end)
-                }
-                all.insert(ends.joined(separator: "<"))
-            }
+        let pending = ExchangedNames(of: new).subtracting(self)
+        let names = new.entities.compactMap { entity -> (new: String, former: String)? in
+            guard !entity.isOrder, let former = entity.renamedFrom, known.contains(former),
+                !known.contains(entity.name) || pending.contains(entity.name, former)
+            else { return nil }
+            return (entity.name, former)
         }
+        var all = lines.filter { line in !names.contains { Self.line(line, of: $0.new, as: $0.new) != nil } }
+        for (name, former) in names { all.formUnion(lines.compactMap { Self.line($0, of: former, as: name) }) }
         return ExchangedNames(lines: all)
+    }
+
+    /// Returns the line of a property of an entity under another name of the entity; nil for a line of something else.
+    private static func line(_ line: String, of entity: String, as name: String) -> String? {
+        func renamed(_ end: Substring) -> String? {
+            for (before, after) in [(entity, name), (EntitySchema.orderName(of: entity), EntitySchema.orderName(of: name))]
+            where end.hasPrefix(before + ".") {
+                return after + end.dropFirst(before.count)
+            }
+            return nil
+        }
+        // A line of a link or its order has the name of the entity twice.
+        let ends = line.split(separator: "<", maxSplits: 1)
+        guard let first = ends.first.flatMap(renamed) else { return nil }
+        return ([first] + ends.dropFirst().map { renamed($0) ?? String($0) }).joined(separator: "<")
     }
 
     package func contains(_ name: String, _ former: String, in scope: String = "") -> Bool {

@@ -43,9 +43,10 @@ public struct SchemaEvolution: Sendable, Hashable {
     /// - Throws: `StoreError` `.schemaMismatch`, which names entity, property and remedy, if the change needs more than
     ///   another way of reading.
     public init(from old: StoreSchema, to new: StoreSchema, exchanging: ExchangedNames = ExchangedNames()) throws {
-        let sources: [EntityIndex?] = try match(
-            new.entities.map { ($0.name, [$0.renamedFrom].compactMap(\.self) + $0.otherFormerNames) },
+        var sources: [EntityIndex?] = try match(
+            new.entities.map { ($0.name, $0.isOrder ? [] : [$0.renamedFrom].compactMap(\.self)) },
             with: old.entities.map(\.name), exchanging, scope: "")
+        try matchOrders(of: new, in: old, sources: &sources, exchanging)
         for (entity, source) in zip(new.entities, sources) {
             guard let source else {
                 entities.append(Entity(source: nil, columns: entity.columns.map { _ in Column() }))
@@ -99,6 +100,62 @@ public struct SchemaEvolution: Sendable, Hashable {
         return found
     }
 
+    /// Finds the orders of relationships, whose entities have been found.
+    private mutating func matchOrders(
+        of new: StoreSchema, in old: StoreSchema, sources: inout [EntityIndex?], _ exchanging: ExchangedNames
+    ) throws {
+        let names = old.entities.map(\.name)
+        var taken: Set<String> = []
+        for (number, order) in new.entities.enumerated() where order.isOrder {
+            let owner = order.columns[EntitySchema.orderColumns.owner].destination
+            sources[number] = nil
+            guard let owner, let source = sources[owner.rawValue] else { continue }
+            let entities = (new: new.entities[owner].name, old: old.entities[source].name)
+            let former = formerName(
+                of: order.name, among: order.otherFormerNames + [order.renamedFrom].compactMap(\.self),
+                scope: (EntitySchema.orderName(of: entities.new), EntitySchema.orderName(of: entities.old)), in: names, exchanging
+            )
+            guard let former else { continue }
+            guard taken.insert(former).inserted else {
+                throw Self.mismatch(
+                    "\(order.name) has the former name \(former), which another name has too", "Correct renamedFrom")
+            }
+            sources[number] = names.firstIndex(of: former).map { EntityIndex(rawValue: $0) }
+        }
+    }
+
+    /// Returns the old name of a link or an order, which begins with the name of its entity; nil if it is new.
+    ///
+    /// The entity may have another name in the old schema, and the relationship may have exchanged its own name with another one of the
+    /// same entity.
+    ///
+    /// - Parameter scope: The beginning of such names in both schemas.
+    private mutating func formerName(
+        of name: String, among formerNames: [String], scope: (new: String, old: String), in old: [String],
+        _ exchanging: ExchangedNames
+    ) -> String? {
+        func renamed(_ name: String) -> String? {
+            guard name.hasPrefix(scope.new + ".") else { return nil }
+            let renamed = scope.old + name.dropFirst(scope.new.count)
+            return old.contains(renamed) ? renamed : nil
+        }
+        guard let same = renamed(name) else {
+            // The name that an exchanged entity has now belonged to the other one.
+            let names = [name] + formerNames
+            return (names.filter { $0.hasPrefix(scope.old + ".") } + names).first(where: old.contains)
+        }
+        // The order of a relationship goes where its link goes.
+        func relationship(_ name: String) -> String { EntitySchema.relationship(ofOrder: name) ?? name }
+        for former in formerNames {
+            guard exchanging.contains(name, former) || exchanging.contains(relationship(name), relationship(former)),
+                let found = renamed(former)
+            else { continue }
+            exchanges.append("\(name) was \(found)")
+            return found
+        }
+        return same
+    }
+
     private static func change(
         of old: ColumnSchema, _ source: ColumnIndex, to new: ColumnSchema, _ entity: String
     ) throws -> Column {
@@ -140,7 +197,7 @@ public struct SchemaEvolution: Sendable, Hashable {
     private mutating func matchLinks(_ old: StoreSchema, with new: StoreSchema, exchanging: ExchangedNames) throws {
         var taken: Set<LinkIndex> = []
         for link in new.links {
-            let found = try exchanged(link, in: old, exchanging) ?? source(of: link, in: old)
+            let found = source(of: link, from: new, in: old, exchanging)
             if let found {
                 let before = old.links[found.source]
                 let ends = found.isReversed ? (before.destination, before.source) : (before.source, before.destination)
@@ -173,35 +230,22 @@ public struct SchemaEvolution: Sendable, Hashable {
         }
     }
 
-    /// Returns the old position of a link that has exchanged its name with another link, or its two ends with each other.
-    private mutating func exchanged(_ link: LinkSchema, in old: StoreSchema, _ exchanging: ExchangedNames) throws -> Link? {
-        guard let same = old.linkIndices.first(where: { old.links[$0].name == link.name }) else { return nil }
-        if link.reversedNames.contains(link.name), exchanging.contains(link.name, link.name) {
-            exchanges.append("\(link.name) had its ends reversed")
-            return Link(source: same, isReversed: true)
+    /// Returns the old position of a link; nil if it is new.
+    private mutating func source(
+        of link: LinkSchema, from new: StoreSchema, in old: StoreSchema, _ exchanging: ExchangedNames
+    ) -> Link? {
+        let names = old.links.map(\.name)
+        func find(_ name: String) -> LinkIndex? { names.firstIndex(of: name).map { LinkIndex(rawValue: $0) } }
+        if let source = entities[link.source].source {
+            let scope = (new: new.entities[link.source].name, old: old.entities[source].name)
+            let former = formerName(of: link.name, among: link.formerNames, scope: scope, in: names, exchanging)
+            if let found = former.flatMap(find) {
+                let isReversed = link.reversedNames.contains(link.name) && exchanging.contains(link.name, link.name)
+                if isReversed { exchanges.append("\(link.name) had its ends reversed") }
+                return Link(source: found, isReversed: isReversed)
+            }
         }
-        let ends = (entities[link.source].source, entities[link.destination].source)
-        let candidates = old.linkIndices.filter { number in
-            link.formerNames.contains(old.links[number].name) && exchanging.contains(link.name, old.links[number].name)
-                && old.links[number].source == ends.0 && old.links[number].destination == ends.1
-        }
-        guard candidates.count < 2 else {
-            throw Self.mismatch(
-                "relationship \(link.name) may be any of the former relationships "
-                    + candidates.map { old.links[$0].name }.joined(separator: " and "),
-                "Exchange the names of entities and of relationships in two versions of the model")
-        }
-        guard let source = candidates.first else { return nil }
-        exchanges.append("\(link.name) was \(old.links[source].name)")
-        return Link(source: source, isReversed: false)
-    }
-
-    private func source(of link: LinkSchema, in old: StoreSchema) -> Link? {
-        func find(_ names: [String]) -> LinkIndex? {
-            names.lazy.compactMap { name in old.linkIndices.first { old.links[$0].name == name } }.first
-        }
-        if let found = find([link.name] + link.formerNames) { return Link(source: found, isReversed: false) }
-        return find(link.reversedNames).map { Link(source: $0, isReversed: true) }
+        return link.reversedNames.lazy.compactMap(find).first.map { Link(source: $0, isReversed: true) }
     }
 
     /// A to-one relationship is a column. A new link of the same name would silently lose its objects.
