@@ -103,7 +103,11 @@ extension StoreSchema {
         if let entity = entityIndices.first(where: { entities[$0].name == name }) { return .objects(entity: entity) }
         for (number, entity) in entities.enumerated(as: EntityIndex.self) {
             if let column = entity.columnIndices.first(where: { "\(entity.name).\(entity.columns[$0].name)" == name }) {
-                return .values(entity: number, column: column)
+                guard let types = entity.types(having: [column]), let typeColumn = entity.typeColumn else {
+                    return .values(entity: number, column: column)
+                }
+                // Other objects of a hierarchy may have the default of an attribute, which nothing shows.
+                return .valuesOfTypes(entity: number, column: column, typeColumn: typeColumn, types: types)
             }
         }
         return linkIndices.first { links[$0].name == name }.map { .pairs(link: $0) }

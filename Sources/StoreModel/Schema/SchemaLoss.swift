@@ -85,12 +85,17 @@ struct SchemaLosses {
     private let evolution: SchemaEvolution
     private(set) var all: [SchemaLoss] = []
 
-    init(from old: StoreSchema, to new: StoreSchema, _ evolution: SchemaEvolution) {
+    /// - Parameter hidesValues: Returns whether a column of the older schema may have values that the file shows, or has shown, in objects
+    ///   that do not have the attribute in that schema.
+    init(
+        from old: StoreSchema, to new: StoreSchema, _ evolution: SchemaEvolution,
+        hidesValues: (EntityIndex, ColumnIndex) -> Bool
+    ) {
         self.old = old
         self.new = new
         self.evolution = evolution
         addEntities()
-        addColumns()
+        addColumns(hidesValues)
         addSharedAttributes()
         addLinks()
         addContradictions()
@@ -138,7 +143,7 @@ struct SchemaLosses {
         all.append(loss)
     }
 
-    private mutating func addColumns() {
+    private mutating func addColumns(_ hidesValues: (EntityIndex, ColumnIndex) -> Bool) {
         let successors = successors
         for (number, entity) in old.entities.enumerated(as: EntityIndex.self) {
             guard let successor = successors[number] else { continue }
@@ -154,9 +159,31 @@ struct SchemaLosses {
                     // Dropping an entity on purpose also drops the references to it.
                     if successors[destination] == nil { loss.allowedBy.insert(old.entities[destination].name) }
                     changeKind(&loss, successor: successor, entity: number, column: column, definition: definition)
+                } else if let typeColumn = entity.typeColumn, !hidesValues(number, column) {
+                    let inherited = inheritedLosses(loss, of: column, in: entity, number, typeColumn: typeColumn)
+                    if !inherited.isEmpty {
+                        all += inherited
+                        continue
+                    }
                 }
                 all.append(loss)
             }
+        }
+    }
+
+    /// Returns the loss of an attribute's column as one loss per subentity that declares the attribute; empty if none does. Other objects of
+    /// the hierarchy may have the default in this column, which nothing shows.
+    private func inheritedLosses(
+        _ loss: SchemaLoss, of column: ColumnIndex, in entity: EntitySchema, _ number: EntityIndex, typeColumn: ColumnIndex
+    ) -> [SchemaLoss] {
+        let property = entity.columns[column].name
+        return entity.subentities.filter { $0.properties.contains(property) }.map { subentity in
+            var own = loss
+            own.name = "\(subentity.name).\(property)"
+            own.allowedBy.insert(own.name)
+            own.subject = .valuesOfTypes(
+                entity: number, column: column, typeColumn: typeColumn, types: entity.types(ofSubentity: subentity.name))
+            return own
         }
     }
 

@@ -34,9 +34,9 @@ public struct SchemaPath: Sendable {
     /// Computes the migration of a file with all schemas that it has recorded, of which an older model may have one.
     /// - Throws: `StoreError` as above, and `.schemaTooNew` if the file's schema was derived from the model's, at the same version.
     package init(from recorded: RecordedSchemas, to model: StoreSchema, path: String) throws {
-        let (file, exchanged) = (recorded.current, recorded.exchanged)
+        let file = recorded.current
         let wanted = model.withoutHints
-        let pending = ExchangedNames(of: model).subtracting(exchanged)
+        let pending = ExchangedNames(of: model).subtracting(recorded.exchanged)
         if wanted == file, pending.isEmpty { return }
         let complete = wanted.withoutPendingDerivations
         if complete != wanted, complete.withoutKeyedValues == file.withoutKeyedValues {
@@ -51,7 +51,7 @@ public struct SchemaPath: Sendable {
             )
         }
         do {
-            try walk(schemas, from: file, exchanged: exchanged, migration: model.migration)
+            try walk(schemas, from: recorded, migration: model.migration)
         } catch let error as StoreError where error.code == .schemaMismatch && !error.message.contains(path) {
             throw StoreError(error.code, "\(path) was written with another model: \(error.message)", cause: error)
         }
@@ -59,11 +59,11 @@ public struct SchemaPath: Sendable {
     }
 
     private mutating func walk(
-        _ schemas: [StoreSchema], from file: StoreSchema, exchanged: ExchangedNames, migration: SchemaMigration
+        _ schemas: [StoreSchema], from file: RecordedSchemas, migration: SchemaMigration
     ) throws {
-        var metadata = SchemaPositions(file)
-        var current = file
-        var recorded = exchanged
+        var metadata = SchemaPositions(file.current)
+        var current = file.current
+        var recorded = file.exchanged
         for next in schemas {
             let pending = ExchangedNames(of: next).subtracting(recorded.renamed(from: current, to: next))
             let evolution = try SchemaEvolution(from: current, to: next, exchanging: pending)
@@ -77,7 +77,10 @@ public struct SchemaPath: Sendable {
             unversioned.version = current.version
             recorded = ExchangedNames(of: next)
             guard unversioned != current || !evolution.exchanges.isEmpty else { continue }
-            for var loss in SchemaLosses(from: current, to: next, evolution).all where !migration.allows(loss) {
+            let found = SchemaLosses(from: current, to: next, evolution) { entity, column in
+                file.hidesValues(of: entity, column: column, in: current, positions: metadata)
+            }
+            for var loss in found.all where !migration.allows(loss) {
                 guard let subject = metadata.place(loss.subject) else { continue }
                 loss.subject = subject
                 losses.append(loss)
@@ -121,6 +124,36 @@ extension SchemaMigration {
         switch allowedLoss {
         case .everything: !loss.isContradiction
         case .named(let names): !names.isDisjoint(with: loss.allowedBy)
+        }
+    }
+}
+
+extension RecordedSchemas {
+    /// Returns whether a column may have values in objects that do not have its attribute, because the file's schema or an earlier one has
+    /// the attribute in another entity of the hierarchy. Earlier schemas are compared by names.
+    ///
+    /// - Parameters:
+    ///   - entity: The entity at the head of the hierarchy.
+    ///   - column: The column of the attribute.
+    ///   - schema: A schema to which the file is migrated, with the entity and the column.
+    ///   - positions: The positions of that schema's parts in the file.
+    fileprivate func hidesValues(
+        of entity: EntityIndex, column: ColumnIndex, in schema: StoreSchema, positions: SchemaPositions
+    ) -> Bool {
+        let head = schema.entities[entity]
+        guard let types = head.types(having: [column]) else { return false }
+        let present = Set([0] + head.subentities.map(\.type))
+        func isIn(other head: EntitySchema, _ column: ColumnIndex) -> Bool {
+            !(head.types(having: [column]) ?? present).intersection(present).isSubset(of: types)
+        }
+        if let place = positions.entities[entity], let source = positions.columns[entity][column],
+            isIn(other: current.entities[place], source)
+        {
+            return true
+        }
+        return earlier.lazy.flatMap(\.entities).contains { known in
+            known.name == head.name
+                && known.columnIndices.contains { known.columns[$0].name == head.columns[column].name && isIn(other: known, $0) }
         }
     }
 }
