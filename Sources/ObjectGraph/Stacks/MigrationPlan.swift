@@ -112,6 +112,7 @@ public struct MigrationPlan: Sendable {
                     "cannot use the migration plan: a stage ends with version \(stage.target.version), but the next stage does not begin "
                         + "with that model. Begin each stage with the model that the previous stage ends with.")
             }
+            try stage.checkExchanges()
         }
         return way
     }

@@ -51,6 +51,32 @@ extension StoreSchema {
         return plain
     }
 
+    /// Returns two names that are exchanged, of which this schema converts a part: without the converted properties, a file could not be
+    /// migrated to the exchange. nil if there are none.
+    fileprivate func convertedExchange(from old: StoreSchema) -> (name: String, former: String)? {
+        let plain = withoutConversions(from: old)
+        let exchanges = ExchangedNames(of: self).subtracting(ExchangedNames(of: old).renamed(from: old, to: self))
+        let lost = exchanges.subtracting(ExchangedNames(of: plain))
+        for (entity, rest) in zip(entities, plain.entities) where !entity.isOrder {
+            let names = rest.columns.map(\.name)
+            for column in entity.columns {
+                guard let former = column.renamedFrom, lost.contains(column.name, former, in: entity.name + "."),
+                    names.contains(where: [column.name, former].contains)
+                else { continue }
+                return ("\(entity.name).\(column.name)", "\(entity.name).\(former)")
+            }
+        }
+        let names = plain.links.map(\.name)
+        for link in links {
+            let former = link.formerNames.first { former in
+                lost.contains(link.name, former) && former.hasPrefix(entities[link.source].name + ".")
+                    && names.contains(where: [link.name, former].contains)
+            }
+            if let former { return (link.name, former) }
+        }
+        return nil
+    }
+
     /// Returns the schema with plain indexes instead of the unique ones that an older schema does not have. Only the work of a custom stage
     /// can make these values unique.
     func withoutNewUniqueness(from old: StoreSchema) -> StoreSchema {
@@ -161,6 +187,16 @@ extension MigrationStage {
     /// The schema while `didMigrate` runs.
     var schemaOfWork: StoreSchema {
         didMigrate == nil ? target.storeSchema : target.storeSchema.withoutNewUniqueness(from: source.storeSchema)
+    }
+
+    /// Throws `StoreError` `.schemaMismatch` if a custom stage exchanges two names and converts what one of them has.
+    func checkExchanges() throws {
+        guard isCustom, let found = target.storeSchema.convertedExchange(from: source.storeSchema) else { return }
+        throw StoreError(
+            .schemaMismatch,
+            "cannot migrate from version \(source.version) to \(target.version): \(found.name) and \(found.former) exchange their names, and "
+                + "one of them changes its type or kind too. Exchange the names in one version of the model, and convert the values in the "
+                + "next one")
     }
 }
 

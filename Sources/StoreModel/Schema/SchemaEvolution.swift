@@ -92,7 +92,10 @@ public struct SchemaEvolution: Sendable, Hashable {
         }
         for (position, name) in names.enumerated() { if let source = found[position] { try take(source, name.name) } }
         for (position, name) in names.enumerated() where found[position] == nil {
-            let candidates = name.former.compactMap { index(of: $0) }
+            // Where only one of two exchanged names exists, it stays, and the other one is new.
+            let candidates = name.former.compactMap { former in
+                index(of: former).flatMap { taken.contains($0) && exchanging.contains(name.name, former, in: scope) ? nil : $0 }
+            }
             guard let source = candidates.first(where: { !taken.contains($0) }) ?? candidates.first else { continue }
             try take(source, name.name)
             found[position] = source
@@ -140,8 +143,9 @@ public struct SchemaEvolution: Sendable, Hashable {
             return old.contains(renamed) ? renamed : nil
         }
         guard let same = renamed(name) else {
-            // The name that an exchanged entity has now belonged to the other one.
-            let names = [name] + formerNames
+            // The name that an exchanged entity has now belonged to the other one. Where only one of two exchanged names exists, it stays.
+            let names =
+                [name] + formerNames.filter { !$0.hasPrefix(scope.new + ".") || !exchanging.contains(name, $0) }
             return (names.filter { $0.hasPrefix(scope.old + ".") } + names).first(where: old.contains)
         }
         // The order of a relationship goes where its link goes.

@@ -433,4 +433,50 @@ enum People {
         let same = try await bed.container(model: first)
         #expect(try await same.read { try $0.fetch(EntityFetchRequest("Person")).map { [$0["a"], $0["b"]] } } == [[7, "x"]])
     }
+
+    /// Catches: an error that recommends a custom stage to a custom stage, because it leaves out one of two names that are exchanged.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S165: a custom stage that exchanges two names and converts one value is refused with what to do`(
+        _ kind: StoreKind
+    ) async throws {
+        func model(_ version: Int, _ types: [ColumnType], isExchanged: Bool) throws -> Model {
+            try People.model(
+                .init(version),
+                [
+                    .init(name: "a", type: types[0], renamedFrom: isExchanged ? "b" : nil),
+                    .init(name: "b", type: types[1], renamedFrom: isExchanged ? "a" : nil),
+                ])
+        }
+        let first = try model(1, [.int64, .string], isExchanged: false)
+        let atOnce = try model(2, [.int64, .int64], isExchanged: true)
+        let bed = try TestBed(kind)
+        let old = try await bed.container(model: first)
+        try await old.coordinator.insert(into: "Person", ["a", "b"], rows: [[7, "8"]])
+        try await old.close()
+        try await bed.closed()
+        let plan = MigrationPlan([.custom(from: first, to: atOnce)])
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(model: atOnce, store: bed.description, migrationPlan: plan)
+        }
+        let text = error?.message ?? ""
+        #expect(text.contains("Person.a and Person.b exchange their names") && text.contains("in one version"), "\(text)")
+        let refusal = try await atOnce.changes(opening: bed.description, migrationPlan: plan).refusal
+        #expect(refusal?.message == error?.message)
+        try await bed.closed()
+        // The remedy that the error names.
+        let second = try model(2, [.string, .int64], isExchanged: true)
+        let third = try model(3, [.int64, .int64], isExchanged: true)
+        let steps = MigrationPlan([
+            .lightweight(from: first, to: second),
+            .custom(
+                from: second, to: third,
+                willMigrate: { context in
+                    let found = try context.count(EntityFetchRequest("Person", matching: .equal("a", "8")))
+                    #expect(found == 1)
+                }),
+        ])
+        let container = try await PersistentContainer(model: third, store: bed.description, migrationPlan: steps)
+        #expect(try await container.read { try $0.fetch(EntityFetchRequest("Person")).map { $0["b"] } } == [7])
+        #expect(try container.coordinator.store.verify() == [])
+    }
 }
