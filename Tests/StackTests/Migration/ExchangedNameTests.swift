@@ -290,6 +290,69 @@ import Testing
         }
     }
 
+    /// The exchanges that each version of a model declares, from version 2: of the two entities, and of the attributes inside one.
+    struct Exchanges: Sendable, CustomTestStringConvertible {
+        var versions: [Set<String>]
+        var left: [Value]
+        var right: [Value]
+        var testDescription: String { "\(versions.map { $0.sorted() })" }
+    }
+
+    /// Catches: an exchange of attributes that is recorded for the other entity, when two entities exchange their names.
+    @Test(
+        arguments: kinds,
+        [
+            Exchanges(versions: [["entities", "Left", "Right"]], left: ["rb", "ra"], right: ["lb", "la"]),
+            Exchanges(versions: [["Left"], ["entities", "Right"]], left: ["ra", "rb"], right: ["lb", "la"]),
+            Exchanges(versions: [["entities"], ["entities", "Right"]], left: ["ra", "rb"], right: ["lb", "la"]),
+            Exchanges(versions: [["Left"], ["entities", "Left", "Right"]], left: ["rb", "ra"], right: ["lb", "la"]),
+        ])
+    func `S165: exchanges inside an entity follow it when it exchanges its own name`(
+        _ kind: StoreKind, _ exchanges: Exchanges
+    ) async throws {
+        func model(_ version: Int) throws -> Model {
+            let exchanged = version == 1 ? [] : exchanges.versions[min(version - 2, exchanges.versions.count - 1)]
+            func entity(_ name: String, _ twin: String) -> EntityDescription {
+                func text(_ attribute: String, _ former: String) -> PropertyDescription {
+                    .attribute(.init(name: attribute, type: .string, renamedFrom: exchanged.contains(name) ? former : nil))
+                }
+                return EntityDescription(
+                    name: name, properties: [text("a", "b"), text("b", "a")],
+                    renamedFrom: exchanged.contains("entities") ? twin : nil)
+            }
+            return try Model([entity("Left", "Right"), entity("Right", "Left")], version: .init(version))
+        }
+        let last = exchanges.versions.count + 1
+        // Through each version, directly, and through a plan.
+        for way in [Array(2...last), [last], []] {
+            let bed = try TestBed(kind)
+            let first = try await bed.container(model: model(1))
+            try await first.coordinator.insert(into: "Left", ["a", "b"], rows: [["la", "lb"]])
+            try await first.coordinator.insert(into: "Right", ["a", "b"], rows: [["ra", "rb"]])
+            try await first.close()
+            if way.isEmpty {
+                let plan = MigrationPlan(try (2...last).map { .lightweight(from: try model($0 - 1), to: try model($0)) })
+                try await bed.closed()
+                try await PersistentContainer(model: model(last), store: bed.description, migrationPlan: plan).close()
+            }
+            // A later version with the same former names changes nothing.
+            for version in way + [last + 1] {
+                try await bed.closed()
+                let container = try await bed.container(model: model(version))
+                if version >= last {
+                    let values = try await container.read { context in
+                        try ["Left", "Right"].map { name in
+                            try context.fetch(EntityFetchRequest(name)).map { [$0["a"], $0["b"]] }
+                        }
+                    }
+                    #expect(values == [[exchanges.left], [exchanges.right]], "version \(version) of \(way)")
+                }
+                #expect(try container.coordinator.store.verify() == [])
+                try await container.close()
+            }
+        }
+    }
+
     /// Catches: a dry run that leaves out a stage which only exchanges names.
     @Test(arguments: kinds) func `S202: a dry run lists a stage that only exchanges names`(_ kind: StoreKind) async throws {
         func model(_ version: Int) throws -> Model {
