@@ -54,8 +54,8 @@ final class ContextAddress: Sendable {
     /// The newest save in the file that the root of the context had read when the store was suspended; nil if it is forgotten.
     let readAtSuspension = Mutex<Generation?>(nil)
 
-    /// Whether the context is on the main actor and showed objects or results after its last move. Then it reads the next state at once.
-    /// The thread that publishes that state acquires its snapshot, so that the main thread does not.
+    /// Whether the context is on the main actor and showed objects or results after its last move, or has shown results since. Then it
+    /// reads the next state at once. The thread that publishes that state acquires its snapshot, so that the main thread does not.
     let readsNextState = Atomic(false)
 
     /// The gate of children's saves past the context. Only the main context of a container opens it.

@@ -115,6 +115,8 @@ extension ManagedObjectContext {
     package func addViewObserver(_ observer: any ViewObserver) -> LayeredView {
         checkIsolation()
         observers.add(observer)
+        // From the first move on, so that the main thread does not acquire its snapshot.
+        if place.executor == nil, place.confinement == nil { place.readsNextState.store(true, ordering: .relaxed) }
         place.confinement?.uses.add(observer)
         tracker.log.isOn = true
         return sealedView()
