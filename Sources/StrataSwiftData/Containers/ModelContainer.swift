@@ -169,7 +169,10 @@ final class ContainerStorage: Sendable {
         var names: Set<String> = []
         for schema in versions + [stored] {
             names.formUnion(schema.entities.map(\.name) + schema.links.map(\.name))
-            for entity in schema.entities { names.formUnion(entity.columns.map { "\(entity.name).\($0.name)" }) }
+            for entity in schema.entities {
+                names.formUnion(entity.columns.map { "\(entity.name).\($0.name)" })
+                for part in entity.subentities { names.formUnion(part.properties.map { "\(part.name).\($0)" }) }
+            }
         }
         return names
     }
