@@ -68,7 +68,8 @@ extension ModelClass {
     }
 
     /// The anchor, and a property whose initial value makes it known to the anchors of the superclass or the subclass. Swift calls the
-    /// accessor with the initial value in each initializer.
+    /// accessor with the initial value in each initializer. The anchor comes after it: Swift 6.3 creates a property again that the accessor of
+    /// a later one uses, and the second anchor would not have the object to wrap.
     var linkedAnchor: [DeclSyntax] {
         let anchor =
             superclass == nil
@@ -76,7 +77,6 @@ extension ModelClass {
             : "\(types)SubclassAnchor<\(sourceName)>(for: \(sourceName).detachedEntity)"
         let argument = superclass == nil ? "\(sourceName).self" : ""
         return [
-            "@exclusivity(unchecked) private var \(raw: anchorName) = \(raw: anchor)",
             """
             private var __$link: Void = () {
                 @storageRestrictions(initializes: __$linked, accesses: \(raw: anchorName))
@@ -88,6 +88,7 @@ extension ModelClass {
                 set {}
             }
             """,
+            "@exclusivity(unchecked) private var \(raw: anchorName) = \(raw: anchor)",
             "private var __$linked = \(raw: types)ModelPlaceholder()",
         ]
     }
