@@ -200,7 +200,7 @@ import Testing
         #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
     }
 
-    /// Removes a value of ours, whose types another context may have replaced.
+    /// Removes a value of this context. Another context may have replaced the types of its collection.
     private static func removeOurs(_ context: ManagedObjectContext) throws {
         if let ours = try? context.collection("names", of: Double.self) {
             try ours.setValue(nil, forKey: "ours")

@@ -55,7 +55,7 @@ import Testing
             let values = try [composed, decomposed].map { try context.collection($0, of: Int.self).values }
             #expect(values == [[1], [2]])
         }
-        // Each has types of its own.
+        // The two collections have different types.
         try await context.perform { context throws in
             try context.collection("\u{E9}", of: Int.self).setValue(1, forKey: "a")
             try context.collection("e\u{301}", of: String.self).setValue("text", forKey: "a")

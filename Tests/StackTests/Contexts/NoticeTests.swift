@@ -50,7 +50,7 @@ import Testing
         #expect(try await container.read { try $0.trackTitles() } == [])
     }
 
-    /// Catches: an observer that is told of deletions of objects that no notice has named, because they were inserted before there was one.
+    /// Catches: a notice that names the deletion of an object which was inserted before the first observer.
     @Test(arguments: Combination.all)
     func `S041, S120: no notice names the deletion of a new object that was inserted before the first observer was added`(
         _ combination: Combination

@@ -14,7 +14,7 @@ extension SaveCheck {
                 try resolve(row, entity: entity, key: change.to, isInStore: true)
                 continue
             }
-            // Both contexts have recorded the types of one collection. Without entries of ours, only the other ones count.
+            // Both contexts have recorded the types of one collection. If this save sets no entry of it, the other record stays.
             writable().remove(entity: entity, key: change.to)
             guard row.kind == .delete || folded.hasEntries(entity, of: collection) else { continue }
             guard case .data(let ours) = row[KeyedColumn.value], let types = CollectionTypes(bytes: ours),
