@@ -78,6 +78,17 @@ extension SubentitySchema {
     }
 }
 
+extension EntitySchema {
+    /// The types of all objects of the hierarchy.
+    fileprivate var allTypes: Set<Int64> { Set([0] + subentities.map(\.type)) }
+
+    /// Returns the values of a column in the objects of some types. Without inheritance, all objects have the same type.
+    fileprivate func values(of column: ColumnIndex, types: Set<Int64>, entity: EntityIndex) -> SchemaLoss.Subject {
+        typeColumn.map { .valuesOfTypes(entity: entity, column: column, typeColumn: $0, types: types) }
+            ?? .values(entity: entity, column: column)
+    }
+}
+
 /// The losses of one step from a schema to the next, in the positions of the older schema.
 struct SchemaLosses {
     private let old: StoreSchema
@@ -96,7 +107,7 @@ struct SchemaLosses {
         self.evolution = evolution
         addEntities()
         addColumns(hidesValues)
-        addSharedAttributes()
+        addMovedAttributes()
         addLinks()
         addContradictions()
         addMovedReferences()
@@ -187,21 +198,23 @@ struct SchemaLosses {
         }
     }
 
-    /// Adds the values of an attribute that an entity loses while another entity of the hierarchy keeps the column.
-    private mutating func addSharedAttributes() {
+    /// Adds the values of attributes that stay in their hierarchy, in the objects that do not have the attribute any more.
+    private mutating func addMovedAttributes() {
         for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
-            guard let source = change.source, let typeColumn = old.entities[source].typeColumn else { continue }
+            guard let source = change.source else { continue }
             let (before, after) = (old.entities[source], new.entities[number])
+            let present = Set([0] + after.subentities.map(\.type))
             for (column, part) in change.columns.enumerated(as: ColumnIndex.self) {
                 guard let place = part.source, before.columns[place].destination == nil, let kept = after.types(having: [column])
                 else { continue }
-                for entity in before.subentities where entity.properties.contains(before.columns[place].name) {
-                    let types = before.types(ofSubentity: entity.name)
-                    let stays = after.subentities.contains { $0.type == entity.type }
-                    guard stays, kept.isDisjoint(with: types) else { continue }
-                    let name = "\(entity.name).\(before.columns[place].name)"
-                    let subject = SchemaLoss.Subject.valuesOfTypes(
-                        entity: source, column: place, typeColumn: typeColumn, types: types)
+                let property = before.columns[place].name
+                let declaring = before.subentities.filter { $0.properties.contains(property) }.map(\.name)
+                for entity in declaring.isEmpty ? [before.name] : declaring {
+                    let types = entity == before.name ? before.allTypes : before.types(ofSubentity: entity)
+                    let lost = types.intersection(present).subtracting(kept)
+                    guard !lost.isEmpty else { continue }
+                    let name = "\(entity).\(property)"
+                    let subject = before.values(of: place, types: lost, entity: source)
                     all.append(SchemaLoss(subject: subject, name: name, allowedBy: [name]))
                 }
             }
@@ -251,13 +264,11 @@ struct SchemaLosses {
             let (before, after) = (old.entities[source], new.entities[number])
             for (column, part) in change.columns.enumerated(as: ColumnIndex.self) where after.columns[column].destination != nil {
                 guard let place = part.source, let kept = after.types(having: [column]) else { continue }
-                let all = before.types(having: [place]) ?? Set([0] + before.subentities.map(\.type))
-                let lost = all.subtracting(kept)
+                let lost = (before.types(having: [place]) ?? before.allTypes).subtracting(kept)
                 guard !lost.isEmpty else { continue }
-                let subject: SchemaLoss.Subject =
-                    before.typeColumn.map { .valuesOfTypes(entity: source, column: place, typeColumn: $0, types: lost) }
-                    ?? .values(entity: source, column: place)
-                var loss = SchemaLoss(subject: subject, name: "\(before.name).\(before.columns[place].name)", allowedBy: [])
+                var loss = SchemaLoss(
+                    subject: before.values(of: place, types: lost, entity: source),
+                    name: "\(before.name).\(before.columns[place].name)", allowedBy: [])
                 loss.reason = "these objects do not have the relationship any more"
                 loss.isContradiction = true
                 loss.remedy =

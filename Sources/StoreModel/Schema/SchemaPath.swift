@@ -78,7 +78,7 @@ public struct SchemaPath: Sendable {
             recorded = ExchangedNames(of: next)
             guard unversioned != current || !evolution.exchanges.isEmpty else { continue }
             let found = SchemaLosses(from: current, to: next, evolution) { entity, column in
-                file.hidesValues(of: entity, column: column, in: current, positions: metadata)
+                file.hidesValues(of: current.entities[entity], column: column)
             }
             for var loss in found.all where !migration.allows(loss) {
                 guard let subject = metadata.place(loss.subject) else { continue }
@@ -129,31 +129,21 @@ extension SchemaMigration {
 }
 
 extension RecordedSchemas {
-    /// Returns whether a column may have values in objects that do not have its attribute, because the file's schema or an earlier one has
-    /// the attribute in another entity of the hierarchy. Earlier schemas are compared by names.
+    /// Returns whether a column may have values in objects that do not have its attribute, because an earlier schema of the file has the
+    /// attribute in another entity of the hierarchy. Schemas are compared by names.
     ///
     /// - Parameters:
-    ///   - entity: The entity at the head of the hierarchy.
+    ///   - head: The entity at the head of the hierarchy.
     ///   - column: The column of the attribute.
-    ///   - schema: A schema to which the file is migrated, with the entity and the column.
-    ///   - positions: The positions of that schema's parts in the file.
-    fileprivate func hidesValues(
-        of entity: EntityIndex, column: ColumnIndex, in schema: StoreSchema, positions: SchemaPositions
-    ) -> Bool {
-        let head = schema.entities[entity]
+    fileprivate func hidesValues(of head: EntitySchema, column: ColumnIndex) -> Bool {
         guard let types = head.types(having: [column]) else { return false }
         let present = Set([0] + head.subentities.map(\.type))
-        func isIn(other head: EntitySchema, _ column: ColumnIndex) -> Bool {
-            !(head.types(having: [column]) ?? present).intersection(present).isSubset(of: types)
-        }
-        if let place = positions.entities[entity], let source = positions.columns[entity][column],
-            isIn(other: current.entities[place], source)
-        {
-            return true
-        }
         return earlier.lazy.flatMap(\.entities).contains { known in
             known.name == head.name
-                && known.columnIndices.contains { known.columns[$0].name == head.columns[column].name && isIn(other: known, $0) }
+                && known.columnIndices.contains { place in
+                    known.columns[place].name == head.columns[column].name
+                        && !(known.types(having: [place]) ?? present).intersection(present).isSubset(of: types)
+                }
         }
     }
 }

@@ -26,12 +26,13 @@ import Testing
 
     /// Opens the store with a model and runs `body` in a context, then saves and closes.
     private static func with<R: Sendable>(
-        _ bed: TestBed, _ entities: [EntityDescription], _ version: Int = 1,
+        _ bed: TestBed, _ entities: [EntityDescription], _ version: Int = 1, allowing loss: Set<String> = [],
         _ body: @Sendable (ManagedObjectContext) throws -> R
     ) async throws -> R {
         // A file that does not exist yet is never closed.
         if FileManager.default.fileExists(atPath: bed.file.path) { try await bed.closed() }
-        let container = try await bed.container(model: Model(entities, version: .init(version)))
+        let container = try await PersistentContainer(
+            model: Model(entities, version: .init(version)), store: bed.description, allowsDataLoss: loss)
         let worker = container.coordinator.newBackgroundContext()
         let result = try await worker.perform { try body($0) }
         try await worker.save()
@@ -81,8 +82,67 @@ import Testing
             let request = EntityFetchRequest("Trip", sortBy: [.init("name")])
             #expect(try context.fetch(request).map { $0["code"] } == ["none", "B1"])
         }
-        try await Self.with(bed, [Self.trip(), Self.business()], 3) { context throws in
+        await Self.expectRefusal(bed, [Self.trip(), Self.business()], "Trip.code (1 value)")
+        try await Self.with(bed, [Self.trip(), Self.business()], 3, allowing: ["Trip.code"]) { context throws in
             #expect(try context.fetch(EntityFetchRequest("BusinessTrip")).map { $0["code"] } == ["B1"])
+        }
+    }
+
+    /// Catches: values that nothing shows any more, because only objects of a subentity keep the attribute.
+    @Test(arguments: stores, [false, true])
+    func `S165: an attribute that moves to a subentity is lost in all other objects`(
+        _ kind: StoreKind, _ hasSubentities: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let note = Self.note(isOptional: true)
+        let more = hasSubentities ? [Self.business("BusinessTrip", []), Self.business("PrivateTrip", [])] : []
+        let names = ["Trip"] + more.map(\.name)
+        try await Self.with(bed, [Self.trip([note])] + more) { context in
+            for name in names {
+                Self.insert(name, "without", context)
+                let noted = context.insert(name)
+                (noted["name"], noted["note"]) = ("with", "kept")
+            }
+        }
+        let moved = [Self.trip(), Self.business("BusinessTrip", [note])] + more.dropFirst()
+        let text = hasSubentities ? "Trip.note (2 values)" : "Trip.note (1 value)"
+        await Self.expectRefusal(bed, moved, text)
+        try await bed.closed()
+        let changes = try await Model(moved, version: .init(9)).changes(opening: bed.description)
+        #expect(changes.refusal?.message.contains(text) == true, "\(changes)")
+        try await Self.with(bed, moved, 2, allowing: ["Trip.note"]) { context throws in
+            let notes = try context.fetch(EntityFetchRequest("BusinessTrip", sortBy: [.init("name")])).map { $0["note"] }
+            #expect(notes == (hasSubentities ? ["kept", .null] : []))
+        }
+    }
+
+    /// Catches: the same, in a subentity whose attribute moves down to one that inherits from it, or that is no longer above another one.
+    @Test(arguments: stores)
+    func `S165: an attribute of a subentity that others inherit is lost in objects that do not keep it`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let note = Self.note(isOptional: true)
+        func model(
+            _ business: [PropertyDescription], _ deep: [PropertyDescription], under superentity: String = "BusinessTrip"
+        ) -> [EntityDescription] {
+            [
+                Self.trip(), Self.business("BusinessTrip", business),
+                Self.business("Conference", deep, superentity: superentity),
+            ]
+        }
+        try await Self.with(bed, model([note], [])) { context in
+            for name in ["BusinessTrip", "Conference"] {
+                let noted = context.insert(name)
+                (noted["name"], noted["note"]) = (.string(name), "kept")
+            }
+        }
+        await Self.expectRefusal(bed, model([], [note]), "BusinessTrip.note (1 value)")
+        await Self.expectRefusal(bed, model([note], [], under: "Trip"), "BusinessTrip.note (1 value)")
+        // No object loses it.
+        try await Self.with(bed, model([note], [note], under: "Trip"), 2) { context throws in
+            let notes = try ["BusinessTrip", "Conference"].map { try context.fetch(EntityFetchRequest($0)).map { $0["note"] } }
+            #expect(notes == [["kept"], ["kept"]])
         }
     }
 
@@ -159,13 +219,14 @@ import Testing
                 trip["code"] = "X"
             }
         }
-        try await Self.with(bed, [Self.trip(), Self.business("BusinessTrip", [code(.unique)])], 2) { context in
+        let moved = [Self.trip(), Self.business("BusinessTrip", [code(.unique)])]
+        try await Self.with(bed, moved, 2, allowing: ["Trip.code"]) { context in
             let business = context.insert("BusinessTrip")
             business["name"] = "c"
             business["code"] = "X"
         }
         await #expect(throws: SaveError.self) {
-            try await Self.with(bed, [Self.trip(), Self.business("BusinessTrip", [code(.unique)])], 2) { context in
+            try await Self.with(bed, moved, 2) { context in
                 let business = context.insert("BusinessTrip")
                 business["name"] = "d"
                 business["code"] = "X"
@@ -375,12 +436,13 @@ import Testing
             ])
         } else {
             try await bed.closed()
-            try await bed.container(model: models[1]).close()
+            try await PersistentContainer(model: models[1], store: bed.description, allowsDataLoss: ["Trip.note"]).close()
         }
         try await bed.closed()
         let error = await #expect(throws: StoreError.self) {
             _ = try await PersistentContainer(model: models[2], store: bed.description, migrationPlan: plan)
         }
+        #expect(error?.message.contains("allowsDataLoss: [\"Trip.note\"]") == true, "\(String(describing: error))")
         #expect(error?.message.contains("Trip.note (2 values)") == true, "\(String(describing: error))")
     }
 
