@@ -9,7 +9,8 @@ public struct ExchangedNames: Sendable, Hashable {
 
     /// Creates the set of exchanges that a model asks for.
     public init(of schema: StoreSchema) {
-        insert(schema.entities.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, "")
+        // The order of a relationship has all names that its link has. No link has the name of a relationship at its back end.
+        insert(schema.entities.map { ($0.name, $0.otherFormerNames + [$0.renamedFrom].compactMap(\.self)) }, "")
         for entity in schema.entities {
             insert(entity.columns.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, entity.name + ".")
         }

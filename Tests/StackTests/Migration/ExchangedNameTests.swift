@@ -232,7 +232,7 @@ import Testing
             }
         }
 
-        private static func text(_ object: ManagedObject, _ name: String) -> String {
+        static func text(_ object: ManagedObject, _ name: String) -> String {
             if case .string(let text) = object[name] { text } else { "-" }
         }
     }
@@ -287,6 +287,62 @@ import Testing
                 if step >= ways.count - 1 { #expect(try await twins.values(container) == values, "\(ways), \(step)") }
                 try await container.close()
             }
+        }
+    }
+
+    /// Catches: orders that stay where they were, because no link has the names of relationships at its back end.
+    @Test(arguments: kinds, [[true], [false, true]])
+    func `S165: orders at the back end of links are exchanged in an entity that has a former name`(
+        _ kind: StoreKind, _ steps: [Bool]
+    ) async throws {
+        func model(_ version: Int, isExchanged: Bool) throws -> Model {
+            let song = version == 1 ? "Song" : "Track"
+            let (first, second) = isExchanged ? ("tapes", "mixes") : ("mixes", "tapes")
+            func many(_ name: String, _ destination: String, _ inverse: String, from former: String? = nil) -> PropertyDescription {
+                .relationship(
+                    .init(
+                        name: name, destination: destination, inverse: inverse, cardinality: .toMany,
+                        renamedFrom: isExchanged ? former : nil, isOrdered: destination == "Mix"))
+            }
+            return try Model(
+                [
+                    EntityDescription(
+                        name: "Mix",
+                        properties: [
+                            .attribute(.init(name: "title", type: .string)), many("songs", song, first), many("tunes", song, second),
+                        ]),
+                    EntityDescription(
+                        name: song,
+                        properties: [
+                            many(first, "Mix", "songs", from: second), many(second, "Mix", "tunes", from: first),
+                        ], renamedFrom: version == 1 ? nil : "Song"),
+                ], version: .init(version))
+        }
+        let bed = try TestBed(kind)
+        let first = try await bed.container(model: model(1, isExchanged: false))
+        try await first.newBatchOperationContext().perform(andSave: .durable) { context in
+            let song = context.insert("Song")
+            for (name, titles) in [("mixes", "abc"), ("tapes", "def")] {
+                let mixes = titles.map { title -> ManagedObject in
+                    let mix = context.insert("Mix")
+                    mix["title"] = .string(String(title))
+                    return mix
+                }
+                song.setRelatedObjects(name, to: mixes.reversed())
+            }
+        }
+        try await first.close()
+        // The last version is opened again under a higher number, which must exchange nothing.
+        for (step, isExchanged) in (steps + steps.suffix(1)).enumerated() {
+            try await bed.closed()
+            let container = try await bed.container(model: model(step + 2, isExchanged: isExchanged))
+            let orders = try await container.read { context in
+                let song = try #require(try context.fetch(EntityFetchRequest("Track")).first)
+                return ["mixes", "tapes"].map { name in song.relatedObjects(name).map { Twins.text($0, "title") }.joined() }
+            }
+            #expect(orders == (isExchanged ? ["fed", "cba"] : ["cba", "fed"]), "step \(step) of \(steps)")
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
         }
     }
 
