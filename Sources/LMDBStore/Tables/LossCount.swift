@@ -31,9 +31,7 @@ struct LossCount {
             case .valuesOfTypes(let entity, let column, let typeColumn, let types):
                 return try sum(found, entity: entity, in: transaction) { page, _ in
                     try SlotIterator(page.presence).reduce(0) { sum, slot in
-                        if try page.isNull(slot, column) { return sum }
-                        let type: Int64 = if case .int(let found) = try page.value(slot, typeColumn) { found } else { 0 }
-                        return types.contains(type) ? sum + 1 : sum
+                        try !page.isNull(slot, column) && types.contains(page.type(slot, typeColumn)) ? sum + 1 : sum
                     }
                 }
             case .unanswered(let entity, let column, let backEntity, let backColumn):
@@ -41,6 +39,18 @@ struct LossCount {
             case .pairs(let link):
                 let name = StoredTables(found).links[link].forward
                 return try transaction.statistics(transaction.open(name, .integersToIntegers)).entries
+            case .pairsOfTypes(let link, let entity, let typeColumn, let types):
+                let pairs = try transaction.open(StoredTables(found).links[link].forward, .integersToIntegers)
+                return try transaction.withCursor(pairs) { cursor in
+                    try sum(found, entity: entity, in: transaction) { page, number in
+                        try SlotIterator(page.presence).reduce(0) { sum, slot in
+                            guard try types.contains(page.type(slot, typeColumn)),
+                                try cursor.find(PageAddress.key(page: number, slot: slot)) != nil
+                            else { return sum }
+                            return try sum + cursor.valueCount()
+                        }
+                    }
+                }
             }
         }
     }
@@ -95,5 +105,12 @@ struct LossCount {
         let tables = try Tables(alone, meta: meta, in: transaction)
         return OpeningPages(
             tables: tables, dictionaries: Dictionaries(tables), layouts: [layout], schema: alone.schema, path: path)
+    }
+}
+
+extension ObjectPage {
+    /// Returns the type of an object in a hierarchy. Objects that are older than the hierarchy have none.
+    fileprivate func type(_ slot: Int, _ column: ColumnIndex) throws -> Int64 {
+        if case .int(let type) = try value(slot, column) { type } else { 0 }
     }
 }

@@ -124,9 +124,8 @@ extension StoreSnapshot {
         case .values(let entity, let column):
             return try count(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null)))
         case .valuesOfTypes(let entity, let column, let typeColumn, let types):
-            return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null))).count { key in
-                guard case .int(let type)? = try value(entity, key: key, column: typeColumn) else { return types.contains(0) }
-                return types.contains(type)
+            return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null))).count {
+                try types.contains(storedType(of: $0, entity, typeColumn))
             }
         case .unanswered(let entity, let column, let backEntity, let backColumn):
             return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null))).count { key in
@@ -134,10 +133,23 @@ extension StoreSnapshot {
                 return try value(backEntity, key: far, column: backColumn)?.referenceKey != key
             }
         case .pairs(let link):
-            let ends = schema.links[link]
-            let relation = Relation.link(link, .forward, destination: ends.destination)
-            return try keys(StoreQuery(entity: ends.source)).reduce(0) { try $0 + related(relation, to: $1).count }
+            return try pairCount(link) { _ in true }
+        case .pairsOfTypes(let link, let entity, let typeColumn, let types):
+            return try pairCount(link) { try types.contains(storedType(of: $0, entity, typeColumn)) }
         }
+    }
+
+    private func pairCount(_ link: LinkIndex, where isCounted: (ObjectKey) throws -> Bool) throws -> Int {
+        let ends = schema.links[link]
+        let relation = Relation.link(link, .forward, destination: ends.destination)
+        return try keys(StoreQuery(entity: ends.source)).reduce(0) {
+            try isCounted($1) ? $0 + related(relation, to: $1).count : $0
+        }
+    }
+
+    /// Returns the type of an object in a hierarchy. Objects that are older than the hierarchy have none.
+    private func storedType(of key: ObjectKey, _ entity: EntityIndex, _ column: ColumnIndex) throws -> Int64 {
+        if case .int(let type)? = try value(entity, key: key, column: column) { type } else { 0 }
     }
 }
 

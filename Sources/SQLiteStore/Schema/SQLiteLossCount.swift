@@ -21,7 +21,7 @@ struct SQLiteLossCount {
             return "SELECT COUNT(\(layout.columns[entity][column])) FROM \(layout.tables[entity])"
         case .valuesOfTypes(let entity, let column, let typeColumn, let types):
             return "SELECT COUNT(\(layout.columns[entity][column])) FROM \(layout.tables[entity]) "
-                + "WHERE COALESCE(\(layout.columns[entity][typeColumn]), 0) IN (\(types.sorted().map(String.init).joined(separator: ", ")))"
+                + "WHERE \(condition(entity, typeColumn: typeColumn, types: types))"
         case .unanswered(let entity, let column, let backEntity, let backColumn):
             let name = layout.columns[entity][column]
             return """
@@ -31,6 +31,13 @@ struct SQLiteLossCount {
                 """
         case .pairs(let link):
             return "SELECT COUNT(*) FROM \(layout.links[link])"
+        case .pairsOfTypes(let link, let entity, let typeColumn, let types):
+            return "SELECT COUNT(*) FROM \(layout.links[link]) WHERE source IN "
+                + "(SELECT id FROM \(layout.tables[entity]) WHERE \(condition(entity, typeColumn: typeColumn, types: types)))"
         }
+    }
+
+    private func condition(_ entity: EntityIndex, typeColumn: ColumnIndex, types: Set<Int64>) -> String {
+        "COALESCE(\(layout.columns[entity][typeColumn]), 0) IN (\(types.sorted().map(String.init).joined(separator: ", ")))"
     }
 }

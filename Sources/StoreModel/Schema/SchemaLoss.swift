@@ -16,6 +16,8 @@ public struct SchemaLoss: Sendable, Hashable {
         case unanswered(entity: EntityIndex, column: ColumnIndex, backEntity: EntityIndex, backColumn: ColumnIndex)
         /// The pairs of a link.
         case pairs(link: LinkIndex)
+        /// The pairs of a link whose sources are objects of some types of a hierarchy.
+        case pairsOfTypes(link: LinkIndex, entity: EntityIndex, typeColumn: ColumnIndex, types: Set<Int64>)
     }
 
     /// The part of the file that would be lost.
@@ -37,7 +39,7 @@ public struct SchemaLoss: Sendable, Hashable {
         case .values: "value"
         case .valuesOfTypes: isContradiction ? "reference" : "value"
         case .unanswered: "reference"
-        case .pairs: "pair"
+        case .pairs, .pairsOfTypes: "pair"
         }
     }
 
@@ -111,6 +113,7 @@ struct SchemaLosses {
         addLinks()
         addContradictions()
         addMovedReferences()
+        addMovedPairs()
     }
 
     /// The position in the new schema, per entity of the old schema.
@@ -266,16 +269,37 @@ struct SchemaLosses {
                 guard let place = part.source, let kept = after.types(having: [column]) else { continue }
                 let lost = (before.types(having: [place]) ?? before.allTypes).subtracting(kept)
                 guard !lost.isEmpty else { continue }
-                var loss = SchemaLoss(
-                    subject: before.values(of: place, types: lost, entity: source),
-                    name: "\(before.name).\(before.columns[place].name)", allowedBy: [])
-                loss.reason = "these objects do not have the relationship any more"
-                loss.isContradiction = true
-                loss.remedy =
-                    "Set these references to nil or delete these objects first, with the model of the file or in willMigrate of a custom stage"
-                self.all.append(loss)
+                addMoved(before.values(of: place, types: lost, entity: source), "\(before.name).\(before.columns[place].name)")
             }
         }
+    }
+
+    /// Adds the pairs of objects that lose a relationship, because it moves to an entity which inherits from theirs. Of a link, files have
+    /// the name of the relationship at its source only.
+    private mutating func addMovedPairs() {
+        func types(_ entity: EntitySchema, _ link: LinkSchema) -> Set<Int64>? {
+            entity.types(havingProperty: String(link.name.dropFirst(entity.name.count + 1)))
+        }
+        for (link, change) in zip(new.links, evolution.links) {
+            guard let change, !change.isReversed, let kept = types(new.entities[link.source], link) else { continue }
+            let known = old.links[change.source]
+            let before = old.entities[known.source]
+            let lost = (types(before, known) ?? before.allTypes).subtracting(kept)
+            guard !lost.isEmpty else { continue }
+            let subject = before.typeColumn.map {
+                SchemaLoss.Subject.pairsOfTypes(link: change.source, entity: known.source, typeColumn: $0, types: lost)
+            }
+            addMoved(subject ?? .pairs(link: change.source), known.name)
+        }
+    }
+
+    private mutating func addMoved(_ subject: SchemaLoss.Subject, _ name: String) {
+        var loss = SchemaLoss(subject: subject, name: name, allowedBy: [])
+        loss.reason = "these objects do not have the relationship any more"
+        loss.isContradiction = true
+        loss.remedy =
+            "Empty the relationship of these objects or delete them first, with the model of the file or in willMigrate of a custom stage"
+        all.append(loss)
     }
 
     /// Adds each new to-one relationship whose inverse is an existing to-one relationship. The objects that its existing

@@ -218,6 +218,11 @@ struct SchemaPositions {
             return .unanswered(entity: place, column: source, backEntity: far, backColumn: back)
         case .pairs(let link):
             return links[link].map { .pairs(link: $0) }
+        case .pairsOfTypes(let link, let entity, let typeColumn, let types):
+            // A link that an earlier step has reversed has these objects at its other end.
+            guard let number = links[link], let place = entities[entity], !reversedLinks.contains(link) else { return nil }
+            guard let type = columns[entity][typeColumn] else { return types.contains(0) ? .pairs(link: number) : nil }
+            return .pairsOfTypes(link: number, entity: place, typeColumn: type, types: types)
         }
     }
 }

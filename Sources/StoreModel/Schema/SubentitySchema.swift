@@ -116,12 +116,16 @@ extension EntitySchema {
     package func types(having columns: [ColumnIndex]) -> Set<Int64>? {
         var types: Set<Int64>?
         for column in columns {
-            let declaring = subentities.filter { $0.properties.contains(self.columns[column].name) }
-            if declaring.isEmpty { continue }
-            let own = declaring.reduce(into: Set()) { $0.formUnion(self.types(ofSubentity: $1.name)) }
+            guard let own = self.types(havingProperty: self.columns[column].name) else { continue }
             types = types?.intersection(own) ?? own
         }
         return types
+    }
+
+    /// Returns the types of the objects that have a property of the hierarchy; nil if all objects do.
+    func types(havingProperty name: String) -> Set<Int64>? {
+        let declaring = subentities.filter { $0.properties.contains(name) }
+        return declaring.isEmpty ? nil : declaring.reduce(into: Set()) { $0.formUnion(types(ofSubentity: $1.name)) }
     }
 }
 

@@ -272,6 +272,43 @@ import Testing
         }
     }
 
+    /// Catches: pairs of objects without the relationship, and an inverse that leads to objects of another entity than its destination.
+    @Test(arguments: stores)
+    func `S165: a many-to-many relationship moves to a subentity only if no other object has it`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        func model(isMoved: Bool) -> [EntityDescription] {
+            let stops = PropertyDescription.relationship(
+                .init(name: "stops", destination: "Stop", inverse: "trips", cardinality: .toMany))
+            let trips = RelationshipDescription(
+                name: "trips", destination: isMoved ? "BusinessTrip" : "Trip", inverse: "stops", cardinality: .toMany)
+            return [
+                Self.trip(isMoved ? [] : [stops]), Self.business("BusinessTrip", isMoved ? [stops] : []),
+                EntityDescription(name: "Stop", properties: [.relationship(trips)]),
+            ]
+        }
+        try await Self.with(bed, model(isMoved: false)) { context in
+            let stops = (0..<2).map { _ in context.insert("Stop") }
+            for (entity, stops) in [("Trip", stops), ("BusinessTrip", [stops[0]])] {
+                let trip = context.insert(entity)
+                trip["name"] = .string(entity)
+                trip.setRelatedObjects("stops", to: stops)
+            }
+        }
+        await Self.expectRefusal(bed, model(isMoved: true), "Trip.stops (2 pairs; these objects do not have")
+        try await bed.closed()
+        let changes = try await Model(model(isMoved: true), version: .init(9)).changes(opening: bed.description)
+        #expect(changes.refusal?.message.contains("Trip.stops (2 pairs") == true, "\(changes)")
+        try await Self.with(bed, model(isMoved: false)) { context throws in
+            for trip in try context.fetch(EntityFetchRequest("Trip")) where trip.entityName == "Trip" {
+                trip.setRelatedObjects("stops", to: [])
+            }
+        }
+        try await Self.with(bed, model(isMoved: true), 2) { context throws in
+            let trips = try context.fetch(EntityFetchRequest("Stop")).map { $0.relatedObjects("trips").map(\.entityName) }
+            #expect(trips == [["BusinessTrip"], []])
+        }
+    }
+
     @Test(arguments: stores)
     func `S186: an independent entity cannot become a subentity, nor a subentity an independent one`(
         _ kind: StoreKind
