@@ -104,14 +104,16 @@ public struct SchemaPath: Sendable {
         let file = file.withoutKeyedValues
         let model = model.withoutKeyedValues
         guard !file.entities.isEmpty else { return }
+        // No program knows the hidden entities of orders.
+        func names(_ schema: StoreSchema) -> [String] { schema.entities.filter { !$0.isOrder }.map(\.name) }
+        let known = Set(names(file))
         switch model.migration.allowedLoss {
         case .everything: return
-        case .named(let names): if names.isSuperset(of: file.entities.map(\.name)) { return }
+        case .named(let names): if names.isSuperset(of: known) { return }
         }
-        let known = Set(file.entities.map(\.name))
         let isKin = model.entities.contains { known.contains($0.name) || $0.renamedFrom.map(known.contains) == true }
         guard !isKin else { return }
-        func list(_ schema: StoreSchema) -> String { schema.entities.map(\.name).sorted().joined(separator: ", ") }
+        func list(_ schema: StoreSchema) -> String { names(schema).sorted().joined(separator: ", ") }
         throw StoreError(
             .schemaMismatch,
             "cannot open \(path) with this model: they have no entity in common. The file has \(list(file)); the model has "

@@ -109,6 +109,24 @@ import Testing
         #expect(try await Self.count(container, "Track") == 100)
     }
 
+    /// Catches: hidden entities of orders, which an error lists and which would have to be named.
+    @Test(arguments: kinds) func `S165: a file with ordered relationships is replaced if all its entities are named`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let mixes = try await bed.container(model: try Mixes.model())
+        _ = try await Mixes.make("abc", in: mixes.coordinator.newBackgroundContext())
+        try await mixes.close()
+        let other = try Model([EntityDescription(name: "Invoice", properties: [Self.title])], version: .init(2))
+        let message = try await Self.refusal(bed, other, allowing: ["Mix"])
+        #expect(message.contains("The file has Mix, Song; the model has Invoice"), "\(message)")
+        try await bed.closed()
+        let container = try await PersistentContainer(model: other, store: bed.description, allowsDataLoss: ["Mix", "Song"])
+        #expect(try await Self.count(container, "Invoice") == 0)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     @Test(arguments: kinds) func `S165: what holds no values goes without being asked for`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         _ = try await bed.container(model: try Self.full())
