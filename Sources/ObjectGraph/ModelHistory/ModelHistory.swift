@@ -136,7 +136,7 @@ public struct ModelHistory: Sendable {
         let opened = try store.open(schema)
         try withExtendedLifetime(opened) {
             let snapshot = try opened.snapshot()
-            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) {
+            for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) where !entity.isOrder {
                 counts[entity.name] = try snapshot.count(.objects(entity: number))
             }
         }

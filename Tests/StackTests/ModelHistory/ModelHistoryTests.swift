@@ -205,6 +205,20 @@ import Testing
         await #expect(throws: FixtureError.self) { try await history.check(fixtures: [text]) }
     }
 
+    /// Catches: the hidden entity of an order, of which the report says that it is gone.
+    @Test(arguments: stores)
+    func `S203: the report of a file counts no positions of ordered relationships`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let first = try await PersistentContainer(model: try Mixes.model(), store: Self.description(kind)(bed.file))
+        _ = try await Mixes.make("abc", in: first.coordinator.newBackgroundContext())
+        try await first.close()
+        try await Self.closed(kind, bed.file)
+        let history = ModelHistory(model: try Mixes.model(), store: Self.description(kind))
+        let report = try #require(try await history.check(fixtures: [bed.file]).first)
+        #expect(report.objectsBefore == ["Mix": 1, "Song": 3] && report.objectsAfter == report.objectsBefore)
+        #expect(!"\(report)".contains("gone"), "\(report)")
+    }
+
     /// Catches: a dry run that checks no stage for losses if one of them is custom.
     @Test(arguments: stores)
     func `S202: a dry run refuses what a lightweight stage before a custom one would drop`(_ kind: StoreKind) async throws {
