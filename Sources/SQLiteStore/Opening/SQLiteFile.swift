@@ -129,16 +129,16 @@ enum SQLiteFile {
 
     // MARK: The schema
 
-    /// Returns the schema to open a file with, which keeps the file's keyed values. A file that cannot be read keeps the schema: opening
-    /// it reports why.
+    /// Returns the schema to open a file with, which keeps the file's keyed values and the spelling of its names. A file that cannot be
+    /// read keeps the schema: opening it reports why.
     static func keepingKeyedValues(
         _ schema: StoreSchema, path: String, role: SQLiteConnection.Role, readOnly: Bool
     ) -> StoreSchema {
-        guard readOnly || schema.keyedValues == nil, StoreFile.isFilled(path),
+        guard readOnly || schema.keyedValues == nil || schema.hasOtherSpellings, StoreFile.isFilled(path),
             let connection = try? SQLiteConnection(path: path, role: readOnly ? role : .observer),
             let file = try? connection.withLock({ try contents(connection, path).schema })
         else { return schema }
-        return schema.keepingKeyedValues(of: file, mayAdd: !readOnly)
+        return schema.keepingKeyedValues(of: file, mayAdd: !readOnly).spelled(as: file)
     }
 
     /// Writes the schema that applies from now on, and keeps the previous schema under a number.
