@@ -8,7 +8,12 @@ extension StoreSchema {
         var parts: Set<String> = []
         for entity in entities {
             parts.insert("\(entity.name), abstract: \(entity.isAbstract)")
-            for subentity in entity.subentities { parts.insert("\(subentity.name): \(entity.name)") }
+            for subentity in entity.subentities {
+                parts.insert(
+                    "\(subentity.name): \(subentity.superentity) in \(entity.name), abstract: \(subentity.isAbstract), "
+                        + "required: \(subentity.requiredAttributes.sorted())")
+                for property in subentity.properties { parts.insert("\(property) of \(subentity.name)") }
+            }
             for column in entity.columns {
                 let destination = column.destination.map { entities[$0].name } ?? ""
                 parts.insert(

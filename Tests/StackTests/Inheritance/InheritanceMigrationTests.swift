@@ -431,6 +431,39 @@ import Testing
         }
     }
 
+    /// Catches: a stage that runs on a file which has passed it, because an attribute is in another entity of the hierarchy before it only.
+    @Test(arguments: stores)
+    func `S164: a file without a version counts as a model only if its subentities have the same properties`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let note = Self.note(isOptional: true)
+        func model(
+            _ version: SchemaVersion, _ trip: [PropertyDescription], _ business: [PropertyDescription]
+        ) throws -> Model {
+            try Model([Self.trip(trip), Self.business("BusinessTrip", business)], version: version)
+        }
+        let extra = PropertyDescription.attribute(.init(name: "extra", type: .int64))
+        let (first, second) = (try model(.init(1), [note], []), try model(.init(2), [], [note]))
+        let third = try model(.init(3), [extra], [note])
+        let old = try await bed.container(model: model(SchemaVersion(), [], [note]))
+        try await old.coordinator.insert(into: "BusinessTrip", ["name", "note"], rows: [["a", "kept"]])
+        try await old.close()
+        try await bed.closed()
+        let plan = MigrationPlan([
+            .custom(
+                from: first, to: second,
+                didMigrate: { context in
+                    for trip in try context.fetch(EntityFetchRequest("BusinessTrip")) { trip["note"] = "overwritten" }
+                }),
+            .lightweight(from: second, to: third),
+        ])
+        let container = try await PersistentContainer(model: third, store: bed.description, migrationPlan: plan)
+        let notes = try await container.read { try $0.fetch(EntityFetchRequest("BusinessTrip")).map { $0["note"] } }
+        #expect(notes == ["kept"])
+        try await container.close()
+    }
+
     /// Catches: a loss that counts the defaults which objects of other entities have, or has a name that no model knows.
     @Test(arguments: stores)
     func `S165, S185: dropping an attribute of a subentity counts the values of its objects`(_ kind: StoreKind) async throws {
