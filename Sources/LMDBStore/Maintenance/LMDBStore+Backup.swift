@@ -34,8 +34,7 @@ extension LMDBStore {
             defer { file.close() }
             try write(to: file.descriptor, cancellation.part(0...0.75))
         }
-        let generation = try Self.checkCopy(partial)
-        try checkPages(ofCopy: partial, cancellation.part(0.75...1))
+        let generation = try Self.checkCopy(partial, of: path, cancellation.part(0.75...1))
         try partial.finishLMDB()
         return generation
     }
@@ -74,19 +73,25 @@ extension LMDBStore {
         try progress.step(1, of: 1)
     }
 
-    /// Checks the pages of objects and the large values of a copy that no other caller has open.
-    /// - Throws: `StoreError` `.damaged` with this store's path and the page; `CancellationError`.
-    private func checkPages(ofCopy partial: PartialFile, _ progress: WorkPart) throws {
+    /// Checks a copy that no other caller has open: its trees, and each page of objects and each large value against its checksum.
+    /// - Parameters:
+    ///   - source: The path of the copied file, for errors.
+    ///   - progress: The part of the work for the pages.
+    /// - Returns: The copy's newest save.
+    /// - Throws: `StoreError` `.damaged` with the source's path and the page; `CancellationError`.
+    static func checkCopy(_ partial: PartialFile, of source: String, _ progress: WorkPart) throws -> Generation {
+        let (generation, schema) = try checkTrees(ofCopy: partial)
         do {
-            let copy = try Self.openUnshared(URL(fileURLWithPath: partial.path, isDirectory: false), like: self)
+            let copy = try openUnshared(URL(fileURLWithPath: partial.path, isDirectory: false), schema: schema)
             defer { copy.environment.close() }
             try copy.checkPages(progress)
         } catch let error as StoreError {
-            let reason = error.message.replacing(partial.path, with: url.path)
+            let reason = error.message.replacing(partial.path, with: source)
             throw StoreError(error.code, "\(partial.target) was not made: \(reason)", cause: error)
         } catch let error as LMDBError {
             throw StoreError(error, path: partial.target)
         }
+        return generation
     }
 
     /// Checks each page of objects and each large value of the newest state against its checksum. Reads them once.
@@ -110,9 +115,9 @@ extension LMDBStore {
         try progress.step(1, of: 1)
     }
 
-    /// Checks the trees of a copy that no other caller has open, but not the pages of objects.
-    /// - Returns: The copy's newest save.
-    static func checkCopy(_ partial: PartialFile) throws -> Generation {
+    /// Checks the trees of a copy, but not the pages of objects.
+    /// - Returns: The copy's newest save and its schema.
+    private static func checkTrees(ofCopy partial: PartialFile) throws -> (Generation, StoreSchema) {
         do {
             let findings = try TreeCheck.findings(path: partial.path, scope: .everything, readAtOpening: MetaTable.name)
             if let finding = findings?.first {
@@ -123,18 +128,19 @@ extension LMDBStore {
                 path: partial.path,
                 options: .init(mapSize: 1 << 20, maximumReaders: 8, maximumDatabases: 8, access: .readOnlyWithoutLock))
             defer { copy.close() }
-            let generation = try copy.openDatabases { transaction -> Generation? in
+            let found = try copy.openDatabases { transaction -> (Generation, StoreSchema)? in
                 guard let meta = try transaction.open(MetaTable.name, .bytes),
                     let format = try transaction.metaNumber(MetaTable.Key.format, meta)
                 else { return nil }
-                try Self.checkFormat(format, path: partial.target)
-                return try transaction.metaGeneration(meta)
+                try checkFormat(format, path: partial.target)
+                guard let generation = try transaction.metaGeneration(meta) else { return nil }
+                return (generation, try StoredSchemas(meta, in: transaction, path: partial.target).current.schema)
             }
-            guard let generation else {
+            guard let found else {
                 throw StoreError(
                     .damaged, "\(partial.target) was not made, because the copy has no sound meta table. Verify the store")
             }
-            return generation
+            return found
         } catch let error as LMDBError {
             throw StoreError(error, path: partial.target)
         }

@@ -43,16 +43,16 @@ extension LMDBStore {
 
     /// Opens a copy of a store that no other process and no other caller has open: without a lock file, and without the registry of open
     /// files. The caller closes the environment.
-    static func openUnshared(_ url: URL, like store: LMDBStore) throws -> LMDBStore {
-        var options = store.options
+    /// - Parameter schema: The current schema of the file.
+    static func openUnshared(_ url: URL, schema: StoreSchema) throws -> LMDBStore {
+        var options = Options()
         options.isReadOnly = true
         options.mapSize = 1 << 20
         let settings = OpenedEnvironment.settings(
-            options, maximumDatabases: Tables.count(store.schema) + 128, access: .readOnlyWithoutLock)
+            options, maximumDatabases: Tables.count(schema) + 128, access: .readOnlyWithoutLock)
         let environment = try Environment(path: url.path, options: settings)
         do {
-            return LMDBStore(
-                try openTablesReadOnly(url, schema: store.schema, options: options, environment: environment))
+            return LMDBStore(try openTablesReadOnly(url, schema: schema, options: options, environment: environment))
         } catch {
             environment.close()
             throw error

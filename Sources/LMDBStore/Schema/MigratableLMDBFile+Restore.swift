@@ -12,7 +12,7 @@ import StoreModel
 #endif
 
 extension MigratableLMDBFile {
-    /// Copies the backup beside the file, checks its trees, marks it as a copy, and renames it to the file's name.
+    /// Copies the backup beside the file, checks the copy as a backup does, marks it as a copy, and renames it to the file's name.
     ///
     /// The lock file is kept and locked meanwhile. A process that opens the store waits, and then finds the new file. The
     /// lock file's content about the old file is not used: the first process that opens a store rewrites it.
@@ -55,7 +55,7 @@ private struct RestoredCopy {
             throw StoreError(.inUseElsewhere, "cannot restore from \(source): it was changed while it was copied. Close it there")
         }
         do {
-            _ = try LMDBStore.checkCopy(partial)
+            _ = try LMDBStore.checkCopy(partial, of: source, cancellation.part(0...1))
         } catch let error as StoreError {
             throw StoreError(error.code, "cannot restore from \(source): \(error). Restore from another backup", cause: error)
         }

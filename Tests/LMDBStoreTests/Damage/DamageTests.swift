@@ -41,9 +41,8 @@ import Testing
         #expect(try store.snapshot().generation == 1)
     }
 
-    @Test(arguments: [false, true])
-    func `a backup of a damaged page or large value is refused, and leaves no file`(_ isLarge: Bool) throws {
-        let scratch = try Scratch()
+    /// Creates a store with a page of tracks, of which one has a large value.
+    private func storeWithLargeValue(_ scratch: Scratch) throws -> LMDBStore {
         let store = try scratch.store()
         let keys = try store.insertTracks(64)
         try store.save { layer, _ in
@@ -51,8 +50,11 @@ import Testing
             row[1] = .string(String(repeating: "title ", count: 2000))
             layer.put(row, entity: Samples.track, key: keys[5])
         }
-        let target = scratch.folder.appendingPathComponent("copy")
-        #expect(try store.backup(to: target, existing: .refuse) == 2)
+        return store
+    }
+
+    /// Changes a bit of the first page of tracks, or of their first large value.
+    private func damage(_ store: LMDBStore, isLarge: Bool) throws {
         try store.tamper { transaction in
             let table = isLarge ? store.tables.large[Samples.track] : store.tables.pages[Samples.track]
             let entry = try #require(try transaction.withCursor(table) { try $0.move(.first) })
@@ -60,12 +62,47 @@ import Testing
             bytes[bytes.count - 1] ^= 0x40
             try bytes.withUnsafeBytes { try transaction.put(table, key: entry.number, value: $0) }
         }
+    }
+
+    @Test(arguments: [false, true])
+    func `a backup of a damaged page or large value is refused, and leaves no file`(_ isLarge: Bool) throws {
+        let scratch = try Scratch()
+        let store = try storeWithLargeValue(scratch)
+        let target = scratch.folder.appendingPathComponent("copy")
+        #expect(try store.backup(to: target, existing: .refuse) == 2)
+        try damage(store, isLarge: isLarge)
         let before = try Data(contentsOf: target)
         let error = #expect(throws: StoreError.self) { try store.backup(to: target, existing: .replace) }
         #expect(error?.code == .damaged)
         for text in [target.path, store.url.path, "Track", "strata repair"] {
             #expect(error?.message.contains(text) == true, "\(text): \(error?.message ?? "")")
         }
+        #expect(try Data(contentsOf: target) == before)
+        let names = try FileManager.default.contentsOfDirectory(atPath: scratch.folder.path)
+        #expect(!names.contains { $0.contains("partial") }, "\(names)")
+    }
+
+    /// Catches: a damaged backup that replaces a sound store.
+    @Test(arguments: [false, true])
+    func `a backup with a damaged page or large value is not restored`(_ isLarge: Bool) throws {
+        let scratch = try Scratch()
+        let target = scratch.folder.appendingPathComponent("target.lmdb")
+        let file = MigratableLMDBFile(target, LMDBStore.Options())
+        let store = try storeWithLargeValue(scratch)
+        let backup = scratch.folder.appendingPathComponent("backup")
+        #expect(try store.backup(to: backup, existing: .refuse) == 2)
+        try file.restore(from: backup, cancellation: Cancellation())
+        try damage(store, isLarge: isLarge)
+        try store.shutDown()
+        let before = try Data(contentsOf: target)
+        let error = #expect(throws: StoreError.self) {
+            try file.restore(from: scratch.url, cancellation: Cancellation())
+        }
+        #expect(error?.code == .damaged)
+        for text in [target.path, scratch.url.path, "Track"] {
+            #expect(error?.message.contains(text) == true, "\(text): \(error?.message ?? "")")
+        }
+        #expect(error?.message.contains("partial") == false)
         #expect(try Data(contentsOf: target) == before)
         let names = try FileManager.default.contentsOfDirectory(atPath: scratch.folder.path)
         #expect(!names.contains { $0.contains("partial") }, "\(names)")
