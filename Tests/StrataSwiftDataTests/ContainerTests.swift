@@ -34,6 +34,32 @@ private enum Short {
         }
     }
 
+    /// Catches: a model that only the configuration has, whose first insertion stops the program.
+    @Test func `a configuration with models that the container does not have throws an error that names them`() {
+        let configuration = ModelConfiguration(schema: Schema([ToDo.self, Stranger.self]), isStoredInMemoryOnly: true)
+        #expect {
+            try ModelContainer(for: ToDo.self, configurations: configuration)
+        } throws: { error in
+            SwiftDataError.configurationSchemaNotFoundInContainerSchema ~= error && "\(error)".contains("Stranger")
+                && !"\(error)".contains("ToDo")
+        }
+    }
+
+    @Test func `a configuration with some of the container's models stores all of them`() throws {
+        // The schemas also have the models to which these have relationships, and the superclasses.
+        let configuration = ModelConfiguration(schema: Schema([ToDoList.self, Journey.self]), isStoredInMemoryOnly: true)
+        let container = try ModelContainer(
+            for: ToDo.self, Stranger.self, PaidJourney.self, configurations: configuration)
+        let context = ModelContext(container)
+        context.insert(ToDo("a"))
+        context.insert(Stranger(name: "b"))
+        context.insert(Journey(name: "c"))
+        try context.save()
+        let count = try context.fetchCount(FetchDescriptor<ToDo>()) + context.fetchCount(FetchDescriptor<Stranger>())
+        #expect(count == 2)
+        #expect(try context.fetch(FetchDescriptor<Journey>()).map(\.name) == ["c"])
+    }
+
     /// Catches: an opening that reads the schema of the file, and is refused because another one opens it meanwhile.
     @Test(arguments: ModelConfiguration.Store.allCases)
     func `containers of one file that are opened at once all open`(_ store: ModelConfiguration.Store) async throws {

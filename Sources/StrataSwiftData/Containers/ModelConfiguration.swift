@@ -19,7 +19,7 @@ public struct ModelConfiguration: Sendable, Hashable {
     public let name: String
     /// The file of the store.
     public let url: URL
-    /// The schema; nil for that of the container.
+    /// The schema, whose models the schema of the container must have; nil for that of the container.
     public var schema: Schema?
     /// A Boolean value that indicates whether the store is in memory only and ends with the container.
     public let isStoredInMemoryOnly: Bool
@@ -156,6 +156,16 @@ extension ModelConfiguration {
         case .lmdb: return .lmdb(url, readOnly: !allowsSave)
         case .sqlite: return .sqlite(url, readOnly: !allowsSave)
         }
+    }
+
+    /// Throws if the configuration has models that are not in the schema of the container.
+    func checkModels(in container: Schema) throws {
+        guard let schema else { return }
+        let missing = schema.modelNames.subtracting(container.modelNames).sorted().joined(separator: ", ")
+        guard !missing.isEmpty else { return }
+        throw SwiftDataError.configurationSchemaNotFoundInContainerSchema.saying(
+            "the configuration \(name) has models that the schema of the container does not contain: \(missing). Add them to the "
+                + "container, or remove them from the configuration")
     }
 
     private func logWhatIsIgnored() {

@@ -33,13 +33,17 @@ public final class ModelContainer: Sendable {
 
     /// Opens the store of a schema. Blocks while files are opened or migrated.
     ///
-    /// - Throws: ``SwiftDataError/duplicateConfiguration`` for several configurations; ``SwiftDataError/backwardMigration`` if a stage of
-    ///   the plan leads to an older version; `ModelError` of the module `ObjectGraph` if the models are not valid; or the error of the
-    ///   migration or of the store.
+    /// The store has all models of the schema, also if the schema of the configuration has only some of them.
+    ///
+    /// - Throws: ``SwiftDataError/duplicateConfiguration`` for several configurations;
+    ///   ``SwiftDataError/configurationSchemaNotFoundInContainerSchema`` if the schema of the configuration has other models;
+    ///   ``SwiftDataError/backwardMigration`` if a stage of the plan leads to an older version; `ModelError` of the module `ObjectGraph` if
+    ///   the models are not valid; or the error of the migration or of the store.
     public init(
         for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: [ModelConfiguration]
     ) throws {
         guard configurations.count <= 1 else { throw SwiftDataError.duplicateConfiguration }
+        try configurations.first?.checkModels(in: schema)
         storage = try ContainerStorage(
             schema, plan: migrationPlan, configuration: configurations.first ?? ModelConfiguration(schema: schema))
     }

@@ -18,6 +18,10 @@ public final class Schema: Sendable {
     /// The model classes, with those that relationships lead to.
     let types: [any PersistentModel.Type]
     let model: Result<Model, ModelError>
+    /// The names of the models and of their superclasses, which a list of classes may leave out.
+    var modelNames: Set<String> {
+        Set((types as [any ObjectGraph.PersistentModel.Type]).withSuperclasses.map { $0.entityName })
+    }
 
     /// Creates a schema of model classes.
     public convenience init(_ types: any PersistentModel.Type..., version: Version = Schema.version) {
