@@ -188,6 +188,23 @@ import Testing
         #expect(try context.fetchCount(FetchDescriptor<ToDo>()) == 1)
     }
 
+    /// Catches: changes of the main context that are lost because the container is released before the timer fires.
+    @Test @MainActor func `the main context of a released container saves, and is then released`() throws {
+        let timer = HandTimer()
+        weak var context: ModelContext?
+        let storage = try {
+            let container = try inMemory(ToDo.self)
+            context = container.mainContext
+            timer.replace(in: container.mainContext)
+            container.mainContext.insert(ToDo("a"))
+            return container.storage
+        }()
+        timer.fire()
+        let isReleased = context == nil
+        #expect(isReleased)
+        #expect(try titles(in: ModelContainer(storage)) == ["a"])
+    }
+
     /// Catches: a watch for the first change that is set again only by a save, so that nothing is saved any more.
     @Test(arguments: ModelConfiguration.Store.allCases) @MainActor
     func `the main context goes on saving after changes that took each other back, a pause and a suspension`(
@@ -214,8 +231,10 @@ import Testing
         context.autosaveEnabled = true
         timer.fire()
         #expect(!context.hasChanges)
+        context.autosaveEnabled = false
         context.insert(ToDo("c"))
         try await container.suspend()
+        context.autosaveEnabled = true
         timer.fire()
         #expect(context.hasChanges)
         await container.resume()
@@ -243,6 +262,32 @@ import Testing
             #expect(context.hasChanges != savesByItself)
         }
         let container = try file.open(ToDo.self)
+        #expect(try titles(in: container) == ["a"])
+        try await container.close()
+    }
+
+    /// Catches: changes that are lost because the program ends after a flush or while the container is suspended.
+    @Test(arguments: ModelConfiguration.Store.allCases, [false, true]) @MainActor
+    func `a flush or a suspension first saves what the main context would soon save by itself`(
+        _ store: ModelConfiguration.Store, suspends: Bool
+    ) async throws {
+        let file = TestFile(store: store)
+        defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
+        let container = try file.open(ToDo.self)
+        let context = container.mainContext
+        let timer = HandTimer()
+        timer.replace(in: context)
+        for (title, savesByItself) in [("a", true), ("b", false)] {
+            context.autosaveEnabled = savesByItself
+            context.insert(ToDo(title))
+            if suspends {
+                try await container.suspend()
+                await container.resume()
+            } else {
+                try await container.flush()
+            }
+            #expect(context.hasChanges != savesByItself)
+        }
         #expect(try titles(in: container) == ["a"])
         try await container.close()
     }

@@ -91,7 +91,13 @@ public final class ModelContainer: Sendable {
     }
 
     /// Waits until each save made so far is on disk. Call this before the program ends, because a save returns earlier.
-    public func flush() async throws { try await storage.container.flush() }
+    ///
+    /// If the main context saves by itself, its changes so far are saved first. The error of that save goes to its
+    /// ``ModelContext/onAutosaveError``.
+    public func flush() async throws {
+        await storage.saveMainContext()
+        try await storage.container.flush()
+    }
 
     /// Writes the saves and closes the store, so that its file can be moved or opened again. Release the contexts that were made with
     /// ``ModelContext/init(_:)`` before: a context that is not used again keeps the file open, and this throws.
@@ -106,8 +112,14 @@ public final class ModelContainer: Sendable {
     /// Writes the saves, ends all reads and releases every lock, so that the system may freeze the process. Until ``resume()``, saves
     /// throw `StoreError` `.suspended`, and their changes stay unsaved.
     ///
+    /// If the main context saves by itself, its changes so far are saved first. The error of that save goes to its
+    /// ``ModelContext/onAutosaveError``.
+    ///
     /// - Throws: The error of a save that cannot be written, such as a full disk. Then the container is not suspended.
-    public func suspend() async throws { try await storage.container.suspend() }
+    public func suspend() async throws {
+        await storage.saveMainContext()
+        try await storage.container.suspend()
+    }
 
     /// Goes on after ``suspend()``. Contexts show what other processes have saved meanwhile.
     public func resume() async { await storage.container.resume() }
@@ -146,6 +158,8 @@ final class ContainerStorage: Sendable {
     let configuration: ModelConfiguration
     let migrationPlan: (any SchemaMigrationPlan.Type)?
     let container: PersistentContainer
+    /// Whether the main context may have changes that it would save by itself.
+    let mainMayHaveChanges = Atomic(false)
     private let main = WeakMainContext()
 
     init(_ schema: Schema, plan: (any SchemaMigrationPlan.Type)?, configuration: ModelConfiguration) throws {
@@ -186,21 +200,18 @@ final class ContainerStorage: Sendable {
         if let context = main.context { return context }
         let context = ModelContext(main: self, container)
         main.context = context
-        main.isMade.store(true, ordering: .releasing)
         return context
     }
 
-    /// Saves the changes that the main context would soon save by itself. If there never was a main context, does not wait for
-    /// the main actor, which may be blocked.
+    /// Saves the changes that the main context would soon save by itself. Without such changes, does not wait for the main actor, which may
+    /// be blocked.
     func saveMainContext() async {
-        guard main.isMade.load(ordering: .acquiring) else { return }
-        await MainActor.run { main.context?.autosave() }
+        guard mainMayHaveChanges.load(ordering: .acquiring) else { return }
+        await MainActor.run { main.context?.autosaveUnlessSuspended() }
     }
 }
 
 @MainActor private final class WeakMainContext {
     weak var context: ModelContext?
-    /// Whether there has been a main context.
-    nonisolated let isMade = Atomic<Bool>(false)
     nonisolated init() {}
 }

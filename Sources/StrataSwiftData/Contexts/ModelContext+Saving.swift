@@ -1,4 +1,5 @@
 import ObjectGraph
+internal import Platform
 import StoreModel
 
 extension ModelContext {
@@ -43,7 +44,7 @@ extension ModelContext {
         let reference = isMain ? MainContextReference(context: self) : nil
         context.onFirstUnsavedChange = { [weak context] in
             context?.expectSynchronousSave()
-            reference?.autosave(after: Self.autosaveDelay)
+            reference?.context?.autosaveSoon()
         }
     }
 
@@ -53,10 +54,26 @@ extension ModelContext {
     func continueAutosaving() {
         guard isMain else { return }
         context.awaitUnsavedChange()
-        if hasChanges { autosave(after: Self.autosaveDelay) }
+        if hasChanges { autosaveSoon() }
     }
 
-    private func autosave(after delay: Duration) { MainContextReference(context: self).autosave(after: delay) }
+    /// Saves the changes after a short time. Keeps the context and its store until then, also if the program releases the container.
+    private func autosaveSoon() {
+        storage?.mainMayHaveChanges.store(true, ordering: .releasing)
+        let kept = KeptMainContext(context: self)
+        runLater(Self.autosaveDelay) { kept.context.autosave() }
+    }
+
+    /// Tries to save again after a longer time, if the program still has the context. The cause may never pass.
+    private func autosaveLater() {
+        let reference = MainContextReference(context: self)
+        runLater(suspensionDelay) { reference.context?.autosave() }
+    }
+
+    /// Saves the changes now if the context would soon save them by itself. If the store is suspended, a timer runs already.
+    func autosaveUnlessSuspended() { if !context.isStoreSuspended { autosave() } }
+
+    private func noteNoChanges() { storage?.mainMayHaveChanges.store(false, ordering: .releasing) }
 
     /// Saves the changes if the context saves by itself. Reports the error of the save, and tries again later if the cause may
     /// pass.
@@ -64,19 +81,19 @@ extension ModelContext {
         // Setting `autosaveEnabled` continues.
         guard autosaveEnabled else { return }
         // The context is not used meanwhile.
-        if context.isStoreSuspended { return autosave(after: suspensionDelay) }
+        if context.isStoreSuspended { return autosaveLater() }
         // Not only after a save: the changes may be undone by now, or the save may fail.
         defer { context.awaitUnsavedChange() }
-        guard hasChanges else { return }
+        guard hasChanges else { return noteNoChanges() }
         do {
             try save()
             // Observers and hooks may have changed objects during the save.
-            if hasChanges { autosave(after: Self.autosaveDelay) }
+            if hasChanges { autosaveSoon() } else { noteNoChanges() }
         } catch let error as StoreError where error.code == .suspended {
-            autosave(after: suspensionDelay)
+            autosaveLater()
         } catch {
             // The other process may end its work without another change here.
-            if (error as? StoreError)?.code == .storeBusy { autosave(after: suspensionDelay) }
+            if (error as? StoreError)?.code == .storeBusy { autosaveLater() }
             if let onAutosaveError { return onAutosaveError(error) }
             Log.logger.error("the main context was not saved: \(error)")
         }
@@ -87,10 +104,12 @@ extension ModelContext {
 private struct MainContextReference: @unchecked Sendable {
     // `@unchecked Sendable` is safe because the reference is read on the main actor, to which the context belongs.
     weak var context: ModelContext?
+}
 
-    func autosave(after delay: Duration) {
-        context?.runLater(delay) { context?.autosave() }
-    }
+/// The main context, for a job that keeps it.
+private struct KeptMainContext: @unchecked Sendable {
+    // `@unchecked Sendable` is safe because the context is used on the main actor, to which it belongs.
+    let context: ModelContext
 }
 
 // MARK: Notifications

@@ -14,7 +14,7 @@ internal import Platform
 public final class ModelContext {
     let context: ManagedObjectContext
     /// nil in the context of a migration.
-    private let storage: ContainerStorage?
+    let storage: ContainerStorage?
     private weak var knownContainer: ModelContainer?
     /// The container of a context that is not the main one. It keeps the main context, which may have changes to save.
     private let ownedContainer: ModelContainer?
