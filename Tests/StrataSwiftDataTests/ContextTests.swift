@@ -163,6 +163,9 @@ import Testing
     @MainActor private final class HandTimer {
         private var jobs: [@MainActor @Sendable () -> Void] = []
 
+        /// The number of waiting jobs.
+        var count: Int { jobs.count }
+
         /// Becomes the timer of a context.
         func replace(in context: ModelContext) { context.runLater = { _, job in self.jobs.append(job) } }
 
@@ -241,6 +244,33 @@ import Testing
         timer.fire()
         #expect(!context.hasChanges)
         #expect(try titles(in: container).sorted() == ["a", "b", "c"])
+        try await container.close()
+    }
+
+    /// Catches: attempts that multiply with each change, and keep the main actor busy.
+    @Test @MainActor func `the main context has one timer for its next attempt to save while the store is suspended`() async throws {
+        let file = TestFile()
+        defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
+        let container = try file.open(ToDo.self)
+        let context = container.mainContext
+        let timer = HandTimer()
+        timer.replace(in: context)
+        context.autosaveEnabled = false
+        context.insert(ToDo("a"))
+        try await container.suspend()
+        for _ in 0..<3 {
+            context.autosaveEnabled = true
+            context.autosaveEnabled = false
+        }
+        context.autosaveEnabled = true
+        #expect(timer.count > 3)
+        for _ in 0..<2 {
+            timer.fire()
+            #expect(context.hasChanges && timer.count == 1)
+        }
+        await container.resume()
+        timer.fire()
+        #expect(!context.hasChanges && timer.count == 0)
         try await container.close()
     }
 

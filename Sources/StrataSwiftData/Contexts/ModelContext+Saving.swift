@@ -64,10 +64,16 @@ extension ModelContext {
         runLater(Self.autosaveDelay) { kept.context.autosave() }
     }
 
-    /// Tries to save again after a longer time, if the program still has the context. The cause may never pass.
+    /// Tries to save again after a longer time, if the program still has the context: the cause may never pass. One attempt waits at a
+    /// time, however many have failed.
     private func autosaveLater() {
+        guard !isNextAttemptDue else { return }
+        isNextAttemptDue = true
         let reference = MainContextReference(context: self)
-        runLater(suspensionDelay) { reference.context?.autosave() }
+        runLater(suspensionDelay) {
+            reference.context?.isNextAttemptDue = false
+            reference.context?.autosave()
+        }
     }
 
     /// Saves the changes now if the context would soon save them by itself. If the store is suspended, a timer runs already.

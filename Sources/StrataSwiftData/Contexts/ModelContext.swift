@@ -28,6 +28,8 @@ public final class ModelContext {
     }
     /// A closure that receives the errors of automatic saves. Without it, they are logged.
     public var onAutosaveError: ((any Error) -> Void)?
+    /// Whether a timer runs for the next attempt of an automatic save that has failed.
+    var isNextAttemptDue = false
     /// The timer of automatic saves, which runs a job on the main actor after a time. Tests replace the timer.
     var runLater: (Duration, @escaping @MainActor @Sendable () -> Void) -> Void = { delay, job in
         Task { @MainActor in
