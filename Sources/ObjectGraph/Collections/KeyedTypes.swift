@@ -21,6 +21,12 @@ extension KeyedColumn {
         guard let end = bytes.firstIndex(of: 0), end > bytes.startIndex else { return nil }
         return String(validating: bytes[..<end], as: UTF8.self)
     }
+
+    /// Returns the collection of a key: that of an entry, or of a record of types.
+    static func name(inKey bytes: Data) -> CollectionName? {
+        let name = bytes.first == 0 ? String(decoding: bytes.dropFirst(), as: UTF8.self) : collection(ofKey: bytes)
+        return name.map(CollectionName.init)
+    }
 }
 
 extension LayeredView {

@@ -280,6 +280,57 @@ import Testing
         #expect(try await container.coordinator.verify() == [])
     }
 
+    /// Catches: bytes of the former type that undoing an author writes into a collection with other types.
+    @Test(arguments: StoreKind.allCases, [UndoPolicy.error, .skip, .force])
+    func `S162: undoing an author writes nothing into a collection that has got other types`(
+        _ kind: StoreKind, _ policy: UndoPolicy
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let author = container.coordinator.newBackgroundContext()
+        try await author.perform { context throws in
+            context.transactionAuthor = "a"
+            context.undoHistory = UndoHistory()
+            try context.collection("numbers", of: Int.self)["a"] = 1
+        }
+        try await author.save()
+        let before = try container.coordinator.snapshot(owner: "before")
+        _ = try await author.perform { try $0.undoHistory?.undo() }
+        try await author.save()
+        try await container.write { try $0.collection("numbers", of: String.self).setValue("text", forKey: "x") }
+        if policy == .error {
+            let error = await #expect(throws: UndoError.self) { try await container.undoChanges(by: "a", since: before) }
+            #expect(error?.description.contains("numbers") == true)
+        } else {
+            let conflicts = try await container.undoChanges(by: "a", since: before, onConflict: policy)
+            #expect(conflicts.map(\.property) == ["types"])
+        }
+        let values = try await container.read { try $0.collection("numbers", of: String.self).all.entries().map(\.value) }
+        #expect(values == ["text"])
+        #expect(try await container.coordinator.verify() == [])
+    }
+
+    /// Catches: an entry that comes back without the types of its collection, which are gone meanwhile.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: undoing an author records the types of a collection that is gone`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (first, author) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await Self.write(first, author)
+        await author.perform { $0.transactionAuthor = "a" }
+        try await author.save()
+        let before = try container.coordinator.snapshot(owner: "before")
+        _ = try await author.perform { try $0.collection("numbers", of: Int.self).removeValue(forKey: "b") }
+        try await author.save()
+        await first.perform { $0.refreshAllObjects() }
+        _ = try await first.perform { try $0.undoHistory?.undo() }
+        try await first.save()
+        #expect(try await Self.names(container) == [])
+        #expect(try await container.undoChanges(by: "a", since: before) == [])
+        #expect(try await Self.names(container) == ["numbers", "b"])
+        #expect(try await container.coordinator.verify() == [])
+    }
+
     /// Saves the first entry of a collection, which can be undone, and adds an entry in another context.
     private static func write(_ first: BackgroundContext, _ second: BackgroundContext) async throws {
         try await first.perform { context throws in

@@ -160,29 +160,12 @@ extension ManagedObjectContext {
         }
         let view = LayeredView(base: layerStack.view.base, layers: below)
         trapOnStoreError { try addPairsOfDeleted(to: &step, changes, view) }
-        trapOnStoreError { try addTypes(to: &step, changes, view) }
+        if let entity = capabilities.keyedValues {
+            // The types after the changes, or those before them if the changes remove them.
+            let after = LayeredView(base: view.base, layers: [changes] + below)
+            trapOnStoreError { try step.addTypes(entity, in: [after, view]) }
+        }
         return step.byteCount > limit ? nil : step
-    }
-
-    /// Adds the types of the collections with changed entries: those after the changes, or before them if the changes remove them. One
-    /// look-up per collection.
-    private func addTypes(to step: inout UndoStep, _ changes: Layer, _ view: LayeredView) throws {
-        guard let entity = capabilities.keyedValues, !step.keys.isEmpty else { return }
-        let after = LayeredView(base: view.base, layers: [changes] + view.layers)
-        var names: Set<CollectionName> = []
-        for case .data(let key) in step.keys.values {
-            if let name = KeyedColumn.collection(ofKey: key) { names.insert(CollectionName(name)) }
-        }
-        for name in names {
-            let key = KeyedColumn.typesKey(name.text)
-            for view in [after, view] {
-                guard let object = try view.keyedObject(entity, key),
-                    let value = try view.value(entity, key: object, column: KeyedColumn.value)
-                else { continue }
-                step.note(types: UndoStep.RecordedTypes(object: object, value: value), of: name)
-                break
-            }
-        }
     }
 
     /// Adds the pairs that only the save of a deletion removes: those of relationships whose rules are no action or deny.
@@ -243,6 +226,27 @@ extension ManagedObjectContext {
             return trapOnStoreError {
                 try StateBelow(context: self, layers: below, entity: ends.source, key: source).exists()
                     && StateBelow(context: self, layers: below, entity: ends.destination, key: destination).exists()
+            }
+        }
+    }
+}
+
+extension UndoStep {
+    /// Adds the types of the collections of which the step changes entries or the types themselves, each from the first view that has them.
+    /// One look-up per collection.
+    mutating func addTypes(_ entity: EntityIndex, in views: [LayeredView]) throws {
+        var names: Set<CollectionName> = []
+        for case .data(let key) in keys.values {
+            if let name = KeyedColumn.name(inKey: key) { names.insert(name) }
+        }
+        for name in names {
+            let key = KeyedColumn.typesKey(name.text)
+            for view in views {
+                guard let object = try view.keyedObject(entity, key),
+                    let value = try view.value(entity, key: object, column: KeyedColumn.value)
+                else { continue }
+                note(types: RecordedTypes(object: object, value: value), of: name)
+                break
             }
         }
     }

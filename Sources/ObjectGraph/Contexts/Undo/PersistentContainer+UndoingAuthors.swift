@@ -79,25 +79,16 @@ private struct AuthorInverse {
         for address in addresses {
             if let change = changes.objects[address] { try add(change, of: address) }
         }
+        try noteCollections()
         for link in changes.ownLinks.keys.sorted() { try addPairs(of: link, changes) }
     }
 
     private mutating func add(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
         let (existed, exists) = try (before.exists(address.entity, address.key), now.exists(address.entity, address.key))
+        if try isRenamed(change, of: address, in: exists ? now : before, isUpdate: existed == exists) { return }
         switch (existed, exists) {
-        case (true, true):
-            // A renamed type of a collection's values keeps its new name, under which others may have written.
-            if address.entity == context.capabilities.keyedValues, try KeyedColumn.collection(of: row(address, now)) != nil {
-                return
-            }
-            try addUpdate(change, of: address)
+        case (true, true): try addUpdate(change, of: address)
         case (false, true) where change.isLifeOwn == true:
-            // Others have renamed the type of a collection's values: see ``UndoPlan``.
-            if address.entity == context.capabilities.keyedValues, !change.after.isEmpty,
-                try KeyedColumn.collection(of: row(address, now)) != nil
-            {
-                return
-            }
             let changed = note(.changed, address: address, columns: change.after)
             // The object may have got the former value of its key already: see ``addReplaced(_:_:)``.
             if step.objects[address] == nil, !changed || policy == .force {
@@ -114,6 +105,26 @@ private struct AuthorInverse {
             // Another author's object: the snapshot does not have it. An object that the author inserted needs no undo.
             if change.isLifeOwn == true, !change.before.isEmpty { add(.unknownValue, address: address, column: nil) }
         }
+    }
+
+    /// Returns whether the type of a collection's values was renamed. It keeps its new name, under which others may have written.
+    private func isRenamed(
+        _ change: AuthorChanges.ObjectChanges, of address: ObjectAddress, in view: LayeredView, isUpdate: Bool
+    ) throws -> Bool {
+        guard address.entity == context.capabilities.keyedValues, try KeyedColumn.collection(of: row(address, view)) != nil else {
+            return false
+        }
+        return isUpdate || change.isLifeOwn != true || !change.after.isEmpty
+    }
+
+    /// Adds the keys of the changed keyed values, and the types under which the former values were written: see ``UndoPlan``.
+    private mutating func noteCollections() throws {
+        guard let entity = context.capabilities.keyedValues else { return }
+        for address in step.objects.keys where address.entity == entity {
+            let view = try before.exists(entity, address.key) ? before : now
+            if let key = try view.value(entity, key: address.key, column: KeyedColumn.key) { step.note(key: key, of: address.key) }
+        }
+        try step.addTypes(entity, in: [before])
     }
 
     /// Returns the object that has the key of a former keyed value now; nil if there is none, or if the object is no keyed value.

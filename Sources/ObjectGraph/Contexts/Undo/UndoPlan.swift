@@ -172,8 +172,7 @@ struct UndoPlan {
         guard address.entity == context.capabilities.keyedValues, case .data(let key)? = step.keys[address.key] else {
             return nil
         }
-        let name = KeyedColumn.collection(ofKey: key) ?? String(decoding: key.dropFirst(), as: UTF8.self)
-        return CollectionName(name)
+        return KeyedColumn.name(inKey: key)
     }
 
     private func isRetyped(_ address: ObjectAddress) -> Bool { collection(of: address).map(retyped.contains) ?? false }

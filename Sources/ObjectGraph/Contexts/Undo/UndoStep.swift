@@ -19,7 +19,7 @@ struct UndoStep {
     private(set) var links: [ChangeLog.ChangedPair: Bool] = [:]
     /// The keys of changed keyed values, by their objects. A change of a value alone does not contain its key.
     private(set) var keys: [ObjectKey: Value] = [:]
-    /// The records of the types under which the step has set or removed entries of collections.
+    /// The records of the types of the collections in which the step changes entries or the types themselves.
     private(set) var types: [CollectionName: RecordedTypes] = [:]
     /// The pairs of deleted objects that a rule keeps as long as their other end exists.
     private var held: [ChangeLog.ChangedPair: HeldPair] = [:]
