@@ -276,6 +276,34 @@ import Testing
         }
     }
 
+    /// Catches: a value of others between two values of the author that is lost without a conflict.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S162: what others changed between two changes of an author is a conflict`(_ kind: StoreKind, _ isDeleted: Bool) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (author, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await other.perform { $0.makeTrack("t", plays: 1).objectID }
+        try await other.save()
+        let before = try container.coordinator.snapshot(owner: "before the changes")
+        await author.perform { $0.transactionAuthor = "author" }
+        for (context, plays) in [(author, 2), (other, 3), (author, 4)] {
+            try await context.perform { context throws in
+                context.refreshAllObjects()
+                try context.existingObject(with: id)["plays"] = .int(Int64(plays))
+            }
+            try await context.save()
+        }
+        if isDeleted { try await author.perform(andSave: .durable) { try $0.delete($0.existingObject(with: id)) } }
+        await #expect(throws: UndoError.self) { try await container.undoChanges(by: "author", since: before) }
+        let conflicts = try await container.undoChanges(by: "author", since: before, onConflict: .force)
+        let expected: UndoConflict.Kind = isDeleted ? .unknownValue : .changed
+        #expect(conflicts.map(\.kind) == [expected] && conflicts.map(\.property) == ["plays"])
+        #expect(try await container.read { try $0.existingObject(with: id)["plays"] } == 1)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     /// Catches: an undo that takes an object away from the one that has got it since, and changes only one of the two ends.
     @Test(arguments: StoreKind.allCases, [false, true])
     func `S162, S052: a pair that another context has made since is skipped at both ends`(

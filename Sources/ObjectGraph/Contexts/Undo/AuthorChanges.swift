@@ -11,16 +11,19 @@ struct AuthorChanges {
         var before = ColumnSet()
         /// The columns that others changed after the author did.
         var after = ColumnSet()
+        /// The columns that others updated after a change of the author, also if the author has changed them again since.
+        var contested = ColumnSet()
         /// Whether the last insertion or deletion of the object was by the author; nil if it was neither inserted nor deleted.
         var isLifeOwn: Bool?
 
-        fileprivate mutating func note(_ columns: ColumnSet, isOwn: Bool) {
+        fileprivate mutating func note(_ columns: ColumnSet, isOwn: Bool, isUpdate: Bool) {
             columns.forEach { column in
                 if isOwn {
                     own.insert(column)
                     after.remove(column)
                 } else if own.contains(column) {
                     after.insert(column)
+                    if isUpdate { contested.insert(column) }
                 } else {
                     before.insert(column)
                 }
@@ -71,7 +74,7 @@ struct AuthorChanges {
             var changes = objects[address] ?? ObjectChanges()
             var columns = isUpdate ? page.columns(of: slot) : all
             ignored.forEach { columns.remove($0) }
-            changes.note(columns, isOwn: isOwn)
+            changes.note(columns, isOwn: isOwn, isUpdate: isUpdate)
             if !isUpdate { changes.isLifeOwn = isOwn }
             objects[address] = changes
         }

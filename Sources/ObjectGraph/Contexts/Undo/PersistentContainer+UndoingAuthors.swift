@@ -95,7 +95,9 @@ private struct AuthorInverse {
                 try step.set(.init(before: nil, after: row(address, now)), at: address)
             }
         case (true, false) where change.isLifeOwn == true:
-            let unknown = note(.unknownValue, address: address, columns: change.before)
+            var columns = change.before
+            columns.formUnion(change.contested)
+            let unknown = note(.unknownValue, address: address, columns: columns)
             if !unknown || policy == .force { try step.set(.init(before: row(address, before), after: nil), at: address) }
         case (true, false):
             guard let holder = try holder(of: address) else { return add(.deleted, address: address, column: nil) }
@@ -155,7 +157,7 @@ private struct AuthorInverse {
             if isUndone, change.before.contains(column) {
                 add(.unknownValue, address: address, column: column)
                 isUndone = false
-            } else if isUndone, change.after.contains(column) {
+            } else if isUndone, change.after.contains(column) || change.contested.contains(column) {
                 add(.changed, address: address, column: column, present: new[column], wanted: old[column])
                 isUndone = policy == .force
             }
