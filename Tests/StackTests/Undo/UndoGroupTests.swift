@@ -39,6 +39,38 @@ import Testing
         }
     }
 
+    /// Catches: an older group that is undone in the place of an empty one, and a group beyond the bound that stops the program.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: undoing an empty nested group changes nothing, and undoing one beyond the bound throws`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            let history = UndoHistory(byteLimit: 20_000)
+            context.undoHistory = history
+            func expect(_ wanted: [String]) throws {
+                let titles = try context.trackTitles()
+                #expect(titles == wanted)
+            }
+            history.beginGroup("Outer")
+            context.makeTrack("a")
+            history.group("Empty") {}
+            try history.undoNestedGroup()
+            try expect(["a"])
+            history.group("Inner") { context.makeTrack("b") }
+            history.group("Empty") {}
+            try history.undoNestedGroup()
+            try expect(["a", "b"])
+            try history.undoNestedGroup()
+            try expect(["a"])
+            history.group("Large") { for number in 0..<200 { context.makeTrack("\(number)") } }
+            #expect(throws: UndoError.groupTooLarge(context: context.name, limit: 20_000)) { try history.undoNestedGroup() }
+            history.endGroup()
+        }
+    }
+
     @Test(arguments: Combination.all) @MainActor
     func `S162: on the main actor, a group ends with the job that made its changes`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

@@ -119,6 +119,7 @@ public final class UndoHistory {
     ///
     /// - Precondition: No changes were made in the open group since the nested group was closed.
     /// - Returns: The conflicts that the policy has resolved.
+    /// - Throws: The errors of ``undo(onConflict:)``. Then nothing has changed.
     @discardableResult
     public func undoNestedGroup(onConflict policy: UndoPolicy = .error) throws -> [UndoConflict] {
         guard let context else { throw UndoError.noContext }
@@ -126,6 +127,7 @@ public final class UndoHistory {
         context.checkIsolation()
         try context.checkOpen()
         context.closeUndoSegment()
+        if stacks.isOpenTooLarge { throw UndoError.groupTooLarge(context: context.name, limit: byteLimit) }
         guard let group = stacks.nestedGroup else {
             preconditionFailure("cannot undo a nested group of \(context.name): the newest changes belong to no closed group")
         }

@@ -50,6 +50,9 @@ struct UndoStacks {
     /// Whether the open groups contain changes.
     var hasOpenChanges: Bool { open.contains { !$0.parts.isEmpty || $0.isTooLarge } }
 
+    /// Whether the open groups are larger than the limit, so that their changes are not kept.
+    var isOpenTooLarge: Bool { open.first?.isTooLarge ?? false }
+
     /// The bytes that the open groups may still add.
     var bytesLeft: Int { byteLimit - openByteCount }
 
@@ -100,7 +103,8 @@ struct UndoStacks {
     /// - Precondition: ``groupingLevel`` is not 0.
     mutating func endGroup() {
         let group = Self.closed(open.removeLast())
-        if !group.step.isEmpty { return open[open.count - 1].parts.append(.group(group)) }
+        // An empty group in a group of the program is one that an undo of nested groups finds.
+        if !group.step.isEmpty || open.count > 1 { return open[open.count - 1].parts.append(.group(group)) }
         // An event without changes is no group to which a name or the changes of hooks could belong.
         guard open.count == 1, !hasOpenChanges else { return }
         open = []
@@ -141,7 +145,7 @@ struct UndoStacks {
             case .changes(let step): closed.step.append(step)
             case .group(let inner):
                 closed.step.append(inner.step)
-                if group.name == nil, let name = inner.name { closed.name = name }
+                if group.name == nil, !inner.step.isEmpty, let name = inner.name { closed.name = name }
             }
         }
         return closed
