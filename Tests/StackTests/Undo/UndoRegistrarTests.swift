@@ -131,6 +131,30 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a redo that also brings back a nested group, which the program had undone before.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: an action redoes its group without a nested one that was undone before`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let (manager, history) = (WindowUndo(), UndoHistory())
+        main.undoHistory = history
+        history.register(with: manager.registrar, onFailure: failing)
+        try history.group("Outer") {
+            main.makeTrack("a")
+            history.group("Inner") { main.makeTrack("b") }
+            try history.undoNestedGroup()
+        }
+        main.processPendingChanges()
+        manager.undo()
+        #expect(try main.trackTitles() == [])
+        manager.redo()
+        #expect(try main.trackTitles() == ["a"])
+        try history.redo()
+        #expect(try main.trackTitles() == ["a", "b"])
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: an action that conflicts reports it, and its group stays in the history`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -91,6 +91,8 @@ extension UndoHistory {
             while let group = isRedo ? stacks.redoable.last : stacks.undoable.last, isRedo ? group.id <= id : group.id >= id {
                 if isRedo { try redo(onConflict: registration.policy) } else { try undo(onConflict: registration.policy) }
                 registration.register(group, of: self, isRedo: !isRedo)
+                // A nested group that was undone before this one is older, and no action of the manager.
+                if group.id == id { break }
             }
         } catch {
             registration.onFailure(error)
