@@ -391,6 +391,41 @@ import Testing
         }
     }
 
+    /// Catches: an insertion that becomes an update of every property, and so takes back what the parent has changed.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S075: an object that a child restores keeps what its parent has changed meanwhile`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let parent = container.coordinator.newBackgroundContext()
+        let id = await parent.perform { $0.makeTrack("t", plays: 1).objectID }
+        try await parent.save()
+        let child = await parent.newBackgroundChild()
+        try await child.perform { context throws in
+            context.automaticallyMergesChanges = false
+            context.undoHistory = UndoHistory()
+            context.delete(try context.existingObject(with: id))
+        }
+        try await child.save()
+        try await parent.perform { context throws in
+            context.rollback()
+            try context.existingObject(with: id)["plays"] = 7
+        }
+        try await child.perform { context throws in
+            let conflicts = try context.undoHistory?.undo()
+            #expect(conflicts == [])
+            try context.existingObject(with: id)["title"] = "restored"
+        }
+        try await child.save()
+        try await parent.save()
+        let shown = try await container.read { context throws in
+            let track = try context.existingObject(with: id)
+            return [track["title"], track["plays"]]
+        }
+        #expect(shown == ["restored", 7])
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162, S100: two roots that restore one object are in conflict about it`(_ kind: StoreKind) async throws {
         let policies: [(MergePolicy, String?)] = [

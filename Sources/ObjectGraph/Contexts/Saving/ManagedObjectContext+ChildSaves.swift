@@ -351,10 +351,34 @@ extension ManagedObjectContext {
                 trapOnStoreError({ try exists(place.entity, place.key) })
             else { continue }
             let layer = kept ?? Layer(copying: push.layer)
-            layer.replace(row, by: .update, entity: place.entity, key: place.key)
+            layer.remove(entity: place.entity, key: place.key)
+            if let own = trapOnStoreError({ try changes(of: place, restoredWith: row, layer.id) }) {
+                layer.put(own, entity: place.entity, key: place.key)
+            }
             kept = layer
         }
         return kept.map(push.replacing(with:)) ?? push
+    }
+
+    /// Returns the values that a child has changed of an object that it has restored, as an update; nil if there are none.
+    ///
+    /// The other values are as they are below the changes of this context, which may have newer ones.
+    private func changes(of place: ObjectAddress, restoredWith row: Row, _ layer: UInt64) throws -> Row? {
+        let own = row.copy(layer: layer)
+        own.kind = .update
+        let below = StateBelow(
+            context: self, layers: Array(layerStack.view.layers.dropFirst(layerStack.sealed.count + 1)), entity: place.entity,
+            key: place.key)
+        guard try below.exists() else { return own }
+        // The other end of a pair refers back to the object.
+        let pairs = capabilities.rules.pairs[place.entity].map(\.column).filter { !row[$0].isNull }
+        for column in row.columnIndices where row.isSet(column) && !pairs.contains(column) {
+            if try Value.areSame(below.value(column), row[column]) { own.clear(column) }
+        }
+        guard place.entity == capabilities.keyedValues, own.isSet(KeyedColumn.value) else { return own.set.isEmpty ? nil : own }
+        // A changed row of a keyed value always has the key.
+        own[KeyedColumn.key] = row[KeyedColumn.key]
+        return own
     }
 
     /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes
