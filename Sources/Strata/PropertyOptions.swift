@@ -17,6 +17,8 @@ import ObjectGraph
 /// ```
 public enum AttributeOption: Sendable {
     /// No two objects have the same value, where nil differs from nil. Implies an index.
+    ///
+    /// A save with a second object of a value throws `SaveError.uniqueConstraint`, unless the context's `MergePolicy` settles it.
     case unique
     /// Fetches by this attribute use an index. Saves take longer to update it.
     case indexed

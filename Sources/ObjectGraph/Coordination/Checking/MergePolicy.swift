@@ -5,6 +5,10 @@ import StoreModel
 ///
 /// In a conflict, the store's version of an object is newer than the version that the context read.
 ///
+/// A policy also settles a new object whose unique value a saved object has (S108). `objectTrump` and `overwrite` write all of its values,
+/// initial values included, to the saved object, which keeps its id. `storeTrump` and `rollback` drop the new object. `error` and `custom`
+/// throw ``SaveError/uniqueConstraint(entity:properties:values:objects:)``.
+///
 /// ```swift
 /// context.mergePolicy = .custom { conflicts in
 ///     conflicts.reduce(into: [:]) { resolutions, conflict in
