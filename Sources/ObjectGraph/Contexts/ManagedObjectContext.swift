@@ -10,6 +10,9 @@ import StoreModel
 /// `container.mainContext`, or inside `perform` of a ``BackgroundContext``. Reads are synchronous and never wait for a writer.
 /// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
 ///
+/// Objects do not retain their context. Retain it as long as you use its objects: reading a stored value after the context was released
+/// or reset stops the program (S008). Unsaved changes end with the context.
+///
 /// ```swift
 /// let track = try context.existingObject(Track.self, with: id)
 /// track.playCount += 1

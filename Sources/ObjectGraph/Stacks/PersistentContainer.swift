@@ -129,10 +129,12 @@ public final class PersistentContainer: Sendable {
     }
 
     /// The context of the main actor, with synchronous reads and `async` saves. Its objects stay on the main actor.
+    ///
+    /// The container retains the context, and not the other way round: retain the container as long as you use the context.
     @MainActor public var mainContext: ManagedObjectContext { main.context }
 
     /// Creates a context with its own executor, at the place that ``stack`` determines. O(1), whatever the size of the main context.
-    /// Off the main actor, use ``makeBackgroundContext(name:)``.
+    /// The caller retains it. Off the main actor, use ``makeBackgroundContext(name:)``.
     @MainActor public func newBackgroundContext(name: String = "background") -> BackgroundContext {
         switch stack {
         case .nested, .masterMainWorker, .hybrid: mainContext.newBackgroundChild(name: name)
