@@ -23,8 +23,8 @@ import Strata
     let container: PersistentContainer
     let unread: Results<Book>
 
-    init(file: URL) async throws {
-        container = try await PersistentContainer(for: Book.self, Shelf.self, store: .lmdb(file))
+    init(store: StoreDescription) async throws {
+        container = try await PersistentContainer(for: Book.self, Shelf.self, store: store)
         unread = try Results(
             FetchRequest<Book>(where: #Predicate { !$0.isRead }, sortBy: [.init(\.title)]),
             context: container.mainContext)
@@ -92,7 +92,7 @@ extension Library {
         let file = folder.appending(path: "books.strata")
 
         // Sources/Strata/Strata.docc/GettingStarted.md
-        let library = try await Library(file: file)
+        let library = try await Library(store: .lmdb(file))
         try await library.add(["Emma", "Dracula"], to: "Classics")
         print(library.lines)  // ["Dracula (Classics)", "Emma (Classics)"]
 
@@ -110,7 +110,7 @@ extension Library {
         try await library.container.close()
         // end
 
-        let again = try await Library(file: file)
+        let again = try await Library(store: .lmdb(file))
         #expect(again.lines == ["Frankenstein (Classics)"])
         let changes = Task { await again.printChanges() }
         try await again.add(["Ivanhoe"], to: "Classics")
@@ -122,4 +122,14 @@ extension Library {
         changes.cancel()
         try await again.container.close()
     }
+
+    // Sources/Strata/Strata.docc/GettingStarted.md
+    @MainActor @Test func `a book that is read leaves the list`() async throws {
+        let library = try await Library(store: .memory)
+        try await library.add(["Emma", "Dracula"], to: "Classics")
+        library.unread[0].isRead = true
+        try await library.container.mainContext.save()
+        #expect(library.lines == ["Emma (Classics)"])
+    }
+    // end
 }
