@@ -12,6 +12,9 @@ import StoreModel
 /// Two ids are equal if store, entity and key are equal. Comparing or hashing an id reads two words. An id may be sent across
 /// threads and processes.
 ///
+/// An id, and so its text, contains the position of its entity in the model. If a program stores texts of ids, later versions of its model
+/// must have new entities at the end, and keep the others.
+///
 /// ```swift
 /// let text = track.id.description  // may be stored, or sent to another process
 /// if let id = ObjectID(text) {
