@@ -29,7 +29,10 @@ public struct StoreCapabilities: OptionSet, Sendable, Hashable {
     public static let compaction = StoreCapabilities(rawValue: 1 << 4)
 }
 
-/// The time at which a save reaches the disk, which decides what a power failure may lose.
+/// The time at which a save reaches the disk, which decides what a crash may lose.
+///
+/// On LMDB, deferred saves wait in memory: those that are not on disk yet are lost if the process crashes or is killed, or in a power
+/// failure, each one whole. On SQLite, only a power failure loses them.
 ///
 /// ```swift
 /// try await context.save(.deferred(within: .seconds(5)))  // visible at once

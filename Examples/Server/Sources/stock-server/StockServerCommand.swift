@@ -14,7 +14,7 @@ import UnixSignals
     var port = 8080
     @Option(help: "The file of the store. It is created if it does not exist.")
     var store = "stock.strata"
-    @Flag(help: "Answer before a save is on disk. A power cut can then lose the last second.")
+    @Flag(help: "Answer before a save is on disk. A crash can then lose the last second.")
     var deferred = false
 
     func run() async throws {
