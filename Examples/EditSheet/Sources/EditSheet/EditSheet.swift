@@ -23,7 +23,7 @@ import Observation
     // Objects of the main actor must also be released there.
     isolated deinit {}
 
-    /// Moves the edit to the parent. Returns whether the sheet can be closed.
+    /// Moves the edit to the parent, whose next save stores it. Returns whether the sheet can be closed.
     package func save() async -> Bool {
         do {
             try await context.save()
