@@ -9,7 +9,8 @@ import StoreModel
 /// ``ManagedObjectContext/processPendingChanges()``. So a loop over positions may change and delete objects.
 ///
 /// A difference is computed off the executor, at most once per frame. A read that comes before computes it at once, in time that grows with
-/// the difference. Reading a position is O(log count). Releasing the collection ends its updates.
+/// the difference. Reading a position is O(log count). Releasing the collection ends its updates. With a limit or an offset, it still has
+/// the keys of all objects that the predicate selects, because others take the places of those that leave.
 ///
 /// ```swift
 /// let favorites = try Results(
