@@ -321,8 +321,10 @@ public final class LMDBStore: ObjectStore {
 }
 
 extension StoreDescription {
-    /// A store in one file at `url`, with a lock file beside it. Contexts read from snapshots, so that no context waits for
-    /// another context.
+    /// A store in one file at `url`. Contexts read from snapshots, so that no context waits for another context.
+    ///
+    /// The file is created if there is none; its folder must exist. Beside it are two small files without data, whose names end in
+    /// `-lock` and `-signal`. To delete a store, close it in every process, and delete the three files.
     ///
     /// A store that is opened read-only is read like any other. Saves, batches, compaction and restoring throw `StoreError`
     /// `.readOnly`, and contexts keep their changes. A file whose model differs is refused, because it would have to be

@@ -12,6 +12,9 @@ extension ManagedObjectContext {
     /// 3. The writer, or the parent, takes the layers.
     /// 4. `didSave` is called and the did-save notice posted before this method returns.
     ///
+    /// A durable save of a root returns when it is on disk, a deferred one when other contexts can see it (S066). If others have saved
+    /// objects that this context has changed, ``mergePolicy`` decides.
+    ///
     /// With nothing to save, this method does nothing (S063). Changes made during a save belong to the next save.
     /// Cost on this executor: O(layers + changed registered objects). A child also folds its layers: O(changed objects).
     ///
