@@ -301,6 +301,46 @@ import Testing
         #expect(try store.verify() == [])
     }
 
+    /// Catches: a conflict that a custom policy settles twice, and adds to the sum that it has given.
+    @Test func `S109, S067: a custom policy is not asked again about what it has settled`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let context = coordinator.newBackgroundContext(name: "sum")
+        let id = try await context.perform(andSave: .durable) { $0.makeTrack("t").objectID }
+        try await context.perform { _ = try $0.existingObject(with: id)["plays"] }
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) { try $0.incrementPlays(of: id) }
+        let (isHeld, mayGo) = (Flag(), Flag())
+        coordinator.writer.queue.async {
+            isHeld.set()
+            _ = mayGo.wait(atMost: .seconds(600))
+        }
+        try await until("the writer is held") { isHeld.wait(atMost: .zero) }
+        let saving = Task { try await context.perform(andSave: .durable) { _ = $0.makeTrack("other") } }
+        try await until("the save waits") { coordinator.writer.shared.withLock { !$0.waiting.isEmpty } }
+        try await context.perform { try $0.incrementPlays(of: id) }
+        mayGo.set()
+        try await saving.value
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        try await save("bad", coordinator) { $0.makeTrack("bad") }
+        await context.perform { context in
+            context.mergePolicy = .custom { conflicts in
+                conflicts.reduce(into: [:]) { $0[$1.objectID] = .values(["plays": Self.sum($1)]) }
+            }
+        }
+        try await context.save(Self.later)
+        #expect(try await failures(coordinator) == ["bad"])
+        let snapshot = try store.snapshot()
+        #expect(try snapshot.value(id.entity, key: id.key, column: Music.column("Track", "plays")) == .int(2))
+    }
+
+    /// Returns the plays with the increments of both sides.
+    @Sendable private static func sum(_ conflict: MergeConflict) -> Value {
+        guard let plays = conflict.properties.first(where: { $0.name == "plays" }), case .int(let base) = plays.base,
+            case .int(let ours) = plays.ours, case .int(let theirs) = plays.theirs
+        else { return .null }
+        return .int(ours + theirs - base)
+    }
+
     /// Catches: a lost update of another process, which committed although saves were pending, if the disk became full meanwhile.
     @Test func `S101: what remains of an overtaken flush is checked again by the next one`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)

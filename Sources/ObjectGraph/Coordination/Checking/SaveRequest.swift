@@ -71,7 +71,10 @@ struct SaveTerms: Sendable {
 
 extension SaveRequest {
     var terms: SaveTerms {
-        SaveTerms(
+        // The policy has settled what others had saved before. Asked again, it would settle the values that it has given.
+        var checks = checks
+        checks.unmerged = [:]
+        return SaveTerms(
             policy: policy, preserved: preserved, rules: rules, validation: validation, checks: checks, restored: restored)
     }
 
