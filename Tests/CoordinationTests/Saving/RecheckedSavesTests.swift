@@ -341,6 +341,102 @@ import Testing
         return .int(ours + theirs - base)
     }
 
+    // MARK: Changes that a check has added
+
+    /// Folders whose notes are deleted with them. Notes have tags.
+    private static let folders: Model = {
+        func relationship(
+            _ name: String, _ destination: String, inverse: String, _ cardinality: Cardinality,
+            _ rule: DeleteRule = .nullify
+        ) -> PropertyDescription {
+            .relationship(
+                .init(name: name, destination: destination, inverse: inverse, cardinality: cardinality, deleteRule: rule))
+        }
+        let title = PropertyDescription.attribute(.init(name: "title", type: .string))
+        do {
+            return try Model([
+                EntityDescription(
+                    name: "Folder", properties: [title, relationship("notes", "Note", inverse: "folder", .toMany, .cascade)]),
+                EntityDescription(
+                    name: "Note",
+                    properties: [
+                        title, relationship("folder", "Folder", inverse: "notes", .toOne),
+                        relationship("tags", "Tag", inverse: "notes", .toMany),
+                    ]),
+                EntityDescription(name: "Tag", properties: [title, relationship("notes", "Note", inverse: "tags", .toMany)]),
+            ])
+        } catch { preconditionFailure("the model is wrong: \(error)") }
+    }()
+
+    /// Catches: a note that is deleted with a folder, or loses its tag, although the save that put it there was left out.
+    @Test(arguments: [MergePolicy.error, .objectTrump])
+    func `S051, S067: delete rules are applied again without a save that was left out`(_ policy: MergePolicy) async throws {
+        let store = FaultyStore(schema: Self.folders.storeSchema)
+        let coordinator = try PersistentStoreCoordinator(
+            model: Self.folders, store: store, name: "test", clock: clock.source)
+        let deleting = coordinator.newBackgroundContext(name: "delete")
+        let (folder, note) = try await deleting.perform(andSave: .durable) { context in
+            let (folder, note, tag) = (context.insert("Folder"), context.insert("Note"), context.insert("Tag"))
+            for object in [folder, note, tag] { object["title"] = "t" }
+            note.add(tag, to: "tags")
+            return (folder.objectID, note.objectID)
+        }
+        try await deleting.perform { _ = try $0.existingObject(with: folder)["title"] }
+        try Self.refuse("bad", of: "Tag", in: Self.folders, store)
+        try await save("bad", coordinator) { context in
+            try context.existingObject(with: note).setRelatedObject("folder", to: try context.existingObject(with: folder))
+            context.insert("Tag")["title"] = "bad"
+        }
+        try await deleting.perform(andSave: Self.later) { context in
+            context.mergePolicy = policy
+            context.delete(try context.existingObject(with: folder))
+        }
+        #expect(try await failures(coordinator) == ["bad"])
+        store.refuse(nil)
+        try await coordinator.newBackgroundContext().perform { context in
+            let hasFolder = try !context.keys(matching: StoreQuery(entity: folder.entity, predicate: .constant(true))).isEmpty
+            let tags = try context.existingObject(with: note).relatedObjects("tags").map { $0["title"] }
+            #expect(!hasFolder && tags == ["t"])
+        }
+        #expect(try store.verify() == [])
+    }
+
+    /// Catches: an artist who loses a profile, because the save that would have given another one to the artist was left out.
+    @Test func `S052, S067: one-to-one ends follow without a save that was left out`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let relating = coordinator.newBackgroundContext(name: "relate")
+        let (artists, profiles) = try await relating.perform(andSave: .durable) { context in
+            let artists = ["a", "b"].map { context.makeArtist($0) }
+            let profiles = ["own", "wanted"].map { text in
+                let profile = context.insert("Profile")
+                profile["text"] = .string(text)
+                return profile
+            }
+            artists[0].setRelatedObject("profile", to: profiles[0])
+            return (artists.map(\.objectID), profiles.map(\.objectID))
+        }
+        try await relating.perform { _ = try $0.existingObject(with: profiles[1])["text"] }
+        try Self.refuse("bad", of: "Artist", in: Music.model, store)
+        try await save("bad", coordinator) { context in
+            let wanted = try context.existingObject(with: profiles[1])
+            try context.existingObject(with: artists[0]).setRelatedObject("profile", to: wanted)
+            context.makeArtist("bad")
+        }
+        try await relating.perform(andSave: Self.later) { context in
+            context.mergePolicy = .objectTrump
+            let wanted = try context.existingObject(with: profiles[1])
+            try context.existingObject(with: artists[1]).setRelatedObject("profile", to: wanted)
+        }
+        #expect(try await failures(coordinator) == ["bad"])
+        store.refuse(nil)
+        let shown = try await coordinator.newBackgroundContext().perform { context in
+            try artists.map { try context.existingObject(with: $0).relatedObject("profile")?.objectID }
+        }
+        #expect(shown == profiles)
+        #expect(try store.verify() == [])
+    }
+
     /// Catches: a lost update of another process, which committed although saves were pending, if the disk became full meanwhile.
     @Test func `S101: what remains of an overtaken flush is checked again by the next one`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)

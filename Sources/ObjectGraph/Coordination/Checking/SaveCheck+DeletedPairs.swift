@@ -31,6 +31,9 @@ extension SaveCheck {
         }
         guard !pairs.isEmpty else { return }
         let layer = writable()
-        for pair in pairs { layer.setLink(link, from: pair.source, to: pair.destination, linked: false) }
+        for pair in pairs {
+            layer.setLink(link, from: pair.source, to: pair.destination, linked: false)
+            noteAddedRemoval(from: pair.source, to: pair.destination, link)
+        }
     }
 }

@@ -86,7 +86,7 @@ extension SaveCheck {
         }
         // An update of an object that no longer exists gives it no partner: the reference to it would be dropped again.
         guard try after.exists(end.entity, end.key) else { return [] }
-        return try change(partner) { $0.put(.reference(end.key), at: partner) }
+        return try change(partner) { $0.add(.reference(end.key), at: partner) }
     }
 
     /// Clears the reference of the former partner after an object has left it. If our change of the former partner was dropped, the object
@@ -102,7 +102,7 @@ extension SaveCheck {
         else { return [] }
         if case .error = request.policy, try !isUnchanged(former) { throw try conflict(at: former) }
         if dropsChanges, isLost(former) { return try lose(end) }
-        return try change(former) { $0.put(.null, at: former) }
+        return try change(former) { $0.add(.null, at: former) }
     }
 
     /// Whether the save itself sets this end. A new object that was never related does not.
@@ -162,6 +162,12 @@ extension SaveCheck {
 
     private mutating func put(_ value: Value, at end: PairEnd) {
         put(value, entity: end.entity, key: end.key, column: end.pair.column)
+    }
+
+    /// Writes an end that the save itself does not set.
+    private mutating func add(_ value: Value, at end: PairEnd) {
+        put(value, at: end)
+        noteAdded(end.pair.column, entity: end.entity, key: end.key)
     }
 
     /// Changes one end. Returns the ends that this concerns: itself, and its partners before and after.

@@ -100,11 +100,14 @@ extension SaveCheck {
                     // The reference was set after the deletion, so it is an error to report instead of a reference to clear.
                     if hasSet(column, entity: entity, key: key) { continue }
                     put(.null, entity: entity, key: key, column: column)
+                    noteAdded(column, entity: entity, key: key)
                 case .delete(let entity, let key, let column):
                     if let column, hasSet(column, entity: entity, key: key) { continue }
                     guard layer.row(entity, key)?.kind != .delete else { continue }
+                    let dependent = ObjectAddress(entity: entity, key: key)
                     markDeleted(entity, key)
-                    waiting.append(.init(entity: entity, key: key))
+                    noteAddedDeletion(of: dependent)
+                    waiting.append(dependent)
                 case .deny:
                     continue
                 }

@@ -27,6 +27,8 @@ struct SaveCheck {
     var movedKeys: Set<ObjectKey> = []
     /// The objects that the context deleted and that a policy keeps.
     var kept: [ObjectAddress] = []
+    /// The changes that the check has added to the save.
+    var added = AddedChanges()
     let folded: Layer
     let numbers: CommittedNumbers
     /// The layer to write, as far as it has been checked.

@@ -67,6 +67,8 @@ struct SaveTerms: Sendable {
     var checks = ConflictChecks()
     /// The inserted objects that another context may have inserted too.
     var restored: Set<ObjectAddress> = []
+    /// The changes that the check has added to the save. Another check decides about them anew.
+    var added = AddedChanges()
 }
 
 extension SaveRequest {
@@ -83,9 +85,9 @@ extension SaveRequest {
     /// - Parameter base: The state that preceded the save when it was accepted.
     init(checkingAgain save: PendingSave, base: StoreState) {
         self.init(
-            layers: [save.layer], base: base, checks: save.terms.checks, policy: save.terms.policy, durability: .durable,
-            metadata: save.changes.metadata, preserved: save.terms.preserved, rules: save.terms.rules,
-            validation: save.terms.validation, restored: save.terms.restored)
+            layers: [save.terms.added.removed(from: save.layer)], base: base, checks: save.terms.checks,
+            policy: save.terms.policy, durability: .durable, metadata: save.changes.metadata, preserved: save.terms.preserved,
+            rules: save.terms.rules, validation: save.terms.validation, restored: save.terms.restored)
     }
 }
 

@@ -106,7 +106,7 @@ extension StoreWriter {
             layer.seal()
             request.trace?.accepted(layer)
             state = state.adding(layer)
-            pending.append(PendingSave(sequence: state.sequence, changes: changes, terms: request.terms, layer: layer))
+            pending.append(PendingSave(sequence: state.sequence, changes: changes, terms: check.terms, layer: layer))
             return changes
         }
     }

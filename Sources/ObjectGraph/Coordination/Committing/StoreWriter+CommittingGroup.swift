@@ -183,7 +183,7 @@ extension StoreWriter {
             layer = unpublished(layer)
             let changes = try stamp(layer, request, after: state)
             layer.seal()
-            return PendingSave(sequence: state.sequence.next, changes: changes, terms: request.terms, layer: layer)
+            return PendingSave(sequence: state.sequence.next, changes: changes, terms: check.terms, layer: layer)
         }
         guard let trace = request.trace else { return try checked() }
         return try trace.checking(checked)
