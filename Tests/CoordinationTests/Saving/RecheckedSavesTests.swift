@@ -437,6 +437,49 @@ import Testing
         #expect(try store.verify() == [])
     }
 
+    /// Policies that write an object again that others have deleted.
+    private static let writingAgain: [MergePolicy] = [
+        .objectTrump, .custom { $0.reduce(into: [:]) { $0[$1.objectID] = .objectTrump } },
+        .custom { $0.reduce(into: [:]) { $0[$1.objectID] = .values(["born": .int(7)]) } },
+    ]
+
+    /// Catches: values and references that are lost, because the save after a deletion writes the whole object, although the deletion was
+    /// left out.
+    @Test(arguments: writingAgain)
+    func `S106, S067: an object whose deletion was left out keeps what the save after it has not changed`(_ policy: MergePolicy)
+        async throws
+    {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let updating = coordinator.newBackgroundContext(name: "update")
+        let (artist, profile) = try await updating.perform(andSave: .durable) { context in
+            let (artist, profile) = (context.makeArtist("a"), context.insert("Profile"))
+            artist.setRelatedObject("profile", to: profile)
+            return (artist.objectID, profile.objectID)
+        }
+        try await updating.perform { _ = try $0.existingObject(with: artist)["name"] }
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) {
+            try $0.existingObject(with: artist)["name"] = "b"
+        }
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        try await save("bad", coordinator) { context in
+            context.delete(try context.existingObject(with: artist))
+            context.makeTrack("bad")
+        }
+        try await updating.perform(andSave: Self.later) { context in
+            context.mergePolicy = policy
+            try context.existingObject(with: artist)["born"] = .int(7)
+        }
+        #expect(try await failures(coordinator) == ["bad"])
+        store.refuse(nil)
+        let (values, related) = try await coordinator.newBackgroundContext().perform { context in
+            let artist = try context.existingObject(with: artist)
+            return ([artist["name"], artist["born"]], artist.relatedObject("profile")?.objectID)
+        }
+        #expect(values == ["b", .int(7)] && related == profile)
+        #expect(try store.verify() == [])
+    }
+
     /// Catches: a lost update of another process, which committed although saves were pending, if the disk became full meanwhile.
     @Test func `S101: what remains of an overtaken flush is checked again by the next one`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)

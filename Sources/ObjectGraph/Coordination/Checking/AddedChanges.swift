@@ -1,8 +1,8 @@
 import StoreInterface
 import StoreModel
 
-/// The changes that the check of a deferred save has added to it: deletions and references that follow from delete rules, and other ends of
-/// one-to-one relationships.
+/// The changes that the check of a deferred save has added to it: deletions and references that follow from delete rules, other ends of
+/// one-to-one relationships, and the other values of objects that the merge policy writes again (S106).
 ///
 /// Such a change may follow from an earlier deferred save. If that one cannot be written, the change must not be written either. A second
 /// check therefore begins without all of them, and adds what still follows.
@@ -16,8 +16,10 @@ struct AddedChanges: Sendable {
     private var deleted: Set<ObjectAddress> = []
     private var columns: [ObjectAddress: ColumnSet] = [:]
     private var pairs: [Pair] = []
+    /// The objects that were written again, with the columns that the save itself has changed.
+    private var writtenAgain: [ObjectAddress: ColumnSet] = [:]
 
-    private var isEmpty: Bool { deleted.isEmpty && columns.isEmpty && pairs.isEmpty }
+    private var isEmpty: Bool { deleted.isEmpty && columns.isEmpty && pairs.isEmpty && writtenAgain.isEmpty }
 
     fileprivate mutating func noteDeletion(of address: ObjectAddress) { deleted.insert(address) }
 
@@ -29,10 +31,23 @@ struct AddedChanges: Sendable {
         pairs.append(Pair(link: link, source: source, destination: destination))
     }
 
-    /// Returns the layer of an accepted save without the changes. O(changes).
-    func removed(from layer: Layer) -> Layer {
-        if isEmpty { return layer }
+    fileprivate mutating func note(writtenAgain address: ObjectAddress, own: ColumnSet) { writtenAgain[address] = own }
+
+    /// Returns the layer of an accepted save without the changes, and the objects that need not be written again because they exist.
+    /// O(changes).
+    ///
+    /// - Parameter view: The state that the save follows now.
+    func removed(from layer: Layer, over view: LayeredView) throws -> (layer: Layer, existing: Set<ObjectAddress>) {
+        if isEmpty { return (layer, []) }
         let rest = Layer(copying: layer)
+        var existing: Set<ObjectAddress> = []
+        for (address, own) in writtenAgain {
+            guard let row = rest.row(address.entity, address.key), row.kind == .insert,
+                try view.exists(address.entity, address.key)
+            else { continue }
+            existing.insert(address)
+            rest.keep(row.set.intersection(own), of: row, at: address)
+        }
         for address in deleted {
             // The deletion keeps the values that the save itself has changed.
             if let row = layer.row(address.entity, address.key), row.kind == .delete { rest.keep(row.set, of: row, at: address) }
@@ -45,7 +60,7 @@ struct AddedChanges: Sendable {
         }
         for pair in pairs { rest.forgetLink(pair.link, from: pair.source, to: pair.destination) }
         rest.seal()
-        return rest
+        return (rest, existing)
     }
 }
 
@@ -81,6 +96,23 @@ extension SaveCheck {
     /// Notes that the check has deleted an object.
     mutating func noteAddedDeletion(of address: ObjectAddress) {
         if mayBeCheckedAgain { added.noteDeletion(of: address) }
+    }
+
+    /// Notes that the check writes an object again that others have deleted.
+    ///
+    /// - Parameters:
+    ///   - row: The context's change, which has every value if the object was deleted in the base already.
+    ///   - values: The values that a custom policy gives to properties.
+    mutating func noteWrittenAgain(_ address: ObjectAddress, row: Row?, setting values: [String: Value] = [:]) {
+        guard mayBeCheckedAgain else { return }
+        let schema = writer.store.schema.entities[address.entity]
+        var own = request.changedOfDeleted[address] ?? row?.set ?? ColumnSet()
+        for column in schema.columnIndices where values[schema.columns[column].name] != nil { own.insert(column) }
+        // A position goes with its list.
+        for reference in request.rules.ordered[address.entity] where own.contains(reference.column) {
+            own.insert(reference.position)
+        }
+        added.note(writtenAgain: address, own: own)
     }
 
     /// Notes that the check has removed a pair.

@@ -74,6 +74,7 @@ extension SaveCheck {
             row =
                 contest.row?.copy(layer: layer.id) ?? Row.make(kind: .insert, layer: layer.id, columnCount: schema.columns.count)
             row.kind = .insert
+            noteWrittenAgain(id, row: contest.row, setting: values)
             let base = request.base.view
             let isInBase = try base.exists(id.entity, id.key)
             // A suspension has released the other values of the deleted object, so that the policy cannot write the object again.

@@ -95,6 +95,7 @@ struct SaveCheck {
                     guard let row = page[slot] else { continue }
                     let key = PageAddress.key(page: number, slot: slot)
                     if !movedKeys.isEmpty, movedKeys.contains(key), entity == keyedValues { continue }
+                    if !request.settled.isEmpty, request.settled.contains(.init(entity: entity, key: key)) { continue }
                     let theirs = try current.version(entity, key)
                     let isUpdateOfDeleted = theirs == nil && row.kind == .update
                     let isKnown = request.checks.unmerged[.init(entity: entity, key: key)] == nil
@@ -167,6 +168,7 @@ struct SaveCheck {
         case (.objectTrump, _, true):
             try keepPositionsInStore(row, entity: entity, key: key)
         case (.objectTrump, _, false):
+            noteWrittenAgain(.init(entity: entity, key: key), row: row)
             try putWhole(row, entity: entity, key: key, kind: .insert)
         case (.overwrite, _, _):
             try putWhole(row, entity: entity, key: key, kind: isInStore ? .update : .insert)

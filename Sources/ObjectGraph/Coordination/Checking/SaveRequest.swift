@@ -24,6 +24,8 @@ struct SaveRequest: Sendable {
     var changedOfDeleted: [ObjectAddress: ColumnSet] = [:]
     /// The inserted objects that another context may have inserted too, because both have undone a deletion.
     var restored: Set<ObjectAddress> = []
+    /// The updated objects about whose conflicts the policy has decided when the save was checked first.
+    var settled: Set<ObjectAddress> = []
     /// Whether references to objects that others have deleted become nil, and changes of their one-to-one relationships are dropped.
     /// Otherwise such references fail the save (S050), and the policy decides about the changes (S106).
     ///
@@ -82,12 +84,15 @@ extension SaveRequest {
 
     /// Creates the request that checks an accepted save again.
     ///
-    /// - Parameter base: The state that preceded the save when it was accepted.
-    init(checkingAgain save: PendingSave, base: StoreState) {
+    /// - Parameters:
+    ///   - base: The state that preceded the save when it was accepted.
+    ///   - state: The state that it follows now.
+    init(checkingAgain save: PendingSave, base: StoreState, over state: StoreState) throws {
+        let own = try save.terms.added.removed(from: save.layer, over: state.view)
         self.init(
-            layers: [save.terms.added.removed(from: save.layer)], base: base, checks: save.terms.checks,
-            policy: save.terms.policy, durability: .durable, metadata: save.changes.metadata, preserved: save.terms.preserved,
-            rules: save.terms.rules, validation: save.terms.validation, restored: save.terms.restored)
+            layers: [own.layer], base: base, checks: save.terms.checks, policy: save.terms.policy, durability: .durable,
+            metadata: save.changes.metadata, preserved: save.terms.preserved, rules: save.terms.rules,
+            validation: save.terms.validation, restored: save.terms.restored, settled: own.existing)
     }
 }
 

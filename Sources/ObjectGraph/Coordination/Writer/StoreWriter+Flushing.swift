@@ -137,7 +137,7 @@ extension StoreWriter {
     /// which it was accepted.
     private func checkedAgain(_ save: PendingSave, above before: StoreState) throws -> PendingSave {
         let state = StoreState(base: try newSnapshot(), sequence: before.sequence.next)
-        let request = SaveRequest(checkingAgain: save, base: before)
+        let request = try SaveRequest(checkingAgain: save, base: before, over: state)
         var check = SaveCheck(request: request, state: state, writer: self)
         let layer = try check.resolvedLayer()
         guard layer !== save.layer else { return save }
