@@ -467,6 +467,44 @@ import Testing
         }
     }
 
+    /// Catches: a deletion that only takes the own restoration back, so that no save deletes what others have saved again.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S007: an object that two roots have restored is an object that exists, also for a deletion`(_ kind: StoreKind)
+        async throws
+    {
+        for deletesBefore in [false, true] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let root = container.coordinator.newBackgroundContext()
+            let id = await root.perform { $0.makeTrack("first").objectID }
+            try await root.save()
+            let before = try container.coordinator.snapshot()
+            try await root.perform { context throws in
+                context.transactionAuthor = "deleter"
+                context.undoHistory = UndoHistory()
+                context.delete(try context.existingObject(with: id))
+            }
+            try await root.save()
+            try await container.undoChanges(by: "deleter", since: before)
+            try await root.perform { context throws in
+                _ = try context.undoHistory?.undo()
+                if deletesBefore { context.delete(try context.existingObject(with: id)) }
+            }
+            try await root.perform { context throws in
+                context.refreshAllObjects()
+                // The restoration and its deletion have cancelled each other.
+                let titles = try context.trackTitles()
+                #expect(titles == ["first"] && !context.hasChanges, "deleted before the merge: \(deletesBefore)")
+                context.delete(try context.existingObject(with: id))
+            }
+            try await root.save()
+            #expect(try await container.read { try $0.trackTitles() } == [], "deleted before the merge: \(deletesBefore)")
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
+            withExtendedLifetime(bed) {}
+        }
+    }
+
     /// Catches: an undone deletion that takes back what another context has saved, without a conflict.
     @Test(arguments: StoreKind.allCases)
     func `S162: an undone deletion keeps what another context has saved meanwhile`(_ kind: StoreKind) async throws {

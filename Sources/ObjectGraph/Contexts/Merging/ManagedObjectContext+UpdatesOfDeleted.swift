@@ -61,6 +61,7 @@ extension ManagedObjectContext {
         setBaseState(new)
         guard hasUnsavedLayers else { return }
         if automaticallyMergesChanges || phase.isMerging { dropMovedPositions() }
+        settleRestored()
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: changes)
     }
@@ -97,6 +98,34 @@ extension ManagedObjectContext {
                     && trapOnStoreError { try !below.exists(page.entity, key) }
             }
             if isMissing { tracker.updatesOfDeleted.noteDeletion() }
+        }
+    }
+
+    /// Makes the unsaved insertions of objects that exist below updates of these objects. An undo has brought such an object back here, and
+    /// others have saved it again (S162). Without this, a deletion would only take the insertion back. O(objects that undos have restored).
+    func settleRestored() {
+        let restored = tracker.updatesOfDeleted.restored
+        guard !restored.isEmpty, layerStack.baseState.route == nil else { return }
+        let own = layerStack.notInFlight
+        let below = Array(layerStack.view.layers.dropFirst(own.count))
+        let view = LayeredView(base: layerStack.view.base, layers: below)
+        let existing = restored.filter { place in
+            let oldest = own.lazy.compactMap { $0.row(place.entity, place.key) }.first
+            return oldest?.kind == .insert && trapOnStoreError { try view.exists(place.entity, place.key) }
+        }
+        guard !existing.isEmpty else { return }
+        unseal()
+        for place in existing {
+            if let row = layerStack.top.row(place.entity, place.key), row.kind == .insert {
+                layerStack.top.replace(row, by: .update, entity: place.entity, key: place.key)
+            }
+            removeRedundantColumns(place, below)
+            tracker.log.note(place.entity, place.key)
+            guard let object = registry.object(place.entity, place.key), newestOwnRow(place.entity, place.key) == nil else {
+                continue
+            }
+            object.row = nil
+            object.isDeletedHere = false
         }
     }
 

@@ -135,6 +135,7 @@ extension ManagedObjectContext {
     func settleAfterMergeInFlight() {
         guard layerStack.hasMovedInFlight, hasUnsavedLayers else { return }
         if automaticallyMergesChanges { dropMovedPositions() }
+        settleRestored()
         settlePairs(of: layerStack.notInFlight)
         settleInsertedKeys(after: nil)
     }

@@ -137,7 +137,10 @@ extension ManagedObjectContext {
         }
     }
 
-    private func removeRedundantColumns(_ address: ObjectAddress, _ below: [Layer]) {
+    /// Removes the values of an object in ``LayerStack/top`` that equal those in the state below.
+    ///
+    /// - Parameter below: The layers of that state, newest first.
+    func removeRedundantColumns(_ address: ObjectAddress, _ below: [Layer]) {
         let (entity, key) = (address.entity, address.key)
         let state = StateBelow(context: self, layers: below, entity: entity, key: key)
         if let row = layerStack.top.row(entity, key), row.kind == .update, row.set.count == row.columnCount,
