@@ -32,6 +32,42 @@ import Testing
         #expect(try folder.bytes("shop") == before)
     }
 
+    /// Catches: a table that replaces the store that it comes from, and a removed store that has the name of the file of the collections.
+    @Test(arguments: fileKinds) func `an export to the folder of its store replaces no file of the store`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        let names = ["Song.csv", "model.json", "$collections.csv"]
+        for name in names {
+            try FileManager.default.createDirectory(atPath: folder.path(name), withIntermediateDirectories: false)
+            try await folder.fill("\(name)/\(name)", kind, Shop.model, Shop.fill)
+            let (store, place) = (folder.path("\(name)/\(name)"), folder.path(name))
+            let before = try folder.bytes("\(name)/\(name)")
+            let run = await ToolRun("export", store, place, "--format", "csv", "--replace")
+            #expect(run.isRefused(naming: store, "another name or folder"), "\(run)")
+            #expect(try folder.bytes("\(name)/\(name)") == before)
+            // The log and the lock of the store may be there.
+            let others = try FileManager.default.contentsOfDirectory(atPath: place).filter { !$0.hasPrefix(name) }
+            #expect(others == [])
+        }
+    }
+
+    @Test func `a folder of CSV files that cannot be created is refused, and leaves nothing`() async throws {
+        let folder = try await Self.shop()
+        let shop = folder.path("shop")
+        try "text".write(toFile: folder.path("text"), atomically: true, encoding: .utf8)
+        let before = try FileManager.default.contentsOfDirectory(atPath: folder.path("")).sorted()
+        let long = String(repeating: "x", count: 300)
+        let reasons = [
+            "text": "is a file", "text/in": "Not a directory", "text/in/it": "Not a directory", long: "too long", "new/\(long)": "too long",
+            "shop-wal": "log or lock file", "shop-signal": "log or lock file",
+        ]
+        for (name, reason) in reasons {
+            let run = await ToolRun("export", shop, folder.path(name), "--format", "csv", "--replace")
+            #expect(run.isRefused(naming: name, reason), "\(run)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("")).sorted() == before, "\(name)")
+        }
+        #expect(await ToolRun("export", shop, "", "--format", "csv").isRefused(naming: "another name"))
+    }
+
     @Test func `a new store is not created beside the log of another`() async throws {
         let folder = try await Self.shop()
         let target = folder.path("new.sqlite")

@@ -38,7 +38,7 @@ enum FileKind: String {
     }
 
     /// Whether two paths lead to one file.
-    private static func areSame(_ path: String, _ other: String) -> Bool {
+    static func areSame(_ path: String, _ other: String) -> Bool {
         var (first, second) = (stat(), stat())
         return stat(path, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev
             && first.st_ino == second.st_ino

@@ -1,6 +1,7 @@
 import Datasets
 import Foundation
 import ObjectGraph
+import StoreFiles
 import StoreInterface
 import StoreModel
 
@@ -25,43 +26,24 @@ enum CSVFiles {
         return name + ".csv"
     }
 
-    /// Writes the objects of a source to a new folder.
-    static func write(_ source: any ObjectSource, to folder: String, existing: ExistingFile) throws -> TransferSummary {
-        let model = source.model
-        var files: Set<String> = []
-        for name in model.entities.map(\.name) + model.storeSchema.links.map(\.name) where try !files.insert(file(name)).inserted
-        {
-            throw ToolError.failed(
-                "cannot write \(name).csv: an entity and a relationship would both have this file. Export as JSON lines or SQLite"
-            )
-        }
-        let isThere = FileManager.default.fileExists(atPath: folder)
-        guard !isThere || existing == .replace else {
-            throw ToolError.wrongInput("\(folder) already exists. Choose another name, or replace it with --replace")
-        }
-        do {
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        } catch {
-            throw ToolError.failed("\(folder) cannot be created: \(error.reason). Check the path")
-        }
+    /// Writes the objects of a source to a folder.
+    /// - Parameter store: The file of the source, which the export must not replace.
+    static func write(
+        _ source: any ObjectSource, in store: String, to folder: String, existing: ExistingFile
+    ) throws -> TransferSummary {
+        let (model, links) = (source.model, source.model.storeSchema.links)
+        let names = try files(model)
+        for name in names + ["\(collections).csv"] { try InputFiles.refuseToReplace(store, by: "\(folder)/\(name)") }
+        let made = try makeFolder(folder, existing)
         var (writers, finished): ([TextWriter], [String]) = ([], [])
         do {
-            let header = try TextWriter("\(folder)/\(modelFile)", existing: .replace)
-            writers.append(header)
-            try header.write(try SchemaText.json(model.storeSchema) + "\n")
-            let entities = try model.entities.map { entity in
-                let writer = try TextWriter("\(folder)/\(file(entity.name))", existing: .replace)
-                writers.append(writer)
-                try writer.write(line([idColumn] + entity.columns.map(\.name)))
-                return writer
-            }
-            let links = try model.storeSchema.links.map { link in
-                let writer = try TextWriter("\(folder)/\(file(link.name))", existing: .replace)
-                writers.append(writer)
-                try writer.write(line(["source", "destination"]))
-                return writer
-            }
-            var summary = try write(source, entities: entities, links: links)
+            for name in names { writers.append(try TextWriter("\(folder)/\(name)", existing: .replace)) }
+            let tables = Array(writers.dropFirst().prefix(model.entities.count))
+            let pairs = Array(writers.suffix(links.count))
+            try writers[0].write(try SchemaText.json(model.storeSchema) + "\n")
+            for (writer, entity) in zip(tables, model.entities) { try writer.write(line([idColumn] + entity.columns.map(\.name))) }
+            for writer in pairs { try writer.write(line(["source", "destination"])) }
+            var summary = try write(source, entities: tables, links: pairs)
             if source.hasCollections {
                 let writer = try TextWriter("\(folder)/\(collections).csv", existing: .replace)
                 writers.append(writer)
@@ -74,17 +56,66 @@ enum CSVFiles {
                 if let path = writer.target { finished.append(path) }
             }
             // The collections of a former export to this folder.
-            if !source.hasCollections { try? FileManager.default.removeItem(atPath: "\(folder)/\(collections).csv") }
+            if !source.hasCollections { unlink("\(folder)/\(collections).csv") }
             return summary
         } catch {
             for writer in writers { writer.discard() }
-            if !isThere {
-                for path in finished { try? FileManager.default.removeItem(atPath: path) }
-                // Only if it is empty: another program may have put files there meanwhile.
-                rmdir(folder)
-            }
+            if !made.isEmpty { for path in finished { unlink(path) } }
+            // Only if they are empty: another program may have put files there meanwhile.
+            for folder in made { rmdir(folder) }
             throw error
         }
+    }
+
+    /// Returns the names of the files: the schema, a file per entity, and a file per link.
+    private static func files(_ model: Model) throws -> [String] {
+        var files = [modelFile]
+        for name in model.entities.map(\.name) + model.storeSchema.links.map(\.name) {
+            let file = try file(name)
+            guard !files.contains(file) else {
+                throw ToolError.failed(
+                    "cannot write \(file): an entity and a relationship would both have this file. Export as JSON lines or SQLite")
+            }
+            files.append(file)
+        }
+        return files
+    }
+
+    /// Creates the folder of an export, and the folders that lead to it. Returns those that were missing, innermost first.
+    private static func makeFolder(_ folder: String, _ existing: ExistingFile) throws -> [String] {
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder) {
+            guard isFolder.boolValue else {
+                throw ToolError.wrongInput("\(folder): is a file, and CSV is a folder with a file per entity. Choose another name")
+            }
+            guard existing == .replace else {
+                throw ToolError.wrongInput("\(folder) already exists. Choose another name, or replace it with --replace")
+            }
+            return []
+        }
+        var missing: [URL] = []
+        var next = URL(fileURLWithPath: folder, isDirectory: false).standardizedFileURL
+        while !FileManager.default.fileExists(atPath: next.path) {
+            missing.append(next)
+            next.deleteLastPathComponent()
+        }
+        guard !missing.isEmpty else { throw ToolError.wrongInput("'\(folder)' is no name of a new folder. Choose another name") }
+        var made: [String] = []
+        do {
+            for url in missing.reversed() {
+                // The folder must not have the name of a store's log or lock, either.
+                if url == missing[0] { try PartialFile(for: url, existing: .refuse).discard() }
+                guard mkdir(url.path, 0o777) == 0 else {
+                    let reason = String(cString: strerror(errno))
+                    throw ToolError.wrongInput("\(folder) cannot be created: \(reason). Check the path")
+                }
+                made.insert(url.path, at: 0)
+            }
+        } catch {
+            for folder in made { rmdir(folder) }
+            throw error
+        }
+        return made
     }
 
     private static func write(

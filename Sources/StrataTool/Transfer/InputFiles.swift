@@ -14,9 +14,9 @@ enum InputFiles {
             URL(fileURLWithPath: files[1]).deletingLastPathComponent().path == files[0]
             && [".csv", ".tsv", "/\(CSVFiles.modelFile)"].contains(where: files[1].lowercased().hasSuffix)
             && FileManager.default.fileExists(atPath: files[1])
-        guard files[0] != files[1], !isPart else {
+        guard files[0] != files[1], !isPart, !FileKind.areSame(used, target) else {
             throw ToolError.wrongInput(
-                "\(target): cannot replace a file that this verb uses. Choose another name for the new file")
+                "\(target): cannot replace a file that this verb uses. Choose another name or folder for the new file")
         }
     }
 

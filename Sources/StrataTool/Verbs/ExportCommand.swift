@@ -81,7 +81,7 @@ struct ExportCommand: StoreVerb {
                 throw error
             }
             if target == "-" { return TransferReport(summary, source: source, target: target).showNotes() }
-        case .csv: summary = try CSVFiles.write(source, to: target, existing: existing)
+        case .csv: summary = try CSVFiles.write(source, in: file, to: target, existing: existing)
         case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source, in: file)
         }
         try TransferReport(summary, source: source, target: target).show(asJSON: output.json)
