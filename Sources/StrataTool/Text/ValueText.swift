@@ -51,7 +51,9 @@ enum ValueText {
             case .bool: text == "true" ? .bool(true) : text == "false" ? .bool(false) : nil
             case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32: Int64(text).map { .int($0) }
             case .uint64: UInt64(text).map { .uint($0) }
-            case .float, .double: double(text).map { .double($0) }
+            // A finite number that a float cannot hold would become an infinite one.
+            case .float: double(text).flatMap { $0.isFinite && !Float($0).isFinite ? nil : .double($0) }
+            case .double: double(text).map { .double($0) }
             case .date: (DateText.seconds(text) ?? double(text)).map { .double($0) }
             case .string: .string(text)
             case .data: Data(base64Encoded: text).map { .data($0) }
@@ -93,6 +95,12 @@ enum ValueText {
 }
 
 extension ValueText {
+    /// Returns the reason why a property does not have a value, and the remedy. A long text of the value is shortened.
+    static func misfit(_ name: String, _ text: String, _ type: ColumnType) -> String {
+        let shown = text.count > 40 ? String(text.prefix(40)) + "…" : text
+        return "\(name) cannot be \(shown): its values are of the type \(type.rawValue). Correct the value"
+    }
+
     /// Returns the time of a save, to the millisecond.
     static func moment(_ date: Date) -> String {
         let seconds = date.timeIntervalSinceReferenceDate

@@ -293,7 +293,7 @@ final class CSVSource: ObjectSource {
                 return .null
             }
             guard let value = ValueText.value(field.text, column.type) else {
-                throw failure("\(column.name) has values of the type \(column.type.rawValue). Correct the value")
+                throw failure(ValueText.misfit(column.name, field.text, column.type))
             }
             return value
         }

@@ -231,7 +231,7 @@ final class JSONLinesSource: ObjectSource {
 
     private func value(_ member: JSON.Member, column: ColumnSchema, entity: String) throws -> Value {
         guard let value = ValueText.value(member.value, column.type) else {
-            throw failure("\(entity).\(member.name) has values of the type \(column.type.rawValue). Correct the value")
+            throw failure(ValueText.misfit("\(entity).\(member.name)", member.value.text, column.type))
         }
         return value
     }

@@ -257,6 +257,39 @@ import Testing
         try await attempt(lines + ["{\"$entity\":\"Band\",\"$id\":3,\"name\":\"Blur\",\"isActive\":true}"], "bad.jsonl", "Blur")
     }
 
+    /// Catches: a finite number that becomes an infinite one.
+    @Test func `a number out of the range of its type is refused with line, property and value`() async throws {
+        let folder = try ToolFolder()
+        let model = try Model([
+            EntityDescription(
+                name: "Star",
+                properties: [
+                    .attribute(.init(name: "mass", type: .float)), .attribute(.init(name: "planets", type: .int8)),
+                ])
+        ])
+        try await folder.fill("sky", .lmdb, model) { context in
+            let star = context.insert("Star")
+            star["mass"] = .double(1.5)
+            star["planets"] = .int(8)
+        }
+        let (sky, bad) = (folder.path("sky"), folder.path("bad"))
+        #expect(await ToolRun("export", sky, folder.path("good.jsonl")).status == 0)
+        #expect(await ToolRun("export", sky, bad).status == 0)
+        let lines = String(decoding: try folder.bytes("good.jsonl"), as: UTF8.self)
+        for (old, new, property) in [("1.5", "1e300", "mass"), ("1.5", "-3.5e38", "mass"), ("8", "128", "planets")] {
+            let edited = lines.replacing("\"\(property)\":\(old)", with: "\"\(property)\":\(new)")
+            try Data(edited.utf8).write(to: folder.url.appending(path: "bad.jsonl"))
+            let json = await ToolRun("import", folder.path("bad.jsonl"), folder.path("new"))
+            #expect(json.isRefused(naming: "bad.jsonl:2", "Star.\(property) cannot be \(new)", "Correct the value"), "\(json)")
+            try Data("$id,mass,planets\n1,1.5,8\n".replacing(old, with: new).utf8).write(to: folder.url.appending(path: "bad/Star.csv"))
+            let csv = await ToolRun("import", bad, folder.path("new"))
+            #expect(csv.isRefused(naming: "Star.csv:2", "\(property) cannot be \(new)", "Correct the value"), "\(csv)")
+            #expect(await ToolRun("query", sky, "Star", "\(property) = \(new)").isRefused(naming: property))
+        }
+        try Data("$id,mass,planets\n1,-Infinity,8\n".utf8).write(to: folder.url.appending(path: "bad/Star.csv"))
+        #expect(await ToolRun("import", bad, folder.path("new")).status == 0)
+    }
+
     @Test func `bytes of any kind in an import are an error and no crash`() async throws {
         let folder = try ToolFolder()
         try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
