@@ -22,9 +22,9 @@ public enum DateText {
     }
 
     /// Returns a date in the form `2013-01-31T10:00:00.25Z`, with as few digits as ``seconds(_:)`` needs to return the same number.
-    /// Returns nil for a date that has no such form: before the year 1, after 9999, or with a finer fraction.
+    /// Returns nil for a number that has no such form: minus zero, and a date before the year 1, after 9999, or with a finer fraction.
     public static func text(_ seconds: Double) -> String? {
-        guard seconds.magnitude < 1e12 else { return nil }
+        guard seconds.magnitude < 1e12, seconds != 0 || seconds.sign == .plus else { return nil }
         let whole = seconds.rounded(.down)
         let day = (whole / 86_400).rounded(.down)
         let second = Int(whole - day * 86_400)

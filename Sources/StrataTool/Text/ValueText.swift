@@ -5,7 +5,8 @@ import StoreModel
 
 /// Values as text and JSON that can be read back without a loss. The type of the column decides the form.
 ///
-/// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001-01-01 UTC. Data is Base64.
+/// Dates are ISO 8601 if that is exact, and otherwise seconds since 2001-01-01 UTC. Data is Base64. Every NaN is the same text: the bits in
+/// which two of them differ have no meaning.
 enum ValueText {
     /// Returns a value as text; nil for null. References are numbers.
     static func text(_ value: Value, _ type: ColumnType) -> String? {

@@ -180,6 +180,46 @@ import Testing
         #expect(try await contents("copy", .lmdb) == original)
     }
 
+    /// Catches: a date of minus zero that became zero.
+    @Test func `numbers keep their bits as JSON lines and as CSV, except for those of NaN`() async throws {
+        let folder = try ToolFolder()
+        let types: [ColumnType] = [.float, .double, .date]
+        let model = try Model([
+            EntityDescription(
+                name: "Number", properties: types.map { .attribute(.init(name: $0.rawValue, type: $0, isOptional: true)) })
+        ])
+        let numbers: [Double] = [
+            -0.0, 0, .infinity, -.infinity, .nan, Double(nan: 5, signaling: false), Double(Float.leastNonzeroMagnitude), 0.5, -0.5,
+        ]
+        try await folder.fill("store", .lmdb, model) { context in
+            for number in numbers {
+                let object = context.insert("Number")
+                for type in types { object[type.rawValue] = .double(number) }
+            }
+        }
+        for name in ["copy.jsonl", "copy"] {
+            #expect(await ToolRun("export", folder.path("store"), folder.path(name)).status == 0)
+            let copy = name + ".lmdb"
+            #expect(await ToolRun("import", folder.path(name), folder.path(copy)).status == 0)
+            #expect(await ToolRun("diff", folder.path("store"), folder.path(copy)).lines == ["no differences"])
+            let container = try await folder.container(copy, .lmdb, model)
+            let found = try await container.read { context in
+                try context.fetch(EntityFetchRequest("Number")).map { object in types.map { object[$0.rawValue] } }
+            }
+            try await container.close()
+            #expect(found.count == numbers.count)
+            for (number, values) in zip(numbers, found) {
+                for value in values {
+                    guard case .double(let copied) = value else {
+                        Issue.record("\(number) became \(value)")
+                        continue
+                    }
+                    #expect(number.isNaN ? copied.isNaN : copied.bitPattern == number.bitPattern, "\(number) \(copied)")
+                }
+            }
+        }
+    }
+
     @Test func `an SQLite file of another program becomes a store with relationships`() async throws {
         let folder = try ToolFolder()
         try makeDatabase(
