@@ -9,7 +9,11 @@ import StoreModel
 ///
 /// The first column of an entity's file is `$id`. An empty cell is null. An empty text is `""`. If there are keyed collections, they are in
 /// `$collections.csv`: a line with the types of each, and a line per entry, whose key and value are Base64.
+///
+/// A file per table cannot be replaced in one step. While the files get their names, the folder has the file `$incomplete`, which imports
+/// refuse. It stays if the process is killed meanwhile.
 enum CSVFiles {
+    static let incomplete = "$incomplete"
     static let modelFile = "model.json"
     static let idColumn = "$id"
     static let collections = "$collections"
@@ -35,12 +39,14 @@ enum CSVFiles {
         let names = try files(model)
         for name in names + ["\(collections).csv"] { try InputFiles.refuseToReplace(store, by: "\(folder)/\(name)") }
         let made = try makeFolder(folder, existing)
+        let wasIncomplete = isIncomplete(folder)
         var (writers, finished): ([TextWriter], [String]) = ([], [])
         do {
             for name in names { writers.append(try TextWriter("\(folder)/\(name)", existing: .replace)) }
-            let tables = Array(writers.dropFirst().prefix(model.entities.count))
+            let tables = Array(writers.dropFirst(2).prefix(model.entities.count))
             let pairs = Array(writers.suffix(links.count))
-            try writers[0].write(try SchemaText.json(model.storeSchema) + "\n")
+            try writers[0].write("This export is not complete. Export the store again with --replace.\n")
+            try writers[1].write(try SchemaText.json(model.storeSchema) + "\n")
             for (writer, entity) in zip(tables, model.entities) { try writer.write(line([idColumn] + entity.columns.map(\.name))) }
             for writer in pairs { try writer.write(line(["source", "destination"])) }
             var summary = try write(source, entities: tables, links: pairs)
@@ -57,19 +63,36 @@ enum CSVFiles {
             }
             // The collections of a former export to this folder.
             if !source.hasCollections { unlink("\(folder)/\(collections).csv") }
+            unlink("\(folder)/\(incomplete)")
+            syncFolder(folder)
             return summary
         } catch {
             for writer in writers { writer.discard() }
-            if !made.isEmpty { for path in finished { unlink(path) } }
+            // A former export of which no file was replaced is complete.
+            let isWhole = !wasIncomplete && finished.count <= 1
+            if isWhole || !made.isEmpty { for path in finished { unlink(path) } }
             // Only if they are empty: another program may have put files there meanwhile.
             for folder in made { rmdir(folder) }
             throw error
         }
     }
 
-    /// Returns the names of the files: the schema, a file per entity, and a file per link.
+    /// Whether the files of a folder may be of two exports.
+    static func isIncomplete(_ folder: String) -> Bool {
+        FileManager.default.fileExists(atPath: "\(folder)/\(incomplete)")
+    }
+
+    /// Makes the names of files in a folder, and their removals, durable.
+    private static func syncFolder(_ folder: String) {
+        let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    /// Returns the names of the files in the order in which they get them: the mark, the schema, a file per entity, and a file per link.
     private static func files(_ model: Model) throws -> [String] {
-        var files = [modelFile]
+        var files = [incomplete, modelFile]
         for name in model.entities.map(\.name) + model.storeSchema.links.map(\.name) {
             let file = try file(name)
             guard !files.contains(file) else {

@@ -13,7 +13,9 @@ struct ExportCommand: StoreVerb {
             a name without a suffix for a folder of CSV files. Other suffixes need --format. \
             Each object has the id $id, its position among the objects of its entity, which references contain. \
             `strata import` makes a store of each form again, with the same objects. Exporting that store as JSON lines or as CSV gives the \
-            same bytes as before. A store on SQLite also has an id and a history of its own, so two exports of one store differ in them.
+            same bytes as before. A store on SQLite also has an id and a history of its own, so two exports of one store differ in them. \
+            CSV files are complete before the first one gets its name, and get their names one after the other. If the program is killed \
+            meanwhile, the folder has files of both exports and a file named $incomplete, and `strata import` refuses it.
             """)
 
     /// The form of an export.

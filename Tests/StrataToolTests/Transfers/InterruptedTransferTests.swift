@@ -30,6 +30,33 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("")).sorted() == before)
     }
 
+    /// Catches: an import of files of two exports. A table becomes a folder while the objects are written, so that the new table cannot
+    /// replace it.
+    @Test(arguments: [("model.json", false), ("Song.csv", true)])
+    func `a folder of which only some files were replaced is not imported`(_ name: String, _ isMixed: Bool) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let (shop, out, table) = (folder.path("shop"), folder.path("out"), folder.path("out/" + name))
+        #expect(await ToolRun("export", shop, out).status == 0)
+        let console = Console(
+            write: { _ in }, complain: { #expect($0.contains("cannot be replaced")) },
+            showProgress: { text in
+                guard text.contains("objects"), unlink(table) == 0 else { return }
+                mkdir(table, 0o700)
+            })
+        #expect(await StrataProgram.run(["export", shop, out, "--replace"], console: console) == 2)
+        #expect(FileManager.default.fileExists(atPath: folder.path("out/$incomplete")) == isMixed)
+        if isMixed {
+            let run = await ToolRun("import", out, folder.path("new"))
+            #expect(run.isRefused(naming: out, "not completed", "--replace"), "\(run)")
+        }
+        #expect(rmdir(table) == 0)
+        #expect(await ToolRun("export", shop, out, "--replace").status == 0)
+        let names = try FileManager.default.contentsOfDirectory(atPath: out)
+        #expect(!names.contains { $0.contains("incomplete") || $0.contains("partial") }, "\(names)")
+        #expect(await ToolRun("import", out, folder.path("new")).status == 0)
+    }
+
     /// The temporary file exists before the first of the objects is read, and there are far more of them than the program can copy before the
     /// signal comes.
     @Test func `a signal ends an import, which removes its temporary files first`() async throws {
