@@ -5,8 +5,8 @@ import StoreModel
 
 /// A backup as an asynchronous sequence of parts of at most 256 KiB. Iterating throws the error that ended the copy.
 ///
-/// The copy runs on a background queue, at most one pipe buffer ahead of the reader. A slow reader keeps its snapshot of the store
-/// alive until the copy ends.
+/// The copy runs on a thread of its own, at most one pipe buffer ahead of the reader. A slow reader keeps that thread and its snapshot
+/// of the store alive until the copy ends.
 ///
 /// ```swift
 /// for try await part in try await container.coordinator.backupBytes() { bytes += part }
@@ -44,8 +44,9 @@ private final class BackupPipe: Sendable {
         do throws(SystemError) { (reading, writing) = try OpenFile.pipe() } catch {
             throw StoreError(.inputOutput, "cannot create a pipe: \(error). Close some files.")
         }
+        // The copy waits for its reader, and other work waits for the few threads of the global queue.
         // A weak reference, so that the copy ends when the reader is released.
-        DispatchQueue.global().async { [weak self] in
+        DispatchQueue(label: "strata.backup.copy").async { [weak self] in
             do { try store.backup(to: writing.descriptor) } catch { self?.note(error) }
             // Close after recording the error, so that a reader at the end of the pipe finds it.
             writing.close()
