@@ -214,8 +214,9 @@ final class JSONLinesSource: ObjectSource {
         }
         var object = TransferObject(entity: entity.number, id: id, values: entity.columns.map { _ in .null })
         var given: Set<String> = []
-        for member in found where !member.name.hasPrefix("$") {
+        for member in found {
             guard given.insert(member.name).inserted else { throw failure("\(member.name) occurs twice. Remove one of them") }
+            if member.name.hasPrefix("$") { continue }
             switch members[entity.number][member.name] {
             case .column(let number, let column): object.values[number] = try value(member, column: column, entity: name)
             case .link(let number):

@@ -234,10 +234,13 @@ private struct StoreFilling {
 
     private mutating func copyCollections(_ source: any ObjectSource, batch size: Int) async throws {
         var known: [CollectionName: StoredCollection] = [:]
+        var greatest: [CollectionName: Data] = [:]
+        let names = TransferIDs.names(in: model)
         var isAtEnd = false
         while !isAtEnd {
             try Task.checkCancellation()
-            var batch: [(collection: StoredCollection, entry: StoredCollection.Entry?)] = []
+            // An entry with the key in the input. Exports have ascending keys, so that few keys are looked up.
+            var batch: [(collection: StoredCollection, entry: StoredCollection.Entry?, original: Data, mayBeKnown: Bool)] = []
             var bytes = 0
             while batch.count < size, bytes < Self.batchBytes {
                 guard let record = try source.nextRecord() else {
@@ -248,20 +251,27 @@ private struct StoreFilling {
                 switch record {
                 case .collection(let collection):
                     known[CollectionName(collection.name)] = collection
-                    batch.append((collection, nil))
+                    batch.append((collection, nil, Data(), false))
                 case .entry(let name, var entry):
                     guard let collection = known[CollectionName(name)] else {
                         throw ToolError.wrongInput("the input has no types of the collection \(name). Export the store again")
                     }
-                    entry.key = try newKey(entry.key, of: collection)
-                    batch.append((collection, entry))
+                    let original = entry.key
+                    entry.key = try newKey(original, of: collection)
+                    let mayBeKnown = greatest[CollectionName(name)].map { !$0.lexicographicallyPrecedes(entry.key) } ?? false
+                    if !mayBeKnown { greatest[CollectionName(name)] = entry.key }
+                    batch.append((collection, entry, original, mayBeKnown))
                     bytes += entry.value.count
                 }
             }
             if batch.isEmpty { return }
             try await context.perform(andSave: .deferred) { [batch] context in
-                for (collection, entry) in batch {
+                for (collection, entry, original, mayBeKnown) in batch {
                     if let entry {
+                        if mayBeKnown, let other = try context.storedValue(forKey: entry.key, of: collection), other != entry.value {
+                            let key = CollectionText.shown(key: original, of: collection, naming: names)
+                            throw ToolError.wrongInput("\(collection.name) has two values for the key \(key). Remove one of them")
+                        }
                         try context.setStoredValue(entry.value, forKey: entry.key, of: collection)
                     } else {
                         try context.addStoredCollection(collection)

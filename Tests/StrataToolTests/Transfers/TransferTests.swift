@@ -293,6 +293,10 @@ import Testing
             lines + ["{\"$entity\":\"Album\",\"$id\":9,\"title\":\"a\",\"price\":1,\"band\":77}"], "Album 9", "Band 77")
         try await attempt(lines + ["{\"$entity\":\"Song\",\"$id\":9,\"title\":\"a\",\"seconds\":1,\"lists\":1}"], "list of ids")
         try await attempt(lines + [String(repeating: "[", count: 100_000)], "levels")
+        try await attempt(lines + ["{\"$entity\":\"List\",\"$id\":8,\"$id\":9,\"name\":\"a\"}"], "$id occurs twice")
+        func entry(_ key: String, _ value: Int) -> String { ",\"key\":[\"\(key)\"],\"value\":\"\(value)\"" }
+        let notes = [",\"keys\":\"String\",\"values\":\"String\"", entry("k", 1), entry("j", 1), entry("k", 2)]
+        try await attempt(lines + notes.map { "{\"$collection\":\"notes\"\($0)}" }, "notes has two values for the key k")
         // A unique value that occurs twice is found by the save.
         try await attempt(lines + ["{\"$entity\":\"Band\",\"$id\":3,\"name\":\"Blur\",\"isActive\":true}"], "bad.jsonl", "Blur")
     }
