@@ -235,6 +235,26 @@ import Testing
         #expect(await !ToolRun("diff", old, shop).lines.contains { $0.hasPrefix("+ Song 99") })
     }
 
+    /// Catches: names in an edited file that a terminal executes or that break the line of an error, a note or a result.
+    @Test func `control characters of names are not printed`() async throws {
+        let folder = try await Self.shop()
+        let (lines, csv) = (folder.path("shop.jsonl"), folder.path("names.csv"))
+        #expect(await ToolRun("export", folder.path("shop"), lines).status == 0)
+        let text = try String(contentsOfFile: lines, encoding: .utf8)
+        try (text + #"{"$entity":"a\u001b[31m\nb","$id":1}"#).write(toFile: lines, atomically: true, encoding: .utf8)
+        try "\"a\u{1B}[31m\nb\",c\n1,2\n".write(toFile: csv, atomically: true, encoding: .utf8)
+        let runs = [
+            await ToolRun("import", lines, folder.path("new")), await ToolRun("import", csv, folder.path("from csv")),
+            await ToolRun("backup", folder.path("shop"), folder.path("two\nlines\u{1B}")),
+        ]
+        for run in runs {
+            let printed = run.errors + run.output
+            #expect(!printed.contains("\u{1B}") && !printed.contains("\nb") && !printed.contains("\nlines"), "\(run)")
+        }
+        #expect(runs[0].isRefused(naming: "a [31m b"), "\(runs[0])")
+        #expect(runs[1].status == 0 && runs[2].status == 0)
+    }
+
     @Test func `a range that begins or ends with nil is refused, like an order that is compared with nil`() async throws {
         let folder = try await Self.shop()
         for condition in [

@@ -36,6 +36,9 @@ public struct Console: Sendable {
 
     /// Writes a line to standard output.
     static func print(_ line: String) throws { try current.write(line + "\n") }
+
+    /// Writes a note to standard error. The names in it may have control characters.
+    static func note(_ line: String) { current.complain(line.withoutControls()) }
 }
 
 /// Writing to the standard streams. `FileHandle.write(_:)` would stop the program at an error.

@@ -85,7 +85,7 @@ public enum StrataProgram {
     }
 
     private static func oneLine(_ text: String) -> String {
-        text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        text.split(whereSeparator: \.isNewline).joined(separator: " ").withoutControls()
     }
 }
 

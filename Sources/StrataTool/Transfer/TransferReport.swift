@@ -33,13 +33,13 @@ struct TransferReport {
 
     /// Writes the notes to standard error.
     func showNotes() {
-        for note in notes { Console.current.complain(note) }
+        for note in notes { Console.note(note) }
     }
 
     /// Writes the notes and the result to standard error, because other data is on standard output.
     func complain() {
         showNotes()
-        Console.current.complain(line)
+        Console.note(line)
     }
 
     /// Writes the result to standard output, and the notes to standard error unless they are members of the JSON.
@@ -56,6 +56,6 @@ struct TransferReport {
                 ]).text)
         }
         showNotes()
-        try Console.print(line)
+        try Console.print(line.withoutControls())
     }
 }

@@ -50,7 +50,8 @@ struct CompactCommand: StoreVerb {
                         "file": .string(target), "bytesBefore": .number(sizes.before), "bytesAfter": .number(sizes.after),
                     ]).text)
             }
-            return try Console.print("\(target): \(ByteText.text(sizes.after)), from \(ByteText.text(sizes.before))")
+            let line = "\(target): \(ByteText.text(sizes.after)), from \(ByteText.text(sizes.before))"
+            return try Console.print(line.withoutControls())
         }
         let result = try await OpenedStore.with(path, access: .writing) { store in
             let bar = ProgressBar("pages")

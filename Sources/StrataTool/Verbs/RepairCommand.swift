@@ -46,10 +46,11 @@ struct RepairCommand: StoreVerb {
                     "lost": .array(lost.map { .string($0) }), "notes": .array(summary.notes.map { .string($0) }),
                 ]).text)
         } else {
-            for note in summary.notes { Console.current.complain(note) }
-            for line in lost { try Console.print(line) }
+            for note in summary.notes { Console.note(note) }
+            for line in lost { try Console.print(line.withoutControls()) }
             let collections = summary.entries.isEmpty ? "" : ", \(entries) entries of collections"
-            try Console.print("\(target): \(objects) objects" + collections + (lost.isEmpty ? ", nothing is lost" : ""))
+            let line = "\(target): \(objects) objects" + collections + (lost.isEmpty ? ", nothing is lost" : "")
+            try Console.print(line.withoutControls())
         }
         if !lost.isEmpty { throw ToolError.printedFindings }
     }

@@ -32,7 +32,7 @@ struct VerifyCommand: StoreVerb {
         if json {
             try Console.print(JSON.object(["file": .string(file), "findings": .array(found.map { .string($0) })]).text)
         } else {
-            for finding in found { try Console.print(finding) }
+            for finding in found { try Console.print(finding.withoutControls()) }
             if found.isEmpty { try Console.print("\(file) is sound") }
         }
         guard found.isEmpty else {
