@@ -61,11 +61,14 @@ struct ImportCommand: StoreVerb {
         let writer = try swift.map { try TextWriter($0, existing: existing) }
         let summary: TransferSummary
         do {
-            summary = try await StoreSink(path: store, kind: kind, existing: existing).fill(from: source, in: input)
-            if let writer, let classes {
+            // A full disk is noticed before the store gets its name.
+            if let writer, let classes, writer.target != nil {
                 try writer.write(classes)
-                try writer.finish()
+                try writer.complete()
             }
+            summary = try await StoreSink(path: store, kind: kind, existing: existing).fill(from: source, in: input)
+            if let writer, let classes, writer.target == nil { try writer.write(classes) }
+            try writer?.finish()
         } catch {
             writer?.discard()
             throw error

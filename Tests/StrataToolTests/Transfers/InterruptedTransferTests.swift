@@ -3,6 +3,7 @@ import ObjectGraph
 import StoreInterface
 import StoreModel
 import StrataTool
+import Synchronization
 import TestSupport
 import Testing
 
@@ -28,6 +29,27 @@ import Testing
         let status = await StrataProgram.run([run[0], folder.path("shop"), folder.path(run[1])], console: console)
         #expect(status == 1)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("")).sorted() == before)
+    }
+
+    /// Catches: a store that stays after its classes found no room. The classes are in their temporary file when the first object is copied.
+    @Test func `the classes of an import are written before the store gets its name`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let path = folder.path("")
+        let written = Mutex(false)
+        let console = Console(
+            write: { _ in }, complain: { Issue.record("\($0)") },
+            showProgress: { text in
+                guard text.contains("objects") else { return }
+                let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+                let classes = names.first { $0.hasPrefix(".Models.swift.partial") && !$0.hasSuffix("-use") }
+                guard let classes, let source = try? String(contentsOfFile: path + classes, encoding: .utf8) else { return }
+                if source.contains("class Song") { written.withLock { $0 = true } }
+            })
+        let arguments = ["import", folder.path("shop"), folder.path("new"), "--swift", folder.path("Models.swift")]
+        #expect(await StrataProgram.run(arguments, console: console) == 0)
+        #expect(written.withLock { $0 })
+        #expect(try String(contentsOfFile: folder.path("Models.swift"), encoding: .utf8).contains("class Song"))
     }
 
     /// Catches: an import of files of two exports. A table becomes a folder while the objects are written, so that the new table cannot
