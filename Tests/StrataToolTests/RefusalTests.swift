@@ -255,6 +255,24 @@ import Testing
         #expect(runs[1].status == 0 && runs[2].status == 0)
     }
 
+    /// Catches: a file with the name -, where the other verbs write to standard output.
+    @Test func `a store is not written to standard output`() async throws {
+        let folder = try await Self.shop()
+        let shop = folder.path("shop")
+        for run in [["backup", shop, "-"], ["repair", shop, "-"], ["import", shop, "-"], ["compact", shop, "--to", "-"]] {
+            let result = await ToolRun(run)
+            #expect(result.isRefused(naming: "standard output", "Name a file"), "\(run): \(result)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: "-"))
+    }
+
+    @Test func `help for a verb that does not exist is refused`() async {
+        let run = await ToolRun("help", "exprt")
+        #expect(run.isRefused(naming: "exprt: no such verb", "export"), "\(run)")
+        #expect(await ToolRun("help").status == 0)
+        #expect(await ToolRun("help", "export").status == 0)
+    }
+
     @Test func `a range that begins or ends with nil is refused, like an order that is compared with nil`() async throws {
         let folder = try await Self.shop()
         for condition in [

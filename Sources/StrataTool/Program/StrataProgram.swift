@@ -23,7 +23,7 @@ public enum StrataProgram {
 
     private static func run(_ arguments: [String]) async -> Int32 {
         do {
-            try checkVerb(arguments.first)
+            try checkVerb(arguments.first == "help" ? arguments.dropFirst().first : arguments.first)
             try await run(StrataCommand.parseAsRoot(arguments))
             return 0
         } catch {

@@ -20,6 +20,12 @@ enum InputFiles {
         }
     }
 
+    /// Throws if the name of a file to write means standard output, which a verb that creates a store does not write to.
+    static func refuseStandardOutput(_ target: String) throws {
+        guard target == "-" else { return }
+        throw ToolError.wrongInput("-: a store cannot be written to standard output. Name a file, such as ./-")
+    }
+
     /// Opens a store to read all of its objects, or those of one entity and of the entities that inherit from it.
     static func source(_ path: String, entity: String? = nil) async throws -> StoreSource {
         let model = try await FileKind(ofFile: path).storedModel(path)

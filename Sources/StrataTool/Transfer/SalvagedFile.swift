@@ -29,6 +29,7 @@ struct SalvagedFile {
             _ = try await kind.storedSchema(path, check: .everything)
             return nil
         } catch let error as StoreError where error.code == .damaged {}
+        try InputFiles.refuseStandardOutput(target)
         try InputFiles.refuseToReplace(path, by: target)
         partial = try PartialFile(for: URL(fileURLWithPath: target, isDirectory: false), existing: existing)
         do {

@@ -22,6 +22,7 @@ struct StoreSink {
     ///   - source: The objects.
     ///   - file: The file or folder of the source, which the new store must not replace.
     func fill(from source: any ObjectSource, in file: String) async throws -> TransferSummary {
+        try InputFiles.refuseStandardOutput(path)
         try InputFiles.refuseToReplace(file, by: path)
         let partial = try PartialFile(for: URL(fileURLWithPath: path, isDirectory: false), existing: existing)
         // The temporary name with its lock and signal.

@@ -22,6 +22,7 @@ struct BackupCommand: StoreVerb {
     mutating func run() async throws {
         let (target, json) = (target, output.json)
         let existing = replacing.existing
+        try InputFiles.refuseStandardOutput(target)
         let token = try await OpenedStore.with(file) { store in
             let bar = ProgressBar("copying \(store.path)")
             bar.showBusy()

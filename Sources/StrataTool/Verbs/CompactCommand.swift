@@ -36,6 +36,7 @@ struct CompactCommand: StoreVerb {
             throw ToolError.wrongInput("\(path): a store on SQLite cannot be compacted. Copy it with `strata backup`")
         }
         if let target {
+            try InputFiles.refuseStandardOutput(target)
             let sizes = try await OpenedStore.with(path) { store in
                 let bar = ProgressBar("copying \(path)")
                 bar.showBusy()
