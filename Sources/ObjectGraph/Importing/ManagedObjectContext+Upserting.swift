@@ -38,7 +38,7 @@ extension ManagedObjectContext {
     ) throws -> ManagedObject {
         guard let entity = storedModel.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
         let unique = try entity.uniqueColumn(named: attribute)
-        guard unique.definition.accepts(value) else {
+        guard unique.definition.accepts(value), unique.definition.type.keepsFinite(value) else {
             throw BatchError.wrongValue(entity: entityName, property: attribute, value: value)
         }
         return try upsert(unique, value: value, update)

@@ -30,13 +30,18 @@ import Testing
     @Test(arguments: StoreKind.allCases)
     func `S137: a number that a float cannot hold is refused`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
-        let ratio = AttributeDescription(name: "ratio", type: .float)
+        let ratio = AttributeDescription(name: "ratio", type: .float, index: .unique)
         let container = try await bed.container(
             model: Model([EntityDescription(name: "Sample", properties: [.attribute(ratio)])]))
         let error = await #expect(throws: BatchError.self) {
             try await container.coordinator.insert(into: "Sample", ["ratio"], rows: [[.double(1e300)]])
         }
         #expect(error?.description.contains("Sample.ratio") == true, "\(String(describing: error))")
+        await #expect(throws: BatchError.self) {
+            try await container.write { context in
+                _ = try context.upsert("Sample", unique: "ratio", .double(1e300))
+            }
+        }
         try await container.coordinator.insert(into: "Sample", ["ratio"], rows: [[.double(1.5)], [.double(.infinity)]])
         #expect(try await container.read { try $0.count(EntityFetchRequest("Sample")) } == 2)
         try await container.close()
