@@ -62,6 +62,17 @@ import Testing
         #expect(await ToolRun("verify", folder.path("shop")).status == 0)
     }
 
+    /// Catches: an export that replaces a file whose name has the character for bytes that are no text.
+    @Test func `an argument that is not UTF-8 is refused`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        try Data("precious".utf8).write(to: folder.url.appending(path: "a\u{FFFD}"))
+        let run = try Self.run("cd \"$1\"; \"$0\" export shop $'a\\xff' --format jsonl --replace", folder.path(""))
+        #expect(run.status == 2 && run.output.hasPrefix("strata: an argument is not UTF-8"), "\(run)")
+        #expect(run.output.split(separator: "\n").count == 1, "\(run)")
+        #expect(try folder.bytes("a\u{FFFD}") == Data("precious".utf8))
+    }
+
     @Test(arguments: fileKinds) func `an export has the form of its suffix, and an unknown suffix is refused`(_ kind: StoreKind)
         async throws
     {

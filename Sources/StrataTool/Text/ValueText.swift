@@ -97,7 +97,7 @@ enum ValueText {
 
 extension ValueText {
     /// Returns the reason why a property does not have a value, and the remedy. A long text of the value is shortened.
-    static func misfit(_ name: String, _ text: String, _ type: ColumnType) -> String {
+    static func misfit(_ name: String, text: String, type: ColumnType) -> String {
         let shown = text.count > 40 ? String(text.prefix(40)) + "…" : text
         return "\(name) cannot be \(shown): its values are of the type \(type.rawValue). Correct the value"
     }

@@ -316,7 +316,7 @@ final class CSVSource: ObjectSource {
                 return .null
             }
             guard let value = ValueText.value(field.text, column.type) else {
-                throw failure(ValueText.misfit(column.name, field.text, column.type))
+                throw failure(ValueText.misfit(column.name, text: field.text, type: column.type))
             }
             return value
         }

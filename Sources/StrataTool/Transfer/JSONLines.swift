@@ -232,7 +232,7 @@ final class JSONLinesSource: ObjectSource {
 
     private func value(_ member: JSON.Member, column: ColumnSchema, entity: String) throws -> Value {
         guard let value = ValueText.value(member.value, column.type) else {
-            throw failure(ValueText.misfit("\(entity).\(member.name)", member.value.text, column.type))
+            throw failure(ValueText.misfit("\(entity).\(member.name)", text: member.value.text, type: column.type))
         }
         return value
     }

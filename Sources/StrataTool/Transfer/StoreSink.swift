@@ -240,7 +240,7 @@ private struct StoreFilling {
         var isAtEnd = false
         while !isAtEnd {
             try Task.checkCancellation()
-            // An entry with the key in the input. Exports have ascending keys, so that few keys are looked up.
+            // The entries with their keys in the input. Exports have ascending keys, so that few keys are looked up.
             var batch: [(collection: StoredCollection, entry: StoredCollection.Entry?, original: Data, mayBeKnown: Bool)] = []
             var bytes = 0
             while batch.count < size, bytes < Self.batchBytes {
