@@ -41,7 +41,13 @@ struct StoredRecords {
                 found.append((Array(bytes), PageAddress.key(page: number, slot: slot)))
             }
         }
-        keys = found.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }.map(\.key)
+        found.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        // An import refuses a second value for a key.
+        keys = found.indices.compactMap { index in
+            guard index > 0, found[index].bytes == found[index - 1].bytes else { return found[index].key }
+            damage?.noteObject(table.name)
+            return nil
+        }
     }
 
     /// Returns the next record, or nil at the end.
