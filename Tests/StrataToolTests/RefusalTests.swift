@@ -58,7 +58,7 @@ import Testing
         let long = String(repeating: "x", count: 300)
         let reasons = [
             "text": "is a file", "text/in": "Not a directory", "text/in/it": "Not a directory", long: "too long", "new/\(long)": "too long",
-            "shop-wal": "log or lock file", "shop-signal": "log or lock file",
+            "shop-wal": "log or lock file", "shop-signal": "is a file",
         ]
         for (name, reason) in reasons {
             let run = await ToolRun("export", shop, folder.path(name), "--format", "csv", "--replace")

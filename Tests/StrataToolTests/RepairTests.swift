@@ -153,6 +153,27 @@ import Testing
         }
     }
 
+    /// Catches: a repair that ends at two values of one key.
+    @Test func `S192: repair keeps one value of a key that occurs twice`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("notes", .sqlite, Shop.model) { context in
+            let notes = try context.collection("notes", of: String.self)
+            (notes["a"], notes["b"]) = ("first", "second")
+        }
+        try changeDatabase(
+            folder.path("notes"),
+            """
+            UPDATE strata_keyed_values SET "key" = (SELECT MAX("key") FROM strata_keyed_values)
+            WHERE hex(value) = hex('first')
+            """)
+        let run = await ToolRun("repair", folder.path("notes"), folder.path("repaired"))
+        #expect(run.status == 1 && run.output.contains("keyed collections: 1 objects are lost"), "\(run)")
+        let keys = try await folder.container("repaired", .sqlite, Shop.model).read {
+            try Array($0.collection("notes", of: String.self)).map(\.key)
+        }
+        #expect(keys == ["b"])
+    }
+
     @Test(arguments: fileKinds) func `migrate shows the changes and whether the store would open`(_ kind: StoreKind) async throws
     {
         let folder = try ToolFolder()
