@@ -79,7 +79,7 @@ public final class FetchedResultsController<Element> {
         worker.releaseViews(context.layerStack.baseState.state.closed(context.configuration.coordinator.store).view)
         worker.stop()
         if isObserving { context.removeViewObserver(worker) }
-        for receiver in receivers.continuations.values { receiver.continuation.finish() }
+        endUpdates()
     }
 
     // MARK: Fetching
@@ -162,7 +162,8 @@ public final class FetchedResultsController<Element> {
     /// All objects of ``snapshot``. O(count).
     public var fetchedObjects: [Element] { snapshot.ids.map { element(context.object(with: $0)) } }
 
-    /// The updates from now on, in order and without gaps. The sequence ends when the controller is released or the iteration ends.
+    /// The updates from now on, in order and without gaps. The sequence ends when the controller is released, the container is closed, or
+    /// the iteration ends.
     public var updates: AsyncStream<ResultUpdate> { updates(after: lastUpdate) }
 
     /// The number of the last update that ``snapshot`` contains.
@@ -172,9 +173,18 @@ public final class FetchedResultsController<Element> {
     /// one yet.
     func updates(after seen: Int) -> AsyncStream<ResultUpdate> {
         let (stream, continuation) = AsyncStream<ResultUpdate>.makeStream()
+        if context.phase.closure != nil {
+            continuation.finish()
+            return stream
+        }
         receivers.lastNumber += 1
         receivers.continuations[receivers.lastNumber] = (seen, continuation)
         return stream
+    }
+
+    private func endUpdates() {
+        for receiver in receivers.continuations.values { receiver.continuation.finish() }
+        receivers.continuations = [:]
     }
 
     /// Calls `observer` on the context's executor with every update until the token is cancelled or released.
@@ -196,6 +206,7 @@ public final class FetchedResultsController<Element> {
         switch delivery {
         case .failure(let error):
             onFailure?(error)
+            if context.phase.closure != nil { endUpdates() }
         case .recovery:
             onRecovery?()
         case .update(let update):

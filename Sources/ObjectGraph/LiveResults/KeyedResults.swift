@@ -68,8 +68,11 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         failurePath = \KeyedResults.failure
         reference.owner = self
         try context.checkOpen()
-        // A file without collections that is opened read-only stays without them.
-        guard let query = context.keyedQuery(from: range.lower, to: range.upper, direction, limit: limit) else { return }
+        // A file without collections that is opened read-only stays without them. Only closing the container changes this result.
+        guard let query = context.keyedQuery(from: range.lower, to: range.upper, direction, limit: limit) else {
+            _ = context.addViewObserver(observer)
+            return
+        }
         // The first view contains changes that were not processed yet. Process them now, so that they are no update.
         context.postPendingChanges()
         let view = context.addViewObserver(observer)
@@ -85,7 +88,7 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
 
     deinit {
         collection.context.removeViewObserver(observer)
-        for continuation in continuations.values { continuation.finish() }
+        endDifferences()
     }
 
     /// The error of the last update; nil if it succeeded. The keys are those of the last update that succeeded.
@@ -95,7 +98,8 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         return failure
     }
 
-    /// The differences from now on, in order and without gaps. The sequence ends when the collection is released or the iteration ends.
+    /// The differences from now on, in order and without gaps. The sequence ends when the collection is released, the container is closed,
+    /// or the iteration ends.
     ///
     /// Positions are those before and after each update. When you receive a difference, the collection may show a later state already. No
     /// entry moves, because an entry keeps its key.
@@ -103,9 +107,18 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         // A read shows what is pending, so it is no later difference.
         settle()
         let (stream, continuation) = AsyncStream<ResultDifference>.makeStream()
+        if collection.context.phase.closure != nil {
+            continuation.finish()
+            return stream
+        }
         lastContinuation += 1
         continuations[lastContinuation] = continuation
         return stream
+    }
+
+    private func endDifferences() {
+        for continuation in continuations.values { continuation.finish() }
+        continuations = [:]
     }
 
     // MARK: Updating
@@ -124,7 +137,9 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         defer { isUpdating = false }
         while let step = observer.take() {
             switch step {
-            case .closed(let error): fail(error)
+            case .closed(let error):
+                fail(error)
+                endDifferences()
             case .advanced(var live, let view, let changes, let saved):
                 do {
                     let difference = try live.advance(to: view, changes: changes, saved: saved)
@@ -280,8 +295,12 @@ private final class KeyedResultsObserver: ViewObserver {
     }
 
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
-        state.withLock { $0.arrived.add(view, changes: changes, saved: saved) }
-        schedule()
+        let isFollowing = state.withLock { state in
+            guard state.live != nil else { return false }
+            state.arrived.add(view, changes: changes, saved: saved)
+            return true
+        }
+        if isFollowing { schedule() }
     }
 
     func contextDidClose(_ error: any Error) {

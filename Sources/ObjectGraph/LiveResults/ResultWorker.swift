@@ -170,14 +170,17 @@ final class ResultWorker: ViewObserver {
         queue.async { withExtendedLifetime(live) {} }
     }
 
-    /// Delivers the error, and nothing after it.
+    /// Delivers what was computed, then the error, and nothing after it.
     func contextDidClose(_ error: any Error) {
         let (contextExecutor, fetch) = state.withLock { state in
             state.closure = error
             return (state.contextExecutor, state.fetch)
         }
         stop()
-        contextExecutor?.enqueue { [self] _ in deliver(.failure(error), fetch) }
+        contextExecutor?.enqueue { [self] _ in
+            deliverAll()
+            deliver(.failure(error), fetch)
+        }
     }
 
     /// Releases the views. The changes of a running computation are computed again with the next view.

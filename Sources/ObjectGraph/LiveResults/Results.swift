@@ -84,7 +84,7 @@ public final class Results<Element>: Observable {
     }
 
     /// The updates from now on, in order and without gaps, each with its difference from the state before. The sequence ends when the
-    /// collection is released or the iteration ends.
+    /// collection is released, the container is closed, or the iteration ends.
     public var updates: AsyncStream<ResultUpdate> {
         // A read shows what is pending, so it is no later update.
         controller.settle()

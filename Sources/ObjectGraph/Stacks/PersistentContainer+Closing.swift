@@ -8,7 +8,7 @@ extension PersistentContainer {
     /// Waits for running saves and requests. Then every context of the container, including children, releases the store. From then on
     /// saves, requests, batches and the history throw `StoreError` `.closed`. Unsaved changes are neither saved nor discarded: they can
     /// still be read in their contexts. Properties of other objects read as if the objects were deleted. Live results report the error
-    /// through `onFailure`, and sequences of notices end.
+    /// through `onFailure`. Sequences of notices and of updates of live results end.
     ///
     /// If another container or coordinator of this process uses the same store, it stays usable, and the file stays open until it
     /// is closed too. Closing again does nothing.

@@ -154,6 +154,40 @@ import Testing
         }
     }
 
+    /// Catches: a loop over updates that waits forever after its container was closed.
+    @Test(.timeLimit(.minutes(10)), arguments: StoreKind.allCases) @MainActor
+    func `sequences of updates and notices end when their container is closed`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let request = EntityFetchRequest("Track", sortBy: [AttributeSort("title")])
+        let results = try Results(request, context: main)
+        let controller = try FetchedResultsController(request, context: main)
+        try controller.performFetch()
+        let numbers = try container.collection("numbers", of: Int.self)
+        let keyed = try KeyedResults(numbers.all)
+        let nothing = try KeyedResults(numbers["b"..<"b"])
+        let (shown, updates, differences) = (results.updates, controller.updates, [keyed.differences, nothing.differences])
+        main.makeTrack("a")
+        numbers["a"] = 1
+        main.processPendingChanges()
+        #expect(results.count == 1 && keyed.count == 1)
+        try await container.close()
+        var counts = (0, 0)
+        for await _ in shown { counts.0 += 1 }
+        for await _ in updates {}
+        for sequence in differences { for await _ in sequence { counts.1 += 1 } }
+        #expect(counts == (1, 1))
+        // Those that are made later end at once.
+        for await _ in results.updates {}
+        for await _ in controller.updates {}
+        for await _ in keyed.differences {}
+        for await _ in nothing.differences {}
+        for await _ in main.notices {}
+        #expect((results.error as? StoreError)?.code == .closed && results.count == 1)
+        #expect((nothing.error as? StoreError)?.code == .closed)
+    }
+
     @Test(arguments: files) func `a closed file is deleted, replaced and opened with another model at once`(_ kind: StoreKind)
         async throws
     {

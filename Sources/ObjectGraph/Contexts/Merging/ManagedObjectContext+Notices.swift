@@ -102,9 +102,14 @@ extension ManagedObjectContext {
         switchLog()
     }
 
-    /// The context's notices from now on, as a buffered sequence. It ends when the context is released or the iteration ends (S120).
+    /// The context's notices from now on, as a buffered sequence. It ends when the context is released, the container is closed, or the
+    /// iteration ends (S120).
     public var notices: AsyncStream<ContextNotice> {
         let (stream, continuation) = AsyncStream<ContextNotice>.makeStream()
+        if phase.closure != nil {
+            continuation.finish()
+            return stream
+        }
         let token = addObserver { continuation.yield($0) }
         observers.setStream(continuation, for: token)
         let contextExecutor = WeakContext(contextExecutor: contextExecutor)
