@@ -15,9 +15,11 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if isClosed { throw closedError } }
 
-    /// Leaves the writer, once.
+    /// Leaves the writer, once, and ends the sequences of saves.
     func leaveWriter(closing: Bool) {
-        if !hasLeft.exchange(true, ordering: .acquiringAndReleasing) { StoreWriterRegistry.leave(writer, closing: closing) }
+        if hasLeft.exchange(true, ordering: .acquiringAndReleasing) { return }
+        StoreWriterRegistry.leave(writer, closing: closing)
+        for end in writer.shared.withLock({ $0.listeners.endings(of: ObjectIdentifier(self)) }) { end() }
     }
 
     /// Ends the reads of every confined context of this coordinator, and waits for its running request or save.
@@ -105,15 +107,14 @@ extension StoreWriter {
         defer { suspension.endTurn() }
         // Building indexes may wait for a resumption that does not come. It ends with an error now.
         resumeMigration()
-        let endings = try await onQueue { writer in
+        try await onQueue { writer in
             writer.finishFlush()
             writer.claim.release()
-            return writer.shared.withLock { shared in
+            writer.shared.withLock { shared in
                 shared.deferred.clearDeadline()
-                return shared.listeners.removeAll()
+                shared.listeners.removeAll()
             }
         }
-        for end in endings { end() }
         setSnapshotBudget(nil)
         claim.stopWatching()
         externalCommits.watch.withLock { $0 = nil }

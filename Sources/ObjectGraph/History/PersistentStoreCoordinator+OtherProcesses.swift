@@ -20,7 +20,7 @@ extension PersistentStoreCoordinator {
     /// the saves.
     ///
     /// A slow reader receives only the newest position. Before ``followOtherProcesses()``, the sequence reports only saves that
-    /// `refresh()` finds. The sequence ends when the store is closed, and at once if the container was closed before.
+    /// `refresh()` finds. The sequence ends when the container is closed or released, and at once if it was closed before.
     public var remoteChanges: AsyncStream<HistoryToken> {
         let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let writer = writer
@@ -29,9 +29,9 @@ extension PersistentStoreCoordinator {
             guard source == .externalProcess, let writer else { return }
             continuation.yield(HistoryToken(store, min(state.base.generation, writer.newestSynced)))
         }
-        writer.shared.withLock { $0.listeners.setEnding(of: number) { continuation.finish() } }
+        writer.shared.withLock { $0.listeners.setEnding(of: number, owner: ObjectIdentifier(self)) { continuation.finish() } }
         continuation.onTermination = { [weak writer] _ in writer?.removeListener(number) }
-        // After the listener was added: closing the store ends the sequences that it finds.
+        // After the listener was added: leaving the store ends the sequences that it finds.
         if hasLeft.load(ordering: .acquiring) { continuation.finish() }
         return stream
     }

@@ -15,8 +15,17 @@ import Testing
         let early = container.coordinator.remoteChanges
         try await container.close()
         for await _ in container.coordinator.remoteChanges {}
-        try await another.close()
+        // The other container keeps the store open.
         for await _ in early {}
+        try await another.close()
         for await _ in another.coordinator.remoteChanges {}
+    }
+
+    /// Catches: a loop that waits forever, because nothing is left that could end its sequence.
+    @Test(arguments: StoreKind.allCases)
+    func `a sequence of remote changes ends with its container`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let changes = try await bed.container().coordinator.remoteChanges
+        for await _ in changes {}
     }
 }

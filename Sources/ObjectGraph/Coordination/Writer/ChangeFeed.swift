@@ -130,14 +130,14 @@ struct ChangeFeed: Sendable {
     }
 }
 
-/// Closures that are called after each save, and the sequences that end when the store is closed.
+/// Closures that are called after each save, and the sequences that end when their coordinator leaves the store.
 struct SaveListeners {
     /// Called after each save with the new state and its source, on the writer's queue or on the thread that saves. All saves of other
     /// processes that were found in one check are one change.
     typealias Call = @Sendable (StoreState, SaveSource) -> Void
 
     private var calls: [UInt64: Call] = [:]
-    private var endings: [UInt64: @Sendable () -> Void] = [:]
+    private var endings: [UInt64: (owner: ObjectIdentifier, end: @Sendable () -> Void)] = [:]
     private var last: UInt64 = 0
 
     /// The listeners, for the caller to call outside of its lock.
@@ -149,17 +149,20 @@ struct SaveListeners {
         return last
     }
 
-    /// Sets the closure that ends a listener's sequence when the store is closed.
-    mutating func setEnding(of number: UInt64, _ ending: @escaping @Sendable () -> Void) { endings[number] = ending }
+    /// Sets the closure that ends a listener's sequence when its coordinator leaves.
+    mutating func setEnding(of number: UInt64, owner: ObjectIdentifier, _ end: @escaping @Sendable () -> Void) {
+        endings[number] = (owner, end)
+    }
 
     mutating func remove(_ number: UInt64) {
         calls[number] = nil
         endings[number] = nil
     }
 
-    /// Removes all listeners, and returns the endings of their sequences for the caller to call.
-    mutating func removeAll() -> [@Sendable () -> Void] {
-        defer { (calls, endings) = ([:], [:]) }
-        return Array(endings.values)
+    /// The endings of a coordinator's sequences, for the caller to call outside of its lock.
+    func endings(of owner: ObjectIdentifier) -> [@Sendable () -> Void] {
+        endings.values.filter { $0.owner == owner }.map(\.end)
     }
+
+    mutating func removeAll() { (calls, endings) = ([:], [:]) }
 }
