@@ -14,6 +14,7 @@ struct AffectedObjects {
     func keys(for query: StoreQuery) throws -> [ObjectKey] {
         var related = try through(query.predicate, entity: query.entity).union(inverseEnds(of: query.entity))
         if let followed = query.followedBySort { try related.formUnion(through(followed, entity: query.entity)) }
+        if old.schema.mayDangle { try related.formUnion(danglers(query.entity)) }
         let changed = changedKeys(query.entity)
         return related.isEmpty ? changed : related.union(changed).sorted()
     }
@@ -51,6 +52,22 @@ struct AffectedObjects {
                 // Moving a member changes the list that contains it.
                 for key in changedReferences(other, position) {
                     if let owner = try new.value(other, key: key, column: column)?.referenceKey { keys.insert(owner) }
+                }
+            }
+        }
+        return keys
+    }
+
+    /// Returns the objects with a reference that the rule `noAction` keeps, to an object that was deleted or is there again. It is shown as
+    /// nil while the object is missing.
+    private func danglers(_ entity: EntityIndex) throws -> Set<ObjectKey> {
+        var keys: Set<ObjectKey> = []
+        for (column, definition) in old.schema.entities[entity].columns.enumerated(as: ColumnIndex.self) {
+            guard let destination = definition.destination, old.schema.mayDangle(entity, column) else { continue }
+            for page in changes.flatMap({ $0.change(of: destination)?.pages ?? [] }) {
+                for slot in SlotIterator(page.inserted | page.deleted) {
+                    let key = PageAddress.key(page: page.number, slot: slot)
+                    keys.formUnion(try new.related(.referrers(entity: entity, column: column), to: key))
                 }
             }
         }

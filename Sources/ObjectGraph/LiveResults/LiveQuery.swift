@@ -151,6 +151,11 @@ struct LiveQuery: Sendable {
         return hasPairs
             || changes.entities.contains { change in
                 if followsOthers, change.entity != query.entity { return true }
+                if schema.mayDangle(query.entity, to: change.entity),
+                    change.pages.contains(where: { $0.inserted | $0.deleted != 0 })
+                {
+                    return true
+                }
                 let definition = schema.entities[change.entity]
                 return definition.columnIndices.contains { column in
                     guard definition.columns[column].destination == query.entity else { return false }

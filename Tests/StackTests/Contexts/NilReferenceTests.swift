@@ -127,6 +127,36 @@ import Testing
         #expect(findings.count == 2 && findings.allSatisfy { $0.contains("which does not exist.") }, "\(findings)")
     }
 
+    /// Catches: a list that goes on showing the owner.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S053: a live result reports the objects whose reference a deletion leaves behind`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Self.model)
+        let main = container.mainContext
+        let owner = main.insert("Owner")
+        owner["name"] = .string("owner")
+        for name in ["a", "b"] {
+            let item = main.insert("Item")
+            item["name"] = .string(name)
+            if name == "b" { item.setRelatedObject("owner", to: owner) }
+        }
+        try await container.saveMain()
+        let controller = try FetchedResultsController(EntityFetchRequest("Item", sortBy: [AttributeSort("name")]), context: main)
+        try controller.performFetch()
+        var differences: [ResultDifference] = []
+        controller.onChange = { differences.append($0.difference) }
+        main.delete(owner)
+        main.processPendingChanges()
+        try await until("the deletion is reported") { differences.count == 1 }
+        main.rollback()
+        try await until("the rollback is reported") { differences.count == 2 }
+        let id = owner.objectID
+        try await container.newBackgroundContext().perform(andSave: .durable) { $0.delete(try $0.existingObject(with: id)) }
+        try await until("the deletion of another context is reported") { differences.count == 3 }
+        #expect(differences.allSatisfy { $0 == ResultDifference(updates: [1]) }, "\(differences)")
+        #expect(controller.object(at: 1).relatedObject("owner") == nil)
+    }
+
     /// Catches: a reference that a predicate of a child finds, and that its property does not show. The rule of an album denies the deletion
     /// at the save.
     @Test(arguments: StoreKind.allCases)

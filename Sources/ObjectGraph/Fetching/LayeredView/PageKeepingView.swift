@@ -8,8 +8,12 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
     let view: LayeredView
     /// Unchecked, because reading a page calls no user of the view.
     @exclusivity(unchecked) private var pages = PageCache()
+    private let mayDangle: Bool
 
-    init(_ view: LayeredView) { self.view = view }
+    init(_ view: LayeredView) {
+        self.view = view
+        mayDangle = view.schema.mayDangle
+    }
 
     var schema: StoreSchema { view.schema }
 
@@ -59,12 +63,16 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
         return change.sources.isEmpty && change.destinations.isEmpty ? nil : change
     }
 
+    private func shownValue(_ entity: EntityIndex, _ key: ObjectKey, _ column: ColumnIndex) throws -> Value {
+        let value = try value(entity, key: key, column: column) ?? .null
+        return mayDangle ? try shown(value, entity: entity, column: column) : value
+    }
+
     /// Whether an object exists in both views or in neither, with the same values.
     func looksTheSame(_ entity: EntityIndex, _ key: ObjectKey, in next: PageKeepingView) throws -> Bool {
         guard try exists(entity, key) == next.exists(entity, key) else { return false }
         return try schema.entities[entity].columnIndices.allSatisfy { column in
-            try (value(entity, key: key, column: column) ?? .null).order(next.value(entity, key: key, column: column) ?? .null)
-                == 0
+            try shownValue(entity, key, column).order(next.shownValue(entity, key, column)) == 0
         }
     }
 }

@@ -60,6 +60,11 @@ extension StorePredicate {
 extension StoreSchema {
     var mayDangle: Bool { relationships.contains(where: \.mayDangle) }
 
+    /// Whether an entity has a reference to another entity, or to itself, whose destination may be missing.
+    func mayDangle(_ entity: EntityIndex, to destination: EntityIndex) -> Bool {
+        relationships.contains { $0.mayDangle && $0.entity == entity && $0.destination == destination }
+    }
+
     /// Whether a column is a reference whose destination may be missing.
     func mayDangle(_ entity: EntityIndex, _ column: ColumnIndex) -> Bool {
         relationships.contains { $0.mayDangle && $0.entity == entity && $0.column == column }
