@@ -68,4 +68,16 @@ import Testing
             #expect(bytes.withUnsafeBytes(FreeKeysCodec.decode) == nil, "\(ranges)")
         }
     }
+
+    /// Catches: keys at the end of all numbers, whose following key or page overflows when they are leased or given back.
+    @Test func `ranges behind the keys that are leased are no keys that were given back`() {
+        let end = PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0)
+        let last = FreeKeys([end.advanced(by: -3)..<end])
+        #expect(FreeKeysCodec.encode(last).withUnsafeBytes(FreeKeysCodec.decode) == last)
+        let highest = ObjectKey(rawValue: .max - 1)..<ObjectKey.max
+        for range in [end..<end.advanced(by: 1), highest, ObjectKey(rawValue: .max - 63)..<ObjectKey.max] {
+            let bytes = FreeKeysCodec.encode(FreeKeys([range]))
+            #expect(bytes.withUnsafeBytes(FreeKeysCodec.decode) == nil, "\(range)")
+        }
+    }
 }
