@@ -99,7 +99,7 @@ struct Compaction {
             try cancellation.check()
             do {
                 guard let packed = try packer.pack(bytes, place: store.entities[entity].layout.place(number)),
-                    cost.pays(packed.count, insteadOf: bytes.count, canSplit: PageOverflow.allows(number))
+                    cost.pays(packed.count, insteadOf: bytes.count, canSplit: store.pageOverflow.allows(entity, number))
                 else { return .next }
                 let header = Array(bytes.prefix(PackedPage.headerByteCount))
                 prepared.append(PreparedPage(number: number, header: header, packed: packed, rawByteCount: bytes.count))

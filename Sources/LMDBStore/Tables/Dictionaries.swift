@@ -54,7 +54,9 @@ final class Dictionaries: Sendable {
 
     /// Deletes up to a number of dictionaries of an entity with a number in the file. Returns whether none is left.
     func removeSome(ofEntity number: Int, _ limit: Int, in transaction: WriteTransaction) throws -> Bool {
-        try transaction.removeSome(limit, of: UInt64(number) << 32..<UInt64(number + 1) << 32, in: table)
+        guard let number = UInt32(exactly: number) else { return true }
+        let first = UInt64(number) << 32
+        return try transaction.removeSome(limit, of: first...(first | UInt64(UInt32.max)), in: table)
     }
 
     /// Writes a dictionary under the next number of its entity.
@@ -68,7 +70,7 @@ final class Dictionaries: Sendable {
 
 extension WriteTransaction {
     /// Deletes up to a number of keys of a range. Returns whether none is left.
-    func removeSome(_ limit: Int, of keys: Range<UInt64>, in database: Database) throws -> Bool {
+    func removeSome(_ limit: Int, of keys: ClosedRange<UInt64>, in database: Database) throws -> Bool {
         try withCursor(database) { cursor in
             for _ in 0..<limit {
                 guard let entry = try cursor.seek(keys.lowerBound), keys.contains(entry.number) else { return true }

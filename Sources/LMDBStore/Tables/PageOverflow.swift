@@ -18,9 +18,10 @@ struct PageOverflow: Sendable {
         entityNumbers = tables.entityNumbers
     }
 
-    /// Returns whether the page's number leaves room for the entity's number in a key. Pages with larger numbers are never
-    /// split.
-    static func allows(_ number: PageNumber) -> Bool { number.rawValue < 1 << pageBits }
+    /// Returns whether the numbers of a page and its entity fit a key. Pages with larger numbers are never split.
+    func allows(_ entity: EntityIndex, _ number: PageNumber) -> Bool {
+        number.rawValue < 1 << Self.pageBits && Self.keys(ofEntity: entityNumbers[entity]) != nil
+    }
 
     private func key(_ entity: EntityIndex, _ number: PageNumber) -> UInt64 {
         UInt64(entityNumbers[entity]) << Self.pageBits | number.rawValue
@@ -34,7 +35,7 @@ struct PageOverflow: Sendable {
     ) throws -> R {
         let missing = PackedPage.missingByteCount(bytes)
         if missing == 0 { return try body(bytes) }
-        guard let rest = try reader.get(table, key(entity, number)), rest.count == missing else {
+        guard allows(entity, number), let rest = try reader.get(table, key(entity, number)), rest.count == missing else {
             throw PageError(
                 offset: bytes.count, field: "packed page", reason: "goes on for \(missing) bytes that are not in tails")
         }
@@ -59,9 +60,9 @@ struct PageOverflow: Sendable {
         guard try transaction.statistics(table).entries > 0 else { return 0 }
         return try transaction.withCursor(table) { cursor in
             var count = 0
-            for number in entityNumbers {
-                var entry = try cursor.seek(Self.keys(ofEntity: number).lowerBound)
-                while let found = entry, Self.keys(ofEntity: number).contains(found.number) {
+            for keys in entityNumbers.compactMap(Self.keys) {
+                var entry = try cursor.seek(keys.lowerBound)
+                while let found = entry, keys.contains(found.number) {
                     count += 1
                     entry = try cursor.move(.next)
                 }
@@ -70,12 +71,14 @@ struct PageOverflow: Sendable {
         }
     }
 
-    private static func keys(ofEntity number: Int) -> Range<UInt64> {
-        UInt64(number) << pageBits..<UInt64(number + 1) << pageBits
+    /// Returns the keys of an entity's rests; nil for an entity whose number is too large for a key.
+    private static func keys(ofEntity number: Int) -> ClosedRange<UInt64>? {
+        UInt16(exactly: number).map { UInt64($0) << pageBits...(UInt64($0) << pageBits | (1 << pageBits - 1)) }
     }
 
     /// Deletes up to a number of rests of an entity with a number in the file. Returns whether none is left.
     func removeSome(ofEntity number: Int, _ limit: Int, in transaction: WriteTransaction) throws -> Bool {
-        try transaction.removeSome(limit, of: Self.keys(ofEntity: number), in: table)
+        guard let keys = Self.keys(ofEntity: number) else { return true }
+        return try transaction.removeSome(limit, of: keys, in: table)
     }
 }

@@ -173,4 +173,23 @@ import Testing
         _ = try await opened.compactCopy(to: scratch.folder.appendingPathComponent("copy")) { _ in }
         #expect(try opened.verify() == [])
     }
+
+    /// Catches: a number in the name of a dropped table that has no keys, for which the program stopped.
+    @Test(arguments: ["pages.65535", "pages.65536", "pages.\(Int.max)", "pages.-1"])
+    func `a dropped table with any number in its name is emptied`(_ name: String) throws {
+        let scratch = try Scratch()
+        let first = try scratch.store()
+        try first.insertTracks(1)
+        // The code of tables whose keys are numbers.
+        try first.tamper { transaction in
+            try [UInt8(1)].withUnsafeBytes {
+                try MetaTable.put($0, key: MetaTable.Key.drop + name, meta: first.tables.meta, in: transaction)
+            }
+        }
+        try first.shutDown()
+        let again = try scratch.store()
+        #expect(try again.continueMigration() != nil)
+        while try again.continueMigration() != nil {}
+        #expect(try again.verify() == [])
+    }
 }

@@ -34,4 +34,22 @@ import Testing
         let bytes = [Array(try schema.json())]
         #expect(try SchemaBytes.read(bytes, then: schema.schema, history: ChangeSet(generation: 1)))
     }
+
+    /// Catches: the rests of an entity with the highest number that a key can have, behind which no key follows.
+    @Test(arguments: [(0xFFFF, ["tails: has 1 entries for 0 packed pages"]), (0x1_0000, [])])
+    func `an entity in a file may have any number`(_ number: Int, _ findings: [String]) throws {
+        let scratch = try Scratch()
+        var schema = StoredSchema(first: Samples.schema)
+        schema.entities[Samples.artist].number = number
+        schema.nextEntity = number + 1
+        let first = try scratch.store()
+        try first.tamper { try StoredSchemas.put(schema, number: 1, meta: first.tables.meta, in: $0) }
+        try first.shutDown()
+        let store = try scratch.store()
+        try store.insertTracks(1)
+        try store.tamper { transaction in
+            try [UInt8(1)].withUnsafeBytes { try transaction.put(store.tables.pageOverflow, key: UInt64.max, value: $0) }
+        }
+        #expect(try store.verify().map(\.description) == findings)
+    }
 }
