@@ -10,7 +10,7 @@ enum HistoryCheck {
         var rows: [(number: Generation, written: Generation)] = []
         for row in try snapshot.historyRows() where problems.count < most {
             var written = row.save
-            do { written = try ChangeSetCodec.decode(row.bytes).generation } catch {
+            do { written = try snapshot.store.decoded(row.bytes, of: row.save).generation } catch {
                 problems.append("the history of save \(row.save): \(error)")
             }
             rows.append((row.save, written))

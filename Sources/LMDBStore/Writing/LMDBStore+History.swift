@@ -13,11 +13,21 @@ extension LMDBStore {
 
     fileprivate func changes(_ bytes: UnsafeRawBufferPointer, of save: Generation) throws -> ChangeSet {
         do {
-            return schemas.count == 1
-                ? try ChangeSetCodec.decode(bytes) : schemas.translated(try ChangeSetCodec.decode(bytes), of: save)
+            return try decoded(bytes, of: save)
         } catch {
             throw StoreError.damaged(self, "the history of save \(save): \(error)", cause: error)
         }
+    }
+
+    /// Decodes the changes of a save, whose positions lead to entities, columns and links of the schema.
+    func decoded(_ bytes: UnsafeRawBufferPointer, of save: Generation) throws(PageError) -> ChangeSet {
+        let decoded = try ChangeSetCodec.decode(bytes)
+        let changes = schemas.count == 1 ? decoded : schemas.translated(decoded, of: save)
+        guard changes.fits(schema) else {
+            throw PageError(
+                field: "change set", reason: "has a number that no entity, column, link, page or save of this store has")
+        }
+        return changes
     }
 }
 

@@ -55,3 +55,21 @@ extension ColumnSet {
         return moved
     }
 }
+
+extension ChangeSet {
+    /// Returns whether a store of the schema can have made the changes. Readers use the positions without a check.
+    package func fits(_ schema: StoreSchema) -> Bool {
+        guard generation.isPlausible, links.allSatisfy({ schema.linkIndices.contains($0.link) }) else { return false }
+        for change in entities {
+            guard schema.entityIndices.contains(change.entity) else { return false }
+            let known = ColumnSet(first: schema.entities[change.entity].columns.count)
+            for page in change.pages {
+                guard page.number < PageAddress.end, page.columns.intersection(known) == page.columns,
+                    page.groups.allSatisfy({ $0.columns.intersection(known) == $0.columns })
+                else { return false }
+            }
+        }
+        // Values of tombstones are found by column, which leads nowhere if it is unknown.
+        return tombstones.allSatisfy { schema.entityIndices.contains($0.entity) }
+    }
+}

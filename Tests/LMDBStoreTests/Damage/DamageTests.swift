@@ -1,4 +1,5 @@
 import Foundation
+import PageCodec
 import StoreInterface
 import StoreModel
 import Testing
@@ -156,6 +157,42 @@ import Testing
             try row.withUnsafeBytes { try transaction.put(store.tables.history, key: 2, value: $0) }
         }
         #expect(try store.verify().map(\.description) == ["history: the row of save 2 is of save 1"])
+    }
+
+    /// Catches: a position that readers of the history use, and that the schema does not have.
+    @Test func `a history with numbers that the schema does not have is damaged`() throws {
+        func changes(
+            _ entity: EntityIndex = Samples.track, page: PageNumber = 1, columns: ColumnSet = ColumnSet(first: 6),
+            groups: [ChangeSet.ColumnGroup] = []
+        ) -> ChangeSet {
+            let page = ChangeSet.PageChange(
+                number: page, inserted: 0, updated: 1, deleted: 0, columns: columns, groups: groups)
+            return ChangeSet(generation: 1, entities: [.init(entity: entity, pages: [page])])
+        }
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(1)
+        func write(_ changes: ChangeSet) throws {
+            try store.tamper { transaction in
+                try ChangeSetCodec.encode(changes).withUnsafeBytes {
+                    try transaction.put(store.tables.history, key: 1, value: $0)
+                }
+            }
+        }
+        try write(changes())
+        #expect(try store.verify() == [])
+        for set in [
+            changes(2), changes(page: PageAddress.end), changes(columns: ColumnSet(first: 7)),
+            changes(groups: [.init(slots: 1, columns: ColumnSet(first: 7))]),
+            ChangeSet(generation: 1, links: [.init(link: 1, sources: [64], destinations: [64])]),
+            ChangeSet(generation: 1, tombstones: [Tombstone(entity: 2, key: 64, values: [])]),
+        ] {
+            try write(set)
+            let error = #expect(throws: StoreError.self, "\(set)") { try store.history(after: nil, limit: 1) }
+            #expect(error?.code == .damaged)
+            #expect(error?.message.contains("the history of save 1") == true, "\(String(describing: error))")
+            #expect(try store.verify().contains { $0.description.contains("no entity, column, link, page or save") }, "\(set)")
+        }
     }
 
     @Test func aPageBeyondTheLeasedOnesIsFound() throws {
