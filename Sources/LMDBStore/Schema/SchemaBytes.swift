@@ -27,7 +27,7 @@ import StoreModel
             guard let schema else { return false }
             read.append(schema)
         }
-        guard let current = read.last else { return false }
+        guard let current = read.last, read.fitTogether else { return false }
         _ = read.translated(history, of: history.generation)
         _ = try StoredSchema.layouts(read, model: current.schema, format: MetaTable.formatVersion)
         let evolution = try SchemaEvolution(from: current.schema, to: model)

@@ -56,6 +56,7 @@ struct StoredSchemas {
                 throw damaged
             }
         }
+        guard versions.fitTogether else { throw damaged }
     }
 
     static func put(_ schema: StoredSchema, number: Int, meta: Database, in transaction: WriteTransaction) throws {
@@ -205,7 +206,29 @@ extension StoredSchema {
     }
 }
 
+extension [StoredSchema] {
+    /// Whether pages of all versions can be read as pages of the last one: its columns have the types that they had before, or wider ones.
+    /// Reading such pages does not check the types again.
+    var fitTogether: Bool {
+        guard let current = last else { return false }
+        let types = Dictionary(zip(current.entities, current.schema.entities).map { ($0.number, $0.types(in: $1)) }) { $1 }
+        return dropLast().allSatisfy { version in
+            zip(version.entities, version.schema.entities).allSatisfy { entity, definition in
+                guard let types = types[entity.number] else { return true }
+                return entity.types(in: definition).allSatisfy { number, former in
+                    types[number].map { former == $0 || former.widens(to: $0) } ?? true
+                }
+            }
+        }
+    }
+}
+
 extension StoredSchema.Entity {
+    /// Returns the types of the columns by their numbers.
+    fileprivate func types(in entity: EntitySchema) -> [Int: ColumnType] {
+        Dictionary(zip(columns, entity.columns).map { ($0.number, $1.type) }) { $1 }
+    }
+
     fileprivate func isSound(in entity: EntitySchema) -> Bool {
         columns.count == entity.columns.count
             && zip(columns, entity.columns).allSatisfy { $0.isSound(in: $1) }

@@ -52,4 +52,24 @@ import Testing
         }
         #expect(try store.verify().map(\.description) == findings)
     }
+
+    /// Catches: bits of a page that are read as numbers of eight bytes, behind the end of the page.
+    @Test(arguments: [ColumnType.uint64, .int64, .string, .uuid])
+    func `a column that was of another type in an older version is refused`(_ type: ColumnType) throws {
+        let scratch = try Scratch()
+        let first = try scratch.store()
+        try first.insertTracks(1)
+        var changed = Samples.schema
+        changed.entities[Samples.track].columns[5].type = type
+        var version = StoredSchema(first: Samples.schema)
+        version.schema = changed
+        try first.tamper { transaction in
+            try StoredSchemas.put(version, number: 2, meta: first.tables.meta, in: transaction)
+            try MetaTable.put(2, key: MetaTable.Key.schemaNumber, meta: first.tables.meta, in: transaction)
+        }
+        try first.shutDown()
+        let error = #expect(throws: StoreError.self) { try LMDBStore.open(scratch.url, schema: changed) }
+        #expect(error?.code == .damaged)
+        #expect(error?.message.contains("the schema in its meta table") == true, "\(String(describing: error))")
+    }
 }
