@@ -22,7 +22,7 @@ struct MigratableSQLiteFile: MigratableFile {
         let role = try care == .observing ? SQLiteFile.readOnlyRole(url.path) : .reader
         let connection = try SQLiteConnection(path: url.path, role: role)
         return try connection.withLock {
-            guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1,
+            guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'strata_meta'") == 1,
                 let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
             else { return nil }
             let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8))

@@ -26,7 +26,7 @@ enum SQLiteFile {
             if try connection.integer("SELECT COUNT(*) FROM sqlite_master") == 0 {
                 try connection.integer("PRAGMA application_id") == 0 && connection.integer("PRAGMA user_version") == 0
             } else {
-                try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1
+                try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'strata_meta'") == 1
             }
         guard isOurs else {
             throw StoreError(.notAStore, "\(path) is an SQLite database of another program; choose another file")
@@ -34,14 +34,22 @@ enum SQLiteFile {
     }
 
     /// Checks that the file has the store's own tables, and the tables and columns of a schema. SQLite before 3.29 treats an unknown quoted
-    /// name as text, so a missing column would cause no error.
+    /// name as text, so a missing column would cause no error. A view in place of a table cannot be written, and reading it may never end.
     /// - Throws: `StoreError` `.damaged`, which names the table and the column.
     static func checkTables(_ connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws {
         let entities = zip(layout.tables, layout.columns).map {
             (name: SQLiteLayout.unquoted($0), columns: ["id", "version"] + $1.map(SQLiteLayout.unquoted))
         }
         let links = layout.links.map { (name: SQLiteLayout.unquoted($0), columns: ["source", "destination"]) }
+        let hasViews = try connection.integer("SELECT 1 FROM sqlite_master WHERE type = 'view' LIMIT 1") != nil
         for (name, columns) in SQLiteLayout.ownTables + entities + links {
+            if hasViews,
+                try connection.integer(
+                    "SELECT 1 FROM sqlite_master WHERE type = 'view' AND lower(name) = lower(?)", [.string(name)]) != nil
+            {
+                throw StoreError(
+                    .damaged, "\(path): the table \(name) is a view now, which another program has created; restore the file")
+            }
             let found = try Set(
                 connection.texts("SELECT name FROM pragma_table_info(?)", [.string(name)]).map { $0.lowercased() })
             guard let missing = columns.first(where: { !found.contains($0.lowercased()) }) else { continue }

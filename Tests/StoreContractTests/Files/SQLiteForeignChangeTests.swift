@@ -268,6 +268,26 @@ import Testing
         #expect(refusal { _ = try store.snapshot() } != nil)
     }
 
+    /// Catches: a view that has no end, for example over numbers that are counted, and with which opening would never end.
+    @Test(arguments: ["strata_state", "Owner", "Item.tags"])
+    func `a view in place of a table is named`(_ table: String) throws {
+        try fill()
+        let store = try open()
+        try change("ALTER TABLE \"\(table)\" RENAME TO other; CREATE VIEW \"\(table)\" AS SELECT * FROM other")
+        for error in [refusal { _ = try open() }, refusal { _ = try store.snapshot() }] {
+            #expect(error?.code == .damaged)
+            #expect(error?.message.contains("table \(table) is a view") == true, "\(String(describing: error))")
+        }
+    }
+
+    @Test func `a file whose description is a view belongs to another program`() throws {
+        try fill()
+        try change("ALTER TABLE strata_meta RENAME TO other; CREATE VIEW strata_meta AS SELECT * FROM other")
+        #expect(refusal { _ = try open() }?.code == .notAStore)
+        #expect(refusal { _ = try SQLiteStore(url: url, schema: Sample.schema, readOnly: true) }?.code == .notAStore)
+        #expect(try MigratableSQLiteFile(url).storedSchema() == nil)
+    }
+
     @Test func `columns that another program adds to the tables of the store itself do no harm`() throws {
         try fill()
         try change(["meta", "keys", "history"].map { "ALTER TABLE strata_\($0) ADD COLUMN note TEXT" }.joined(separator: "; "))
