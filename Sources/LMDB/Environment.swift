@@ -349,7 +349,9 @@ extension DatabaseStatistics {
             entries: Self.possible(stat.ms_entries))
     }
 
-    /// Limits a count read from the file. In a damaged file it can be any number, and callers multiply counts. No file has
-    /// more than 2^40.
-    private static func possible(_ count: Int) -> Int { min(max(0, count), 1 << 40) }
+    /// The greatest count of a file. In a damaged file it can be any number, and callers add and multiply counts.
+    static let mostEntries = 1 << 40
+
+    /// Limits a count read from the file.
+    private static func possible(_ count: Int) -> Int { min(max(0, count), mostEntries) }
 }

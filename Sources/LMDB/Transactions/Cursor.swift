@@ -121,9 +121,13 @@ package struct Cursor {
     // MARK: Number values of one key
 
     /// Returns the number of values of the current key.
+    /// - Throws: ``LMDBError`` `.damaged` also for a number that no key has. LMDB reads it from the file, and opening does not check it.
     package func valueCount() throws(LMDBError) -> Int {
         var count = 0
         try check(.cursorCount, of: .cursor(pointer)) { mdb_cursor_count(pointer, &count) }
+        guard count >= 1, count <= DatabaseStatistics.mostEntries else {
+            throw LMDBError(returnCode: MDB_CORRUPTED, call: .cursorCount)
+        }
         return count
     }
 
