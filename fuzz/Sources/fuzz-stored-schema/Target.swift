@@ -10,6 +10,7 @@ private let first = StoreSchema(
                 ColumnSchema(name: "number", type: .int32, index: .indexed),
                 ColumnSchema(name: "text", type: .string, isOptional: true),
                 ColumnSchema(name: "other", type: .reference, isOptional: true, destination: 1),
+                ColumnSchema(name: "flag", type: .bool),
             ], indexes: [IndexSchema(columns: [0, 1], kind: .unique)]),
         EntitySchema(name: "Other", columns: [ColumnSchema(name: "amount", type: .float)]),
     ], links: [LinkSchema(name: "Thing.peers", source: 0, destination: 1)])
