@@ -96,6 +96,22 @@ import Testing
         #expect(container.coordinator.store.lineage.copies.count == 1, "only the first opening begins one")
     }
 
+    /// Catches: a token of a later save that an older file answers with no saves, or by deleting its whole history.
+    @Test(arguments: kinds)
+    func `S168: an older file without a mark refuses tokens of later saves`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let before = try await save(["a", "b"], in: bed)
+        let file = try Data(contentsOf: bed.file)
+        let token = try await save(["lost"], in: bed).tokens[0]
+        try file.write(to: bed.file)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        await #expect(throws: HistoryError.tokenOfAnotherCopy(token)) { try await coordinator.history(.init(after: token)) }
+        await #expect(throws: HistoryError.tokenOfAnotherCopy(token)) { try await coordinator.deleteHistory(before: token) }
+        #expect(try await coordinator.history(.init(after: before.tokens[0])).map(\.token) == [before.tokens[1]])
+        try await container.close()
+    }
+
     /// Catches: a copy in SQLite's rollback mode. A writer cannot switch it to the log while a reader has it open.
     @Test func `S153: a context that reads a backup read-only does not keep a writer from opening it`() async throws {
         let bed = try TestBed(.sqlite)

@@ -33,7 +33,7 @@ extension PersistentStoreCoordinator {
         guard writer.capabilities.contains(.history) else {
             throw StoreError(.unsupported, "cannot read the history of \(name): its store keeps none. Use a store with a history")
         }
-        var place = try request.after?.place(in: store)
+        var place = try request.after.map(place(of:))
         let orders = contextModel.orders
         let wanted = request.entities.map { names in
             let named = Set(names.compactMap { model.entity(named: $0)?.number })
@@ -86,7 +86,7 @@ extension PersistentStoreCoordinator {
     @discardableResult
     public func deleteHistory(before token: HistoryToken) async throws -> Int {
         try checkOpen()
-        return try await writer.deleteHistory(.through(token.place(in: store)), for: self)
+        return try await writer.deleteHistory(.through(place(of: token)), for: self)
     }
 
     /// Deletes the saves made before a date from the history, oldest first. Runs as ``deleteHistory(before:)-(HistoryToken)`` does.
@@ -102,7 +102,7 @@ extension PersistentStoreCoordinator {
     @discardableResult
     package func deleteHistoryNow(before token: HistoryToken) throws -> Int {
         try checkOpen()
-        return try writer.deleteHistoryAndWait(.through(token.place(in: store)))
+        return try writer.deleteHistoryAndWait(.through(place(of: token)))
     }
 
     /// Deletes the saves made before a date from the history, and blocks until they are deleted.
@@ -113,6 +113,16 @@ extension PersistentStoreCoordinator {
     }
 
     private static let historyPart = 1024
+
+    /// Returns the position of a token.
+    ///
+    /// - Throws: ``HistoryError``, also if the token is newer than the store, whose file was then replaced by an older copy.
+    private func place(of token: HistoryToken) throws -> Generation {
+        let place = try token.place(in: store)
+        // The state of this process includes its deferred saves, a new snapshot the saves of other processes.
+        if place > writer.state.generation, try place > store.snapshot().generation { throw HistoryError.tokenOfAnotherCopy(token) }
+        return place
+    }
 
     /// Runs blocking work on a background queue.
     func offExecutor<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {

@@ -108,10 +108,10 @@ struct HistoryCommand: StoreVerb {
         return try await last(of: request)
     }
 
-    /// Returns the position after a save of the present incarnation.
+    /// Returns the position after a save of the present incarnation; after the newest save if there is none with the number.
     static func token(_ save: Generation, in coordinator: PersistentStoreCoordinator) -> HistoryToken {
         let newest = coordinator.currentHistoryToken
-        return HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: save)
+        return HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: min(save, newest.generation))
     }
 
     private static func text(_ save: HistoryTransaction) -> String {
