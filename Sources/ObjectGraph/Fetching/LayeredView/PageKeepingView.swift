@@ -63,7 +63,7 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
         return change.sources.isEmpty && change.destinations.isEmpty ? nil : change
     }
 
-    private func shownValue(_ entity: EntityIndex, _ key: ObjectKey, _ column: ColumnIndex) throws -> Value {
+    private func shownValue(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> Value {
         let value = try value(entity, key: key, column: column) ?? .null
         return mayDangle ? try shown(value, entity: entity, column: column) : value
     }
@@ -72,7 +72,7 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
     func looksTheSame(_ entity: EntityIndex, _ key: ObjectKey, in next: PageKeepingView) throws -> Bool {
         guard try exists(entity, key) == next.exists(entity, key) else { return false }
         return try schema.entities[entity].columnIndices.allSatisfy { column in
-            try shownValue(entity, key, column).order(next.shownValue(entity, key, column)) == 0
+            try shownValue(entity, key: key, column: column).order(next.shownValue(entity, key: key, column: column)) == 0
         }
     }
 }
