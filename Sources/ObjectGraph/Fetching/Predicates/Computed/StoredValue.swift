@@ -4,6 +4,8 @@ import StoreModel
 /// Conversions between stored values and the types of a model's properties.
 enum StoredValue {
     /// Returns a stored value as a Swift type: an attribute type, an enum with a raw value, or a `Codable` type stored as JSON.
+    ///
+    /// No bytes, the value of a required property without a stored value, are the empty value of a `Codable` type, as the property reads.
     static func decode<T>(_ value: Value, as type: T.Type) -> T? {
         if let attribute = T.self as? any AttributeValue.Type { return attribute.init(value) as? T }
         if let optional = T.self as? any OptionalType.Type { return optional.wrapping(value) as? T }
@@ -21,7 +23,9 @@ enum StoredValue {
         return optional.wrapping(id, entityName: entityName) as? T
     }
 
-    private static func encoded<C: Codable>(_ value: Value, _ type: C.Type) -> C? { EncodedAttribute<C>(value)?.value }
+    private static func encoded<C: Codable>(_ value: Value, _ type: C.Type) -> C? {
+        value == .zero(of: .data) ? EncodedAttribute<C>.fallback?.value : EncodedAttribute<C>(value)?.value
+    }
 
     private static func raw<R: RawRepresentable>(_ value: Value, _ type: R.Type) -> R? {
         decode(value, as: R.RawValue.self).flatMap(R.init(rawValue:))

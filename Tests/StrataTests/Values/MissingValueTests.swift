@@ -1,0 +1,94 @@
+import Foundation
+import Strata
+import Testing
+
+/// Required properties of `Codable` types whose objects have no stored value: they are older than the property, or inserted by name.
+@Suite @MainActor struct MissingValueTests {
+    nonisolated struct Label: Codable, Equatable { var color: String? }
+
+    @Model final class Crate {
+        var name: String
+        var tags: [String]
+        var label: Label
+        var spare: [String]?
+
+        init(name: String, tags: [String], label: Label) {
+            self.name = name
+            self.tags = tags
+            self.label = label
+        }
+    }
+
+    @Model final class Cart {
+        var crate: Crate?
+
+        init(crate: Crate?) { self.crate = crate }
+    }
+
+    @Model class Tub {
+        var name: String
+
+        init(name: String) { self.name = name }
+    }
+
+    @Model final class Vat: Tub {
+        var marks: [String]
+
+        init(name: String, marks: [String]) {
+            self.marks = marks
+            super.init(name: name)
+        }
+    }
+
+    /// Returns a container with two crates, of which `b` has no values, and a cart for each.
+    private func fill(_ description: StoreDescription, isSaved: Bool) async throws -> PersistentContainer {
+        let container = try await PersistentContainer(model: Model(Crate.self, Cart.self), store: description)
+        let main = container.mainContext
+        main.insert(Crate(name: "a", tags: ["x"], label: Label(color: "red")))
+        main.insert("Crate")["name"] = "b"
+        for crate in try main.fetch(FetchRequest<Crate>(sortBy: [.init(\.name)])) { main.insert(Cart(crate: crate)) }
+        if isSaved { try await main.save() }
+        return container
+    }
+
+    /// Catches: a predicate for which such a property has no value, although it reads as empty.
+    @Test(arguments: TestStore.allCases, [false, true])
+    func `S138: a predicate reads a required Codable property without a value as the property does`(
+        _ store: TestStore, _ isSaved: Bool
+    ) async throws {
+        try await store.use { description in
+            let container = try await fill(description, isSaved: isSaved)
+            let main = container.mainContext
+            let empty = try #require(try main.fetch(FetchRequest<Crate>(sortBy: [.init(\.name)])).last)
+            #expect(empty.tags.isEmpty && empty.label == Label() && empty.spare == nil)
+            let (none, tags) = (Label(), [String]())
+            let predicates: [Predicate<Crate>] = [
+                #Predicate { $0.tags.isEmpty }, #Predicate { $0.tags == tags }, #Predicate { $0.label == none },
+                #Predicate { $0.label.color == nil }, #Predicate { !$0.tags.contains("x") },
+            ]
+            for predicate in predicates {
+                #expect(try main.fetch(FetchRequest(where: predicate)).map(\.name) == ["b"], "\(predicate)")
+            }
+            #expect(try main.count(where: #Predicate<Crate> { $0.spare == nil && ($0.spare?.count ?? 7) == 7 }) == 2)
+            #expect(try main.count(where: #Predicate<Cart> { $0.crate?.tags.isEmpty == true }) == 1)
+            #expect(try main.count(where: #Predicate<Cart> { ($0.crate?.tags.count ?? 7) == 0 }) == 1)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases, [false, true])
+    func `S138, S182: a predicate on a property of a subclass reads it as empty, too`(
+        _ store: TestStore, _ isSaved: Bool
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(model: Model(Tub.self, Vat.self), store: description)
+            let main = container.mainContext
+            main.insert(Vat(name: "a", marks: ["x"]))
+            main.insert("Vat")["name"] = "b"
+            main.insert(Tub(name: "c"))
+            if isSaved { try await main.save() }
+            #expect(try main.fetch(FetchRequest<Vat>(where: #Predicate { $0.marks.isEmpty })).map(\.name) == ["b"])
+            let empty = #Predicate<Tub> { ($0 as? Vat)?.marks.isEmpty == true }
+            #expect(try main.fetch(FetchRequest(where: empty)).map(\.name) == ["b"])
+        }
+    }
+}
