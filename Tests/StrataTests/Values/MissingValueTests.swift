@@ -40,6 +40,13 @@ import Testing
         }
     }
 
+    private struct Row: Decodable {
+        var name: String
+        var tags: [String]
+        var label: Label
+        var spare: [String]?
+    }
+
     /// Returns a container with two crates, of which `b` has no values, and a cart for each.
     private func fill(_ description: StoreDescription, isSaved: Bool) async throws -> PersistentContainer {
         let container = try await PersistentContainer(model: Model(Crate.self, Cart.self), store: description)
@@ -89,6 +96,26 @@ import Testing
             #expect(try main.fetch(FetchRequest<Vat>(where: #Predicate { $0.marks.isEmpty })).map(\.name) == ["b"])
             let empty = #Predicate<Tub> { ($0 as? Vat)?.marks.isEmpty == true }
             #expect(try main.fetch(FetchRequest(where: empty)).map(\.name) == ["b"])
+        }
+    }
+
+    /// Catches: a row that throws, and a value of a row that is nil, for a property that reads as empty.
+    @Test(arguments: TestStore.allCases, [false, true])
+    func `S133: rows have the empty value of a required Codable property without a value`(
+        _ store: TestStore, _ isSaved: Bool
+    ) async throws {
+        try await store.use { description in
+            let container = try await fill(description, isSaved: isSaved)
+            let main = container.mainContext
+            let request = ValueRequest<Crate>(
+                [.property(\.name), .property(\.tags), .property(\.label), .property(\.spare)], sortBy: [.init(.property(\.name))])
+            let row = try #require(try main.rows(request, as: Row.self).last)
+            #expect(row.name == "b" && row.tags.isEmpty && row.label == Label() && row.spare == nil)
+            let values = try #require(try main.fetch(request).last)
+            #expect(values.value(\Crate.tags) == [] && values.value(\Crate.label) == Label())
+            let tuples = try main.rows(\Crate.name, \.tags, \.label, sortBy: [.init(.property(\.name))])
+            #expect(tuples.map(\.1) == [["x"], []] && tuples.map(\.2) == [Label(color: "red"), Label()])
+            #expect(try main.rows(EntityValueRequest("Crate", fetching: [.property("tags")]), as: [String].self) == [["x"], []])
         }
     }
 }

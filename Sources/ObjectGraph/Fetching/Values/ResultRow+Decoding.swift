@@ -42,7 +42,7 @@ extension ResultRow {
     func dynamicElement<V>(_ position: Int, _ type: V.Type) throws -> V {
         try element(position) { value in
             guard let key = value.referenceKey, let entity = shape.entities[position] else {
-                return StoredAttribute.value(value, as: V.self)
+                return Self.value(value, as: V.self)
             }
             return ObjectID(store: shape.store, entity: entity, key: key) as? V
         }
@@ -154,8 +154,9 @@ private struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
         if value.isNull { throw wrong(Self.missing) }
         // Stored by its raw value, however the type encodes itself.
         if T.self is any RawRepresentable.Type, let decoded = StoredAttribute.value(value, as: T.self) { return decoded }
-        // Attributes of `Codable` types are stored as JSON.
+        // Attributes of `Codable` types are stored as JSON. Without a stored value, they read as empty.
         if case .data(let bytes) = value {
+            if bytes.isEmpty, let empty = AttributeJSON.empty(T.self) { return empty }
             do { return try AttributeJSON.decode(T.self, from: bytes) } catch {
                 let cause = UndecodableValue(error)
                 throw wrong(cause.field.map { "the field \($0) of the value: \(cause.reason)" } ?? cause.reason)

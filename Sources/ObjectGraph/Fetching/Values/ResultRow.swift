@@ -30,7 +30,16 @@ public struct ResultRow: Sendable, Hashable {
     /// type.
     @_disfavoredOverload
     public func value<M: PersistentModel, V>(_ keyPath: KeyPath<M, V>) -> V? {
-        self[M.name(of: keyPath)].flatMap { StoredAttribute.value($0, as: V.self) }
+        self[M.name(of: keyPath)].flatMap { Self.value($0, as: V.self) }
+    }
+
+    /// Returns a value as a property's type. No stored value of a `Codable` type is its empty value, as the property reads.
+    static func value<V>(_ value: Value, as type: V.Type) -> V? {
+        if let stored = StoredAttribute.value(value, as: type) { return stored }
+        guard value == .zero(of: .data), !(type is any AttributeValue.Type), let type = type as? any Decodable.Type else {
+            return nil
+        }
+        return AttributeJSON.empty(type) as? V
     }
 
     /// Returns the id in a column of ids or of a to-one relationship; nil for null.

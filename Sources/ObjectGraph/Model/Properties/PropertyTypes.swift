@@ -91,9 +91,7 @@ public struct EncodedAttribute<V: Codable>: AttributeValue {
     }
 
     /// The empty value of a collection, or of a type all of whose properties may be absent.
-    public static var fallback: EncodedAttribute? {
-        EncodedAttribute(ifPresent: decoded(Data("[]".utf8)) ?? decoded(Data("{}".utf8)))
-    }
+    public static var fallback: EncodedAttribute? { EncodedAttribute(ifPresent: AttributeJSON.empty(V.self)) }
 
     private static func decoded(_ bytes: Data) -> V? { try? AttributeJSON.decode(V.self, from: bytes) }
 
@@ -117,6 +115,11 @@ enum AttributeJSON {
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
         return try decoder.decode(type, from: bytes)
+    }
+
+    /// Returns the empty value of a collection, or of a type all of whose properties may be absent; nil for other types.
+    static func empty<V: Decodable>(_ type: V.Type) -> V? {
+        (try? decode(type, from: Data("[]".utf8))) ?? (try? decode(type, from: Data("{}".utf8)))
     }
 }
 
