@@ -83,9 +83,11 @@ extension ManagedObjectContext {
             wanted.count == 1 ? .compare(column, .equal, to: wanted.first ?? .null) : .isIn(column, wanted)
         let parts = [predicate, unique.entity.selection].compactMap(\.self)
         let query = StoreQuery(entity: entity, predicate: .all(parts))
+        let keys = try answer(query, includesPendingChanges: true) { try $0.keys(query) }
         var found: [Value: ObjectKey] = [:]
+        // Not earlier: the request may move the context to a newer state.
         let view = layerStack.view
-        for key in try answer(query, includesPendingChanges: true, { try $0.keys(query) }) {
+        for key in keys {
             // The lowest key, if unsaved objects have equal values.
             if let value = try view.value(entity, key: key, column: column), found[value] == nil { found[value] = key }
         }

@@ -200,4 +200,21 @@ import Testing
         #expect(titles == ["own"])
         await merging.release()
     }
+
+    /// Catches: an object that is looked for in the newest state, and whose value is then read in the state before.
+    @Test(arguments: StoreKind.allCases)
+    func `S139: an upsert finds an object that another context has saved since the last request`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (mine, other) = (Carrier(container), Carrier(container, "other"))
+        #expect(try await mine.onThread { try $0.trackTitles() } == [])
+        try await other.onThread { context in
+            context.makeTrack("Baguette")["isrc"] = "a"
+            try context.saveNow()
+        }
+        try await mine.onThread { context in
+            let track = try context.upsert("Track", unique: "isrc", "a")
+            #expect(track["title"] == "Baguette" && !context.hasChanges)
+        }
+    }
 }
