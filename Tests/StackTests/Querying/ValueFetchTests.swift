@@ -130,6 +130,10 @@ import Testing
             #expect(throws: FetchError.havingWithoutGroups(entity: "Track")) {
                 try fetch(EntityValueRequest("Track", fetching: [.property("title")], having: .isNil("title")))
             }
+            // A number, too, has several values in a group.
+            #expect(throws: FetchError.notGrouped(entity: "Track", property: "plays")) {
+                try context.aggregate(.property("plays"), of: EntityFetchRequest("Track"))
+            }
             let a = context.makeTrack("a", plays: .max)
             _ = context.makeTrack("b", plays: 1)
             #expect(throws: FetchError.sumTooLarge(entity: "Track", property: "plays")) {

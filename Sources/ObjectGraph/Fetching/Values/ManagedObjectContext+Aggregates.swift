@@ -47,7 +47,7 @@ extension ManagedObjectContext {
     ) throws -> Value {
         let values = try ValueQuery(EntityValueRequest(entity, fetching: [column]), in: requestScope)
         guard let aggregate = values.aggregates.first else {
-            throw FetchError.unsupportedAggregate(function: "one value", entity: entity, property: column.name)
+            throw FetchError.notGrouped(entity: entity, property: column.name)
         }
         let groups = try groups(values.aggregation, of: query, includesPendingChanges: includesPendingChanges)
         let definition = aggregate.column.map { storedModel.entities[query.entity].columns[$0] }
