@@ -158,11 +158,11 @@ extension FetchDescriptor {
 
     /// Sorts by the descriptors. Objects with equal values keep their order.
     private func sorted(_ objects: [T]) -> [T] {
-        // The sort keys of texts are computed once per object.
-        let texts = sortBy.map { descriptor in descriptor.texts(of: objects) }
+        // Computed once per object.
+        let keys = sortBy.map { descriptor in descriptor.keys(of: objects) }
         let order = objects.indices.sorted { a, b in
-            for (descriptor, texts) in zip(sortBy, texts) {
-                let result = descriptor.order(a, b, of: objects, texts: texts)
+            for (descriptor, keys) in zip(sortBy, keys) {
+                let result = descriptor.order(a, b, of: objects, keys: keys)
                 if result != .orderedSame { return result == .orderedAscending }
             }
             return a < b

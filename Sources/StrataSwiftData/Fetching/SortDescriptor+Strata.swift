@@ -43,13 +43,19 @@ extension Optional: Text where Wrapped == String {
 }
 
 extension SortDescriptor where Compared: PersistentModel {
-    /// Returns the sort keys of the objects' texts; nil if the descriptor does not compare texts. Texts are sorted as the store sorts them: see
-    /// ``String/StandardComparator/localizedStandard``.
-    func texts(of objects: [Compared]) -> [Value]? {
-        guard let keyPath, Swift.type(of: keyPath).valueType is any Text.Type else { return nil }
-        return objects.map { object in
-            ((object[keyPath: keyPath] as? any Text)?.text).map { .string(TextOrder.localizedStandard.key($0)) } ?? .null
+    /// Returns the sort keys of the objects, in the order in which the store sorts: texts as
+    /// ``String/StandardComparator/localizedStandard``, and NaN after all numbers. Returns nil if Swift orders the values otherwise than
+    /// what is stored.
+    func keys(of objects: [Compared]) -> [Value]? {
+        guard let keyPath else { return nil }
+        let type = Swift.type(of: keyPath).valueType
+        if type is any Text.Type {
+            return objects.map { object in
+                ((object[keyPath: keyPath] as? any Text)?.text).map { .string(TextOrder.localizedStandard.key($0)) } ?? .null
+            }
         }
+        guard type is any AttributeValue.Type, hasStoredOrder(type) else { return nil }
+        return objects.map { ($0[keyPath: keyPath] as? any AttributeValue)?.storeValue ?? .null }
     }
 
     /// Returns the order of two objects of a list.
@@ -57,10 +63,10 @@ extension SortDescriptor where Compared: PersistentModel {
     ///   - a: The position of one object.
     ///   - b: The position of the other.
     ///   - objects: The list.
-    ///   - texts: The result of ``texts(of:)`` for the list.
-    func order(_ a: Int, _ b: Int, of objects: [Compared], texts: [Value]?) -> ComparisonResult {
-        guard let texts else { return compare(objects[a], objects[b]) }
-        let result = texts[a].order(texts[b])
+    ///   - keys: The result of ``keys(of:)`` for the list.
+    func order(_ a: Int, _ b: Int, of objects: [Compared], keys: [Value]?) -> ComparisonResult {
+        guard let keys else { return compare(objects[a], objects[b]) }
+        let result = keys[a].order(keys[b])
         if result == 0 { return .orderedSame }
         return (result < 0) == (order == .forward) ? .orderedAscending : .orderedDescending
     }
