@@ -6,7 +6,7 @@ import StoreModel
 package enum FreeKeysCodec {
     private static let seed: UInt64 = 0x5953_4B46
     /// The first key that is never leased. A key after it could have no following key.
-    private static let end = PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0).rawValue
+    private static let endOfKeys = PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0).rawValue
 
     package static func encode(_ keys: FreeKeys) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -33,7 +33,7 @@ package enum FreeKeysCodec {
         var ranges: [Range<ObjectKey>] = []
         for offset in stride(from: 0, to: end, by: 16) {
             let (lower, upper) = (number(offset), number(offset + 8))
-            guard lower < upper, upper <= Self.end, lower >= ranges.last?.upperBound.rawValue ?? 1, upper - 1 <= lower | 63 else {
+            guard lower < upper, upper <= endOfKeys, lower >= ranges.last?.upperBound.rawValue ?? 1, upper - 1 <= lower | 63 else {
                 return nil
             }
             ranges.append(ObjectKey(rawValue: lower)..<ObjectKey(rawValue: upper))
