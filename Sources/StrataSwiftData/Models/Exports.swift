@@ -1,2 +1,3 @@
-// SwiftData makes Foundation visible, and model files rely on it.
+// Model files for Apple's systems use Foundation and Observation without a further import.
 @_exported import Foundation
+@_exported import Observation
