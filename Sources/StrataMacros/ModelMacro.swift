@@ -62,7 +62,9 @@ extension ModelMaking {
         let missing = protocols.map(\.lastName)
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
-            let stated = spelling.modelProtocols + (missing.contains("Hashable") ? ", Hashable" : "")
+            // Conformances that follow from stated ones belong to the module's default isolation where the program states a third one.
+            let others = ["Hashable", "Equatable"].filter(missing.contains).map { ", " + $0 }.joined()
+            let stated = spelling.modelProtocols + others
             extensions.append(try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: stated) {}"))
         }
         if missing.contains("Sendable") {

@@ -61,6 +61,25 @@ struct DefaultIsolationTests {
             """)
     }
 
+    /// Catches: a protocol of the program that refines one which the expansion does not state itself.
+    @Test(arguments: ["Strata", "StrataSwiftData"])
+    func `S173: a model of the main actor's module can be compared and described by the program`(_ module: String) async throws {
+        try await expectNoErrors(
+            """
+            import Foundation
+            import \(module)
+
+            \(Self.models)
+            extension Track: Comparable {
+                nonisolated static func < (a: Track, b: Track) -> Bool { a.title < b.title }
+            }
+            nonisolated extension Artist: CustomStringConvertible {
+                var description: String { name }
+            }
+            func first(_ tracks: [Track]) -> Track? { tracks.sorted().first }
+            """)
+    }
+
     @Test func `S173: a model in SwiftData's spelling compiles in a module of the main actor`() async throws {
         try await expectNoErrors(
             """
