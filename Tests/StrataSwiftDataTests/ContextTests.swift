@@ -248,7 +248,9 @@ import Testing
     }
 
     /// Catches: attempts that multiply with each change, and keep the main actor busy.
-    @Test @MainActor func `the main context has one timer for its next attempt to save while the store is suspended`() async throws {
+    @Test @MainActor func `the main context has one timer for its next attempt to save while the store is suspended`()
+        async throws
+    {
         let file = TestFile()
         defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
         let container = try file.open(ToDo.self)

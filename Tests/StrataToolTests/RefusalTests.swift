@@ -33,7 +33,9 @@ import Testing
     }
 
     /// Catches: a table that replaces the store that it comes from, and a removed store that has the name of the file of the collections.
-    @Test(arguments: fileKinds) func `an export to the folder of its store replaces no file of the store`(_ kind: StoreKind) async throws {
+    @Test(arguments: fileKinds) func `an export to the folder of its store replaces no file of the store`(_ kind: StoreKind)
+        async throws
+    {
         let folder = try ToolFolder()
         let names = ["Song.csv", "model.json", "$collections.csv"]
         for name in names {
@@ -57,7 +59,8 @@ import Testing
         let before = try FileManager.default.contentsOfDirectory(atPath: folder.path("")).sorted()
         let long = String(repeating: "x", count: 300)
         let reasons = [
-            "text": "is a file", "text/in": "Not a directory", "text/in/it": "Not a directory", long: "too long", "new/\(long)": "too long",
+            "text": "is a file", "text/in": "Not a directory", "text/in/it": "Not a directory", long: "too long",
+            "new/\(long)": "too long",
             "shop-wal": "log or lock file", "shop-signal": "is a file",
         ]
         for (name, reason) in reasons {

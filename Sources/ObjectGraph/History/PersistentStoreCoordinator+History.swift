@@ -120,7 +120,9 @@ extension PersistentStoreCoordinator {
     private func place(of token: HistoryToken) throws -> Generation {
         let place = try token.place(in: store)
         // The state of this process includes its deferred saves, a new snapshot the saves of other processes.
-        if place > writer.state.generation, try place > store.snapshot().generation { throw HistoryError.tokenOfAnotherCopy(token) }
+        if place > writer.state.generation, try place > store.snapshot().generation {
+            throw HistoryError.tokenOfAnotherCopy(token)
+        }
         return place
     }
 

@@ -33,7 +33,8 @@ package enum FreeKeysCodec {
         var ranges: [Range<ObjectKey>] = []
         for offset in stride(from: 0, to: end, by: 16) {
             let (lower, upper) = (number(offset), number(offset + 8))
-            guard lower < upper, upper <= endOfKeys, lower >= ranges.last?.upperBound.rawValue ?? 1, upper - 1 <= lower | 63 else {
+            guard lower < upper, upper <= endOfKeys, lower >= ranges.last?.upperBound.rawValue ?? 1, upper - 1 <= lower | 63
+            else {
                 return nil
             }
             ranges.append(ObjectKey(rawValue: lower)..<ObjectKey(rawValue: upper))

@@ -47,7 +47,9 @@ enum CSVFiles {
             let pairs = Array(writers.suffix(links.count))
             try writers[0].write("This export is not complete. Export the store again with --replace.\n")
             try writers[1].write(try SchemaText.json(model.storeSchema) + "\n")
-            for (writer, entity) in zip(tables, model.entities) { try writer.write(line([idColumn] + entity.columns.map(\.name))) }
+            for (writer, entity) in zip(tables, model.entities) {
+                try writer.write(line([idColumn] + entity.columns.map(\.name)))
+            }
             for writer in pairs { try writer.write(line(["source", "destination"])) }
             var summary = try write(source, entities: tables, links: pairs)
             if source.hasCollections {
@@ -97,7 +99,8 @@ enum CSVFiles {
             let file = try file(name)
             guard !files.contains(file) else {
                 throw ToolError.failed(
-                    "cannot write \(file): an entity and a relationship would both have this file. Export as JSON lines or SQLite")
+                    "cannot write \(file): an entity and a relationship would both have this file. Export as JSON lines or SQLite"
+                )
             }
             files.append(file)
         }
@@ -109,7 +112,8 @@ enum CSVFiles {
         var isFolder: ObjCBool = false
         if FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder) {
             guard isFolder.boolValue else {
-                throw ToolError.wrongInput("\(folder): is a file, and CSV is a folder with a file per entity. Choose another name")
+                throw ToolError.wrongInput(
+                    "\(folder): is a file, and CSV is a folder with a file per entity. Choose another name")
             }
             guard existing == .replace else {
                 throw ToolError.wrongInput("\(folder) already exists. Choose another name, or replace it with --replace")

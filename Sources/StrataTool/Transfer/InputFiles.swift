@@ -53,7 +53,8 @@ enum InputFiles {
         var isFolder: ObjCBool = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
             guard !CSVFiles.isIncomplete(path) else {
-                throw ToolError.wrongInput("\(path): an export to this folder was not completed. Export the store again with --replace")
+                throw ToolError.wrongInput(
+                    "\(path): an export to this folder was not completed. Export the store again with --replace")
             }
             if CSVSource.isExport(path) { return try checked(CSVSource(path)) }
             return try DatasetSource(Dataset.read(path, options: options))

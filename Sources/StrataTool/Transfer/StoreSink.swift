@@ -269,7 +269,9 @@ private struct StoreFilling {
             try await context.perform(andSave: .deferred) { [batch] context in
                 for (collection, entry, original, mayBeKnown) in batch {
                     if let entry {
-                        if mayBeKnown, let other = try context.storedValue(forKey: entry.key, of: collection), other != entry.value {
+                        if mayBeKnown, let other = try context.storedValue(forKey: entry.key, of: collection),
+                            other != entry.value
+                        {
                             let key = CollectionText.shown(key: original, of: collection, naming: names)
                             throw ToolError.wrongInput("\(collection.name) has two values for the key \(key). Remove one of them")
                         }

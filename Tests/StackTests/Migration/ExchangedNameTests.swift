@@ -298,7 +298,8 @@ import Testing
         func model(_ version: Int, isExchanged: Bool) throws -> Model {
             let song = version == 1 ? "Song" : "Track"
             let (first, second) = isExchanged ? ("tapes", "mixes") : ("mixes", "tapes")
-            func many(_ name: String, _ destination: String, _ inverse: String, from former: String? = nil) -> PropertyDescription {
+            func many(_ name: String, _ destination: String, _ inverse: String, from former: String? = nil) -> PropertyDescription
+            {
                 .relationship(
                     .init(
                         name: name, destination: destination, inverse: inverse, cardinality: .toMany,
@@ -309,7 +310,8 @@ import Testing
                     EntityDescription(
                         name: "Mix",
                         properties: [
-                            .attribute(.init(name: "title", type: .string)), many("songs", song, first), many("tunes", song, second),
+                            .attribute(.init(name: "title", type: .string)), many("songs", song, first),
+                            many("tunes", song, second),
                         ]),
                     EntityDescription(
                         name: song,

@@ -278,7 +278,8 @@ import Testing
 
     /// Catches: a value of others between two values of the author that is lost without a conflict.
     @Test(arguments: StoreKind.allCases, [false, true])
-    func `S162: what others changed between two changes of an author is a conflict`(_ kind: StoreKind, _ isDeleted: Bool) async throws
+    func `S162: what others changed between two changes of an author is a conflict`(_ kind: StoreKind, _ isDeleted: Bool)
+        async throws
     {
         let bed = try TestBed(kind)
         let container = try await bed.container()
@@ -393,7 +394,8 @@ import Testing
 
     /// Catches: an insertion that becomes an update of every property, and so takes back what the parent has changed.
     @Test(arguments: StoreKind.allCases)
-    func `S162, S075: an object that a child restores keeps what its parent has changed meanwhile`(_ kind: StoreKind) async throws {
+    func `S162, S075: an object that a child restores keeps what its parent has changed meanwhile`(_ kind: StoreKind) async throws
+    {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let parent = container.coordinator.newBackgroundContext()

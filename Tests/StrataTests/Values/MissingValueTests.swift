@@ -108,7 +108,8 @@ import Testing
             let container = try await fill(description, isSaved: isSaved)
             let main = container.mainContext
             let request = ValueRequest<Crate>(
-                [.property(\.name), .property(\.tags), .property(\.label), .property(\.spare)], sortBy: [.init(.property(\.name))])
+                [.property(\.name), .property(\.tags), .property(\.label), .property(\.spare)], sortBy: [.init(.property(\.name))]
+            )
             let row = try #require(try main.rows(request, as: Row.self).last)
             #expect(row.name == "b" && row.tags.isEmpty && row.label == Label() && row.spare == nil)
             let values = try #require(try main.fetch(request).last)

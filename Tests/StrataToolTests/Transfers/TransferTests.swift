@@ -189,7 +189,8 @@ import Testing
                 name: "Number", properties: types.map { .attribute(.init(name: $0.rawValue, type: $0, isOptional: true)) })
         ])
         let numbers: [Double] = [
-            -0.0, 0, .infinity, -.infinity, .nan, Double(nan: 5, signaling: false), Double(Float.leastNonzeroMagnitude), 0.5, -0.5,
+            -0.0, 0, .infinity, -.infinity, .nan, Double(nan: 5, signaling: false), Double(Float.leastNonzeroMagnitude), 0.5,
+            -0.5,
         ]
         try await folder.fill("store", .lmdb, model) { context in
             for number in numbers {
@@ -325,7 +326,8 @@ import Testing
             try Data(edited.utf8).write(to: folder.url.appending(path: "bad.jsonl"))
             let json = await ToolRun("import", folder.path("bad.jsonl"), folder.path("new"))
             #expect(json.isRefused(naming: "bad.jsonl:2", "Star.\(property) cannot be \(new)", "Correct the value"), "\(json)")
-            try Data("$id,mass,planets\n1,1.5,8\n".replacing(old, with: new).utf8).write(to: folder.url.appending(path: "bad/Star.csv"))
+            try Data("$id,mass,planets\n1,1.5,8\n".replacing(old, with: new).utf8).write(
+                to: folder.url.appending(path: "bad/Star.csv"))
             let csv = await ToolRun("import", bad, folder.path("new"))
             #expect(csv.isRefused(naming: "Star.csv:2", "\(property) cannot be \(new)", "Correct the value"), "\(csv)")
             #expect(await ToolRun("query", sky, "Star", "\(property) = \(new)").isRefused(naming: property))

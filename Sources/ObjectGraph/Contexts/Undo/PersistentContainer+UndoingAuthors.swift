@@ -124,7 +124,9 @@ private struct AuthorInverse {
         guard let entity = context.capabilities.keyedValues else { return }
         for address in step.objects.keys where address.entity == entity {
             let view = try before.exists(entity, address.key) ? before : now
-            if let key = try view.value(entity, key: address.key, column: KeyedColumn.key) { step.note(key: key, of: address.key) }
+            if let key = try view.value(entity, key: address.key, column: KeyedColumn.key) {
+                step.note(key: key, of: address.key)
+            }
         }
         try step.addTypes(entity, in: [before])
     }
