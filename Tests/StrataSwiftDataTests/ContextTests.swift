@@ -324,6 +324,33 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a flush that waits for ever, because the program has saved and blocks the main thread until the flush ends.
+    @Test @MainActor func `a flush does not wait for the main actor if the main context has nothing to save by itself`() throws {
+        let container = try inMemory(ToDo.self)
+        let context = container.mainContext
+        let timer = HandTimer()
+        timer.replace(in: context)
+        var mayHaveChanges: Bool { container.storage.mainMayHaveChanges.load(ordering: .acquiring) }
+        context.insert(ToDo("a"))
+        #expect(mayHaveChanges)
+        try context.save()
+        #expect(!mayHaveChanges)
+        context.insert(ToDo("b"))
+        #expect(mayHaveChanges)
+        context.rollback()
+        #expect(!mayHaveChanges)
+        context.insert(ToDo("c"))
+        context.autosaveEnabled = false
+        #expect(!mayHaveChanges)
+        try context.save()
+        context.insert(ToDo("d"))
+        #expect(!mayHaveChanges)
+        context.autosaveEnabled = true
+        #expect(mayHaveChanges)
+        timer.fire()
+        #expect(!mayHaveChanges && !context.hasChanges)
+    }
+
     @Test @MainActor func `a container closes if the main context cannot be saved, and the error is reported`() async throws {
         let container = try inMemory(Team.self)
         let context = container.mainContext

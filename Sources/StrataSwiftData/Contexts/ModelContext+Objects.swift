@@ -107,7 +107,10 @@ extension ModelContext {
     }
 
     /// Discards all unsaved changes.
-    public func rollback() { context.rollback() }
+    public func rollback() {
+        context.rollback()
+        noteUnlessChanged()
+    }
 
     /// Notifies observers of the changes made so far.
     public func processPendingChanges() { context.processPendingChanges() }

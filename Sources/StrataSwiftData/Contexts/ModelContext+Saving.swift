@@ -15,6 +15,7 @@ extension ModelContext {
     public func save() throws {
         if isMigrating { return }
         try checkSaving()
+        defer { noteUnlessChanged() }
         guard hasChanges else { return context.awaitUnsavedChange() }
         post(Self.willSave, nil)
         var saved: ContextNotice?
@@ -57,8 +58,11 @@ extension ModelContext {
         if hasChanges { autosaveSoon() }
     }
 
-    /// Saves the changes after a short time. Keeps the context and its store until then, also if the program releases the container.
+    /// Saves the changes after a short time if the context saves by itself. Keeps the context and its store until then, also if the
+    /// program releases the container.
     private func autosaveSoon() {
+        // Setting `autosaveEnabled` continues.
+        guard autosaveEnabled else { return }
         storage?.mainMayHaveChanges.store(true, ordering: .releasing)
         let kept = KeptMainContext(context: self)
         runLater(Self.autosaveDelay) { kept.context.autosave() }
@@ -79,7 +83,10 @@ extension ModelContext {
     /// Saves the changes now if the context would soon save them by itself. If the store is suspended, a timer runs already.
     func autosaveUnlessSuspended() { if !context.isStoreSuspended { autosave() } }
 
-    private func noteNoChanges() { storage?.mainMayHaveChanges.store(false, ordering: .releasing) }
+    /// Lets others know if the main context has nothing to save by itself, so that they need not wait for the main actor.
+    func noteUnlessChanged() {
+        if isMain, !autosaveEnabled || !hasChanges { storage?.mainMayHaveChanges.store(false, ordering: .releasing) }
+    }
 
     /// Saves the changes if the context saves by itself. Reports the error of the save, and tries again later if the cause may
     /// pass.
@@ -90,11 +97,11 @@ extension ModelContext {
         if context.isStoreSuspended { return autosaveLater() }
         // Not only after a save: the changes may be undone by now, or the save may fail.
         defer { context.awaitUnsavedChange() }
-        guard hasChanges else { return noteNoChanges() }
+        guard hasChanges else { return noteUnlessChanged() }
         do {
             try save()
             // Observers and hooks may have changed objects during the save.
-            if hasChanges { autosaveSoon() } else { noteNoChanges() }
+            if hasChanges { autosaveSoon() }
         } catch let error as StoreError where error.code == .suspended {
             autosaveLater()
         } catch {
