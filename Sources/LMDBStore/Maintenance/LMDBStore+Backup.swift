@@ -80,7 +80,7 @@ extension LMDBStore {
     /// - Returns: The copy's newest save.
     /// - Throws: `StoreError` `.damaged` with the source's path and the page; `CancellationError`.
     static func checkCopy(_ partial: PartialFile, of source: String, _ progress: WorkPart) throws -> Generation {
-        let (generation, schema) = try checkTrees(ofCopy: partial)
+        let (generation, schema) = try checkTrees(ofCopy: partial, of: source)
         do {
             let copy = try openUnshared(URL(fileURLWithPath: partial.path, isDirectory: false), schema: schema)
             defer { copy.environment.close() }
@@ -117,7 +117,7 @@ extension LMDBStore {
 
     /// Checks the trees of a copy, but not the pages of objects.
     /// - Returns: The copy's newest save and its schema.
-    private static func checkTrees(ofCopy partial: PartialFile) throws -> (Generation, StoreSchema) {
+    private static func checkTrees(ofCopy partial: PartialFile, of source: String) throws -> (Generation, StoreSchema) {
         do {
             let findings = try TreeCheck.findings(path: partial.path, scope: .everything, readAtOpening: MetaTable.name)
             if let finding = findings?.first {
@@ -132,9 +132,9 @@ extension LMDBStore {
                 guard let meta = try transaction.open(MetaTable.name, .bytes),
                     let format = try transaction.metaNumber(MetaTable.Key.format, meta)
                 else { return nil }
-                try checkFormat(format, path: partial.target)
+                try checkFormat(format, path: source)
                 guard let generation = try transaction.metaGeneration(meta) else { return nil }
-                return (generation, try StoredSchemas(meta, in: transaction, path: partial.target).current.schema)
+                return (generation, try StoredSchemas(meta, in: transaction, path: source).current.schema)
             }
             guard let found else {
                 throw StoreError(

@@ -109,6 +109,22 @@ import Testing
         #expect(!names.contains { $0.contains("partial") }, "\(names)")
     }
 
+    /// Catches: an error that calls the sound store damaged, or of a newer format, instead of its backup.
+    @Test(arguments: [MetaTable.Key.schemaNumber, MetaTable.Key.format])
+    func `a backup whose schema or format cannot be read is refused with its own path`(_ key: String) throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.tamper { try MetaTable.put(99, key: key, meta: store.tables.meta, in: $0) }
+        try store.shutDown()
+        let target = scratch.folder.appendingPathComponent("target.lmdb")
+        let error = #expect(throws: StoreError.self) {
+            try MigratableLMDBFile(target, LMDBStore.Options()).restore(from: scratch.url, cancellation: Cancellation())
+        }
+        #expect(error?.code == (key == MetaTable.Key.format ? .formatTooNew : .damaged))
+        #expect(error?.message.hasPrefix("cannot restore from \(scratch.url.path): ") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains(target.path) == false, "\(error?.message ?? "")")
+    }
+
     @Test(arguments: [([2], "plays"), ([0, 2], "isrc+plays")] as [([ColumnIndex], String)])
     func missingAndStrayIndexEntriesAreFound(_ columns: [ColumnIndex], _ name: String) throws {
         let scratch = try Scratch()
