@@ -40,7 +40,7 @@ struct ShellCommand: StoreVerb {
         while let line = editor.map({ $0.readLine() }) ?? console.readLine() {
             let words: [String]
             do { words = try ShellWords.split(line) } catch {
-                console.complain("strata: \(error.description)")
+                Console.note("strata: \(error.description)")
                 worst = max(worst, error.status.rawValue)
                 continue
             }
@@ -67,7 +67,8 @@ struct ShellCommand: StoreVerb {
             }
         }
         guard verbs.contains(verb) else {
-            console.complain("strata: \(verb): no such verb\(Suggestion.hint(for: verb, among: verbs + ["help", "exit"]))")
+            let hint = Suggestion.hint(for: verb, among: verbs + ["help", "exit"])
+            console.complain("strata: \(verb): no such verb\(hint)".withoutControls())
             return ToolError.Status.wrongInput.rawValue
         }
         // Before the words, because after two dashes it would be one of them.

@@ -67,6 +67,6 @@ struct CompactCommand: StoreVerb {
                 ]).text)
         }
         let sizes = "\(ByteText.text(result.bytesBefore)) to \(ByteText.text(result.bytesAfter))"
-        try Console.print("\(path): packed \(result.pagesPacked) of \(result.pages) pages, \(sizes)")
+        try Console.print("\(path): packed \(result.pagesPacked) of \(result.pages) pages, \(sizes)".withoutControls())
     }
 }

@@ -104,11 +104,12 @@ struct GetCommand: StoreVerb {
             members += related.map { JSON.Member(name: $0.name, value: .array($0.keys.map { .number($0.rawValue) })) }
             return try Console.print(JSON.object(members).text)
         }
-        try Console.print("\(found.entity) \(id.key)   \(id)")
+        try Console.print("\(found.entity) \(id.key)   \(id)".withoutControls())
         let width = ((found.values.map(\.column.name) + related.map(\.name)).map(\.count).max() ?? 0) + 2
         func line(_ name: String, _ text: String) throws {
             try Console.print(
-                "  " + name + String(repeating: " ", count: width - name.count) + text.withoutControls(keepingLines: true))
+                "  " + name.withoutControls() + String(repeating: " ", count: width - name.count)
+                    + text.withoutControls(keepingLines: true))
         }
         for (column, value) in found.values {
             let shown = ValueText.shown(value, column.type)

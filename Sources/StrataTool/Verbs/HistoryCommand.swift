@@ -122,7 +122,7 @@ struct HistoryCommand: StoreVerb {
         for change in changes { kinds["\(change.kind.rawValue) \(change.entityName)", default: 0] += 1 }
         let what = kinds.sorted { $0.key < $1.key }.map { "\($0.key) ×\($0.value)" }.joined(separator: ", ")
         let who = (source + ["process \(save.processID)"]).joined(separator: " ")
-        return "\(save.id)  \(date)  \(who.withoutControls()): \(what.isEmpty ? "no changes of objects" : what)"
+        return "\(save.id)  \(date)  \(who): \(what.isEmpty ? "no changes of objects" : what)".withoutControls()
     }
 
     private static func json(_ save: HistoryTransaction) -> JSON {

@@ -103,7 +103,7 @@ struct InfoCommand: StoreVerb {
     private static func show(_ store: OpenedStore, _ facts: Facts) throws {
         let (entities, sizes) = (facts.entities, facts.sizes)
         let coordinator = store.container.coordinator
-        try Console.print("file      \(store.path)")
+        try Console.print("file      \(store.path)".withoutControls())
         try Console.print("store     \(store.kind == .lmdb ? "LMDB" : "SQLite"), \(coordinator.storeIdentity.uuid.uuidString)")
         try Console.print("size      \(ByteText.text(try coordinator.fileBytes()))")
         try Console.print(
@@ -153,7 +153,7 @@ struct InfoCommand: StoreVerb {
         let source = SwiftSource(store.model)
         let classes: String
         do { classes = try source.entities.map { "\n" + (try source.text(of: $0)) }.joined() } catch {
-            return try Console.print("\n\(ToolError(error))")
+            return try Console.print("\n" + "\(ToolError(error))".withoutControls())
         }
         try Console.current.write(classes)
     }

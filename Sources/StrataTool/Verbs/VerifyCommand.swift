@@ -33,7 +33,7 @@ struct VerifyCommand: StoreVerb {
             try Console.print(JSON.object(["file": .string(file), "findings": .array(found.map { .string($0) })]).text)
         } else {
             for finding in found { try Console.print(finding.withoutControls()) }
-            if found.isEmpty { try Console.print("\(file) is sound") }
+            if found.isEmpty { try Console.print("\(file) is sound".withoutControls()) }
         }
         guard found.isEmpty else {
             throw ToolError.failed(
