@@ -318,4 +318,18 @@ import Testing
         #expect(counts == [1])
         #expect(main.observers.views.isEmpty)
     }
+
+    /// Catches: an error that is shown although the result has been read again since.
+    @Test func aFailureFromBeforeTheLastFetchIsNotReported() async throws {
+        let container = try await TestBed(.memory).container()
+        let controller = try FetchedResultsController(Self.popular, context: container.mainContext)
+        var failures = 0
+        controller.onFailure = { _ in failures += 1 }
+        try controller.performFetch()
+        try controller.performFetch()
+        controller.take(.failure(StoreError(.full, "before")), 1)
+        #expect(failures == 0)
+        controller.take(.failure(StoreError(.full, "after")), 2)
+        #expect(failures == 1)
+    }
 }

@@ -202,16 +202,17 @@ public final class FetchedResultsController<Element> {
 
     // MARK: Delivery
 
-    private func take(_ delivery: ResultWorker.Delivery, _ number: Int) {
+    func take(_ delivery: ResultWorker.Delivery, _ number: Int) {
+        // Ignore what was in delivery when a newer fetch began.
+        let (isCurrent, isClosed) = (number == fetch, context.phase.closure != nil)
         switch delivery {
         case .failure(let error):
-            onFailure?(error)
-            if context.phase.closure != nil { endUpdates() }
+            if isCurrent || isClosed { onFailure?(error) }
+            if isClosed { endUpdates() }
         case .recovery:
             onRecovery?()
         case .update(let update):
-            // Ignore an update that was in delivery when a newer fetch began.
-            guard number == fetch else { return }
+            guard isCurrent else { return }
             snapshot = update.snapshot
             receivers.lastUpdate += 1
             receivers.unreported.append((receivers.lastUpdate, update))
