@@ -332,4 +332,17 @@ import Testing
         controller.take(.failure(StoreError(.full, "after")), 2)
         #expect(failures == 1)
     }
+
+    /// Catches: a sequence that is kept, with the updates in its buffer, though nobody can read it.
+    @Test func aReleasedSequenceOfUpdatesIsForgottenWithoutAnUpdate() async throws {
+        let container = try await TestBed(.memory).container()
+        let controller = try FetchedResultsController(Self.popular, context: container.mainContext)
+        try controller.performFetch()
+        let keyed = try KeyedResults(container.mainContext.collection("numbers", of: Int.self).all)
+        var kept: (AsyncStream<ResultUpdate>, AsyncStream<ResultDifference>)? = (controller.updates, keyed.differences)
+        #expect(controller.receivers.continuations.count == 1 && keyed.continuations.count == 1)
+        withExtendedLifetime(kept) {}
+        kept = nil
+        try await until("both are forgotten") { controller.receivers.continuations.isEmpty && keyed.continuations.isEmpty }
+    }
 }

@@ -37,11 +37,11 @@ public final class FetchedResultsController<Element> {
     private let element: (ManagedObject) -> Element
     private var isObserving = false
     private var fetch = 0
-    private var receivers = Receivers()
+    private(set) var receivers = Receivers()
     private let reference: WeakBox<FetchedResultsController>
 
     /// The receivers of updates besides ``onChange``.
-    private struct Receivers {
+    struct Receivers {
         /// The continuations, each with the number of the last update that its receiver had seen in the result before.
         var continuations: [Int: (seen: Int, continuation: AsyncStream<ResultUpdate>.Continuation)] = [:]
         /// The observers, each with such a number.
@@ -178,7 +178,12 @@ public final class FetchedResultsController<Element> {
             return stream
         }
         receivers.lastNumber += 1
-        receivers.continuations[receivers.lastNumber] = (seen, continuation)
+        let (number, reference) = (receivers.lastNumber, reference)
+        receivers.continuations[number] = (seen, continuation)
+        let contextExecutor = WeakContext(contextExecutor: context.contextExecutor)
+        continuation.onTermination = { _ in
+            contextExecutor.contextExecutor?.enqueue { _ in reference.owner?.receivers.continuations[number] = nil }
+        }
         return stream
     }
 
@@ -220,9 +225,7 @@ public final class FetchedResultsController<Element> {
             // A closure that has read the result has delivered the updates after this one, and reported this one before them.
             while !receivers.unreported.isEmpty {
                 let (number, next) = receivers.unreported.removeFirst()
-                for (key, receiver) in receivers.continuations where receiver.seen < number {
-                    if case .terminated = receiver.continuation.yield(next) { receivers.continuations[key] = nil }
-                }
+                for receiver in receivers.continuations.values where receiver.seen < number { receiver.continuation.yield(next) }
                 let observers = receivers.observers.sorted { $0.key < $1.key }.map(\.value)
                 for observer in observers where observer.seen < number { observer.call(next) }
             }

@@ -30,10 +30,11 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
     /// The collection that contains the range.
     public let collection: KeyedCollection<Key, Value>
     private let observer: KeyedResultsObserver
+    private let reference: WeakBox<KeyedResults>
     private let registrar = ObservationRegistrar()
     private var rows: Rows
     private var failure: (any Error)?
-    private var continuations: [Int: AsyncStream<ResultDifference>.Continuation] = [:]
+    private(set) var continuations: [Int: AsyncStream<ResultDifference>.Continuation] = [:]
     private var lastContinuation = 0
     private var isUpdating = false
     // Key paths of a generic type are created at each use, so keep them.
@@ -62,6 +63,7 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         collection = range.collection
         let context = collection.context
         let reference = WeakBox<KeyedResults>()
+        self.reference = reference
         observer = KeyedResultsObserver(context.requiredContextExecutor) { reference.owner?.update() }
         rows = Rows()
         rowsPath = \KeyedResults.rows
@@ -107,12 +109,18 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         // A read shows what is pending, so it is no later difference.
         settle()
         let (stream, continuation) = AsyncStream<ResultDifference>.makeStream()
-        if collection.context.phase.closure != nil {
+        let context = collection.context
+        if context.phase.closure != nil {
             continuation.finish()
             return stream
         }
         lastContinuation += 1
-        continuations[lastContinuation] = continuation
+        let (number, reference) = (lastContinuation, reference)
+        continuations[number] = continuation
+        let contextExecutor = WeakContext(contextExecutor: context.contextExecutor)
+        continuation.onTermination = { _ in
+            contextExecutor.contextExecutor?.enqueue { _ in reference.owner?.continuations[number] = nil }
+        }
         return stream
     }
 
@@ -158,9 +166,7 @@ public final class KeyedResults<Key, Value: Codable & Sendable>: Observable {
         registrar.withMutation(of: self, keyPath: rowsPath) {
             follow(live, added: added, removed: difference.deletions.map(rows.object))
         }
-        for (number, continuation) in continuations {
-            if case .terminated = continuation.yield(difference) { continuations[number] = nil }
-        }
+        for continuation in continuations.values { continuation.yield(difference) }
     }
 
     /// Adopts a result. Changes the keys in place, because a copy would cost O(range).
