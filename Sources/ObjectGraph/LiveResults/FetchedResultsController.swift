@@ -137,6 +137,8 @@ public final class FetchedResultsController<Element> {
     }
 
     private func endObserving() {
+        // The observation ends sequences when the context is closed.
+        guard receivers.continuations.isEmpty else { return }
         context.removeViewObserver(worker)
         isObserving = false
     }
@@ -176,6 +178,10 @@ public final class FetchedResultsController<Element> {
         if context.phase.closure != nil {
             continuation.finish()
             return stream
+        }
+        if !isObserving {
+            isObserving = true
+            _ = context.addViewObserver(worker)
         }
         receivers.lastNumber += 1
         let (number, reference) = (receivers.lastNumber, reference)

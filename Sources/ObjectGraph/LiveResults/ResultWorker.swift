@@ -20,7 +20,8 @@ final class ResultWorker: ViewObserver {
         /// The context's executor. The reference is weak, because the context retains the worker.
         weak var contextExecutor: (any ContextExecutor)?
         var live: LiveQuery?
-        /// The number of fetches. Results for an earlier fetch are dropped.
+        /// The number of the last fetch; 0 if there is no result to follow, and no fetch that may give one. Results for an earlier fetch are
+        /// dropped.
         var fetch = 0
         /// The last number that a fetch was given. A fetch that fails gives none back.
         var lastFetch = 0
@@ -146,7 +147,10 @@ final class ResultWorker: ViewObserver {
     func cancelFetch(_ number: Int) -> Bool {
         let isIdle = state.withLock { state in
             guard state.fetch == number else { return false }
-            guard let previous = state.previous else { return true }
+            guard let previous = state.previous else {
+                (state.fetch, state.arrived) = (0, ArrivedChanges())
+                return true
+            }
             (state.live, state.fetch, state.previous) = (previous.live, previous.fetch, nil)
             state.arrived.view = state.arrived.view ?? previous.view
             state.arrived.changes = nil
@@ -218,7 +222,7 @@ final class ResultWorker: ViewObserver {
     /// Records the new view and its changes, and schedules a computation. O(1).
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
         state.withLock { state in
-            guard !state.isStopped else { return }
+            guard !state.isStopped, state.fetch != 0 else { return }
             state.arrived.add(view, changes: changes, saved: saved)
         }
         schedule()

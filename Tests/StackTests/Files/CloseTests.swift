@@ -164,10 +164,12 @@ import Testing
         let results = try Results(request, context: main)
         let controller = try FetchedResultsController(request, context: main)
         try controller.performFetch()
+        let unread = try FetchedResultsController(request, context: main)
         let numbers = try container.collection("numbers", of: Int.self)
         let keyed = try KeyedResults(numbers.all)
         let nothing = try KeyedResults(numbers["b"..<"b"])
-        let (shown, updates, differences) = (results.updates, controller.updates, [keyed.differences, nothing.differences])
+        let (shown, updates, none) = (results.updates, controller.updates, unread.updates)
+        let differences = [keyed.differences, nothing.differences]
         main.makeTrack("a")
         numbers["a"] = 1
         main.processPendingChanges()
@@ -176,6 +178,7 @@ import Testing
         var counts = (0, 0)
         for await _ in shown { counts.0 += 1 }
         for await _ in updates {}
+        for await _ in none { Issue.record("an update without a fetch") }
         for sequence in differences { for await _ in sequence { counts.1 += 1 } }
         #expect(counts == (1, 1))
         // Those that are made later end at once.
