@@ -345,4 +345,25 @@ import Testing
         kept = nil
         try await until("both are forgotten") { controller.receivers.continuations.isEmpty && keyed.continuations.isEmpty }
     }
+
+    /// Catches: a change that is shown only with the next one, because it came between two background fetches that gave no result.
+    @Test func aChangeBetweenTwoBackgroundFetchesIsDeliveredIfBothFail() async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        let counts = Mutex<[Int]>([])
+        let worker = ResultWorker(contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero) {
+            if case (.update(let update), _) = ($0, $1) { counts.withLock { $0.append(update.snapshot.count) } }
+        }
+        let view = main.addViewObserver(worker)
+        _ = worker.follow(try LiveQuery(Self.popular.storeQuery(in: main.requestScope), in: view))
+        let first = worker.beginFetch()
+        main.makeTrack("loud", plays: 20)
+        main.processPendingChanges()
+        let second = worker.beginFetch()
+        let isIdle = (worker.cancelFetch(first), worker.cancelFetch(second))
+        #expect(isIdle == (false, false))
+        await worker.untilIdle()
+        #expect(counts.withLock { $0 } == [1])
+        main.removeViewObserver(worker)
+    }
 }

@@ -54,7 +54,12 @@ final class ResultWorker: ViewObserver {
         var hasArrived: Bool { arrived.view != nil && live != nil && !isStopped }
 
         mutating func begin() {
-            if let live { previous = (live, arrived.view ?? running?.view, fetch) }
+            if let live {
+                previous = (live, arrived.view ?? running?.view, fetch)
+            } else if let view = arrived.view {
+                // It arrived for another background fetch, which has not ended.
+                previous?.view = view
+            }
             lastFetch += 1
             fetch = lastFetch
             live = nil
