@@ -166,6 +166,8 @@ public final class FetchedResultsController<Element> {
 
     /// The updates from now on, in order and without gaps. The sequence ends when the controller is released, the container is closed, or
     /// the iteration ends.
+    ///
+    /// A fetch is no update. After ``performFetch()``, the next difference belongs to the ``snapshot`` that the fetch has made.
     public var updates: AsyncStream<ResultUpdate> { updates(after: lastUpdate) }
 
     /// The number of the last update that ``snapshot`` contains.
