@@ -70,6 +70,28 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    /// Catches: an update that is refused because of a partner that another name of the relationship replaces by null.
+    @Test(arguments: StoreKind.allCases)
+    func `S052, S137: of two names of a one-to-one relationship, the value that applies decides about several objects`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await Self.container(bed)
+        let coordinator = container.coordinator
+        let a = EntityFetchRequest("Owner", matching: .equal("name", "a"))
+        try await coordinator.batchUpdate(a, set: ["passport.code": "p"])
+        let key = try await container.coordinator.newBackgroundContext().perform { context throws in
+            try #require(try context.fetch(FetchRequest<Passport>()).first { $0.code == "q" }).managedObject.objectID.key
+        }
+        let all = EntityFetchRequest("Owner")
+        try await coordinator.batchUpdate(all, set: ["passport": .reference(key), "passport.code": .null])
+        #expect(try await Self.pairs(container) == ["a-", "b-", "c-", "p-", "q-"])
+        await #expect(throws: BatchError.self) {
+            try await coordinator.batchUpdate(all, set: ["passport": .null, "passport.code": "p"])
+        }
+        #expect(try coordinator.store.verify() == [])
+    }
+
     /// Catches: a row that finds an object by a partner which an earlier row of the same save has taken away.
     @Test(arguments: StoreKind.allCases, [1, 100])
     func `S052, S137: a row finds objects by the partners that they have after the rows before it`(

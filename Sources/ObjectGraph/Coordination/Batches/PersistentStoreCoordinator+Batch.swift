@@ -113,8 +113,11 @@ extension PersistentStoreCoordinator {
             let layer = Layer(schema: schema)
             let columns = try changes.map { (column: $0.property.column, value: try $0.property.resolved($0.value, in: state)) }
             let keys = try state.view.keys(query)
-            for change in changes where change.property.isPair && !change.value.isNull && keys.count > 1 {
-                let name = entity.columns[change.property.column].name
+            for (position, change) in changes.enumerated() where keys.count > 1 && change.property.isPair && !change.value.isNull {
+                let column = change.property.column
+                // Of two names of one relationship, the last one applies.
+                if columns.lastIndex(where: { $0.column == column }) != position { continue }
+                let name = entity.columns[column].name
                 throw BatchError.sharedPartner(entity: entity.name, property: name, objects: keys.count)
             }
             var ends = ListEnds()
