@@ -195,6 +195,24 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    /// Catches: an import that stops because of a destination of a row that it would drop.
+    @Test(arguments: StoreKind.allCases, [1, 100])
+    func `S137: a row that is dropped needs no destination`(_ kind: StoreKind, _ rowsPerSave: Int) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Song", ["code"], rows: [["saved"]])
+        @Sendable func load(_ rows: [[Value]]) async throws -> Int {
+            try await coordinator.insert(
+                into: "Song", ["code", "disc.name"], rows: rows, rule: .keep(on: ["code"]), options: Self.options(rowsPerSave)
+            ).insertedCount
+        }
+        #expect(try await load([["saved", "none"], ["new", .null], ["new", "none"]]) == 1)
+        let error = await #expect(throws: BatchError.self) { _ = try await load([["newer", "none"]]) }
+        #expect("\(error as Any)".contains("no Disc has the name \"none\""))
+        #expect(try coordinator.store.verify() == [])
+    }
+
     /// Catches: a row with as many values as the entity has columns, of which two set one column, so that the rest gets no values.
     @Test(arguments: StoreKind.allCases)
     func `S137: two names of one relationship leave the other properties their defaults`(_ kind: StoreKind) async throws {

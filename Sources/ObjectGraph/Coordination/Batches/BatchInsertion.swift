@@ -60,13 +60,13 @@ struct BatchInsertion: Sendable {
         var met: [[Value]: ObjectKey] = [:]
         var moved: Set<[Value]> = []
         let positions = match?.map { column in columns.lastIndex(of: column) ?? 0 }
+        let matched = lookups.filter { positions?.contains($0) == true }
+        let others = lookups.filter { !matched.contains($0) }
         let after = LayeredView(base: state.base, layers: [layer] + state.view.layers)
         var destinations = Destinations(count: columns.count)
         var ends = ListEnds()
         for (number, var row) in rows.enumerated() {
-            for position in lookups {
-                row[position] = try destinations.reference(row[position], position: position, insertion: self, in: state)
-            }
+            try destinations.resolve(&row, at: matched, insertion: self, in: state)
             let values = positions.map { positions in positions.map { row[$0] } }
             var found: ObjectKey?
             // Without values to compare, no object is the same.
@@ -76,9 +76,14 @@ struct BatchInsertion: Sendable {
                     try moved.contains(values)
                     ? after.key(of: entity, match, values) : met[values] ?? state.key(of: entity, match, values)
             }
+            // A row that is dropped needs no destinations.
+            if case .keep = rule, let found {
+                if let values { met[values] = found }
+                continue
+            }
+            try destinations.resolve(&row, at: others, insertion: self, in: state)
             if let found {
                 if let values { met[values] = found }
-                if case .keep = rule { continue }
                 try destinations.forget(found, insertion: self, over: after)
                 try relate(found, row: row, in: layer, over: after, moved: &moved)
                 try update(found, row: row, in: layer, over: state.view, ends: &ends)
@@ -183,7 +188,16 @@ struct BatchInsertion: Sendable {
             }
         }
 
-        mutating func reference(_ value: Value, position: Int, insertion: BatchInsertion, in state: StoreState) throws -> Value {
+        /// Replaces the values at positions of a row by references.
+        mutating func resolve(_ row: inout [Value], at positions: [Int], insertion: BatchInsertion, in state: StoreState) throws {
+            for position in positions {
+                row[position] = try reference(row[position], position: position, insertion: insertion, in: state)
+            }
+        }
+
+        private mutating func reference(
+            _ value: Value, position: Int, insertion: BatchInsertion, in state: StoreState
+        ) throws -> Value {
             if let key = known[position][value] { return .reference(key) }
             let property = insertion.properties[position]
             if gone[position].contains(value), let destination = property.destination {
