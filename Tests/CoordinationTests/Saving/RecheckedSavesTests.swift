@@ -480,6 +480,48 @@ import Testing
         #expect(try store.verify() == [])
     }
 
+    /// Policies that write an object as their context read it.
+    private static let overwriting: [MergePolicy] = [.overwrite, .custom { $0.reduce(into: [:]) { $0[$1.objectID] = .overwrite } }]
+
+    /// Catches: an insertion over an object whose deletion was left out, and the loss of a partner that was deleted with it.
+    @Test(arguments: overwriting)
+    func `S106, S067: an object whose deletion was left out is overwritten with all that the context read`(_ policy: MergePolicy)
+        async throws
+    {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
+        let updating = coordinator.newBackgroundContext(name: "update")
+        let (artist, profile) = try await updating.perform(andSave: .durable) { context in
+            let (artist, profile) = (context.makeArtist("a"), context.insert("Profile"))
+            artist.setRelatedObject("profile", to: profile)
+            return (artist.objectID, profile.objectID)
+        }
+        try await updating.perform { _ = try $0.existingObject(with: artist)["name"] }
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) {
+            try $0.existingObject(with: artist)["name"] = "b"
+        }
+        try Self.refuse("bad", of: "Track", in: Music.model, store)
+        try await save("bad", coordinator) { context in
+            // The profile is deleted too.
+            context.delete(try context.existingObject(with: artist))
+            context.makeTrack("bad")
+        }
+        try await updating.perform(andSave: Self.later) { context in
+            context.mergePolicy = policy
+            try context.existingObject(with: artist)["born"] = .int(7)
+        }
+        #expect(try await failures(coordinator) == ["bad"])
+        store.refuse(nil)
+        let (values, related, back) = try await coordinator.newBackgroundContext().perform { context in
+            let (artist, profile) = (try context.existingObject(with: artist), try context.existingObject(with: profile))
+            let (related, back) = (artist.relatedObject("profile")?.objectID, profile.relatedObject("artist")?.objectID)
+            return ([artist["name"], artist["born"]], related, back)
+        }
+        #expect(values == ["a", .int(7)] && related == profile && back == artist)
+        #expect(try await coordinator.newBackgroundContext().perform { try $0.count(EntityFetchRequest("Artist")) } == 1)
+        #expect(try store.verify() == [])
+    }
+
     /// Catches: a lost update of another process, which committed although saves were pending, if the disk became full meanwhile.
     @Test func `S101: what remains of an overtaken flush is checked again by the next one`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)

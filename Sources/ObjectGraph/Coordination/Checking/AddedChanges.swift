@@ -16,8 +16,15 @@ struct AddedChanges: Sendable {
     private var deleted: Set<ObjectAddress> = []
     private var columns: [ObjectAddress: ColumnSet] = [:]
     private var pairs: [Pair] = []
-    /// The objects that were written again, with the columns that the save itself has changed.
-    private var writtenAgain: [ObjectAddress: ColumnSet] = [:]
+    /// An object that was written again.
+    private struct Revival: Sendable {
+        /// The columns that the save itself has changed.
+        var own: ColumnSet
+        /// The values of all columns, if the policy writes them over an existing object too.
+        var whole: [Value]?
+    }
+
+    private var writtenAgain: [ObjectAddress: Revival] = [:]
 
     private var isEmpty: Bool { deleted.isEmpty && columns.isEmpty && pairs.isEmpty && writtenAgain.isEmpty }
 
@@ -31,22 +38,34 @@ struct AddedChanges: Sendable {
         pairs.append(Pair(link: link, source: source, destination: destination))
     }
 
-    fileprivate mutating func note(writtenAgain address: ObjectAddress, own: ColumnSet) { writtenAgain[address] = own }
+    fileprivate mutating func note(writtenAgain address: ObjectAddress, own: ColumnSet, whole: [Value]?) {
+        writtenAgain[address] = Revival(own: own, whole: whole)
+    }
 
-    /// Returns the layer of an accepted save without the changes, and the objects that need not be written again because they exist.
-    /// O(changes).
+    /// Returns the layer of an accepted save without the changes, and the objects that need not be written again because they exist, with
+    /// the columns that the policy overwrites although the save has not changed them. O(changes).
     ///
     /// - Parameter view: The state that the save follows now.
-    func removed(from layer: Layer, over view: LayeredView) throws -> (layer: Layer, existing: Set<ObjectAddress>) {
-        if isEmpty { return (layer, []) }
+    func removed(from layer: Layer, over view: LayeredView) throws -> (layer: Layer, existing: [ObjectAddress: ColumnSet]) {
+        if isEmpty { return (layer, [:]) }
         let rest = Layer(copying: layer)
-        var existing: Set<ObjectAddress> = []
-        for (address, own) in writtenAgain {
+        var existing: [ObjectAddress: ColumnSet] = [:]
+        for (address, revival) in writtenAgain {
             guard let row = rest.row(address.entity, address.key), row.kind == .insert,
                 try view.exists(address.entity, address.key)
             else { continue }
-            existing.insert(address)
-            rest.keep(row.set.intersection(own), of: row, at: address)
+            guard let whole = revival.whole else {
+                existing[address] = ColumnSet()
+                rest.keep(row.set.intersection(revival.own), of: row, at: address)
+                continue
+            }
+            var overwritten = row.set
+            revival.own.forEach { overwritten.remove($0) }
+            existing[address] = overwritten
+            // The row has null for references whose destinations did not exist either.
+            let kept = row.copy(layer: rest.id)
+            for (column, value) in zip(row.columnIndices, whole) { kept[column] = value }
+            rest.keep(kept.set, of: kept, at: address)
         }
         for address in deleted {
             // The deletion keeps the values that the save itself has changed.
@@ -103,7 +122,10 @@ extension SaveCheck {
     /// - Parameters:
     ///   - row: The context's change, which has every value if the object was deleted in the base already.
     ///   - values: The values that a custom policy gives to properties.
-    mutating func noteWrittenAgain(_ address: ObjectAddress, row: Row?, setting values: [String: Value] = [:]) {
+    ///   - whole: The whole object, if the policy writes all of its values over an existing object too.
+    mutating func noteWrittenAgain(
+        _ address: ObjectAddress, row: Row?, setting values: [String: Value] = [:], whole: Row? = nil
+    ) {
         guard mayBeCheckedAgain else { return }
         let schema = writer.store.schema.entities[address.entity]
         var own = request.changedOfDeleted[address] ?? row?.set ?? ColumnSet()
@@ -112,7 +134,7 @@ extension SaveCheck {
         for reference in request.rules.ordered[address.entity] where own.contains(reference.column) {
             own.insert(reference.position)
         }
-        added.note(writtenAgain: address, own: own)
+        added.note(writtenAgain: address, own: own, whole: whole.map { row in row.columnIndices.map { row[$0] } })
     }
 
     /// Notes that the check has removed a pair.

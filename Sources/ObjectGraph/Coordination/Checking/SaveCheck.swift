@@ -40,6 +40,7 @@ struct SaveCheck {
         self.request = request
         self.state = state
         self.writer = writer
+        restored = request.settled
         numbers = writer.shared.withLock { $0.numbers }
         let layers = request.layers
         folded = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: writer.store.schema)
@@ -95,7 +96,7 @@ struct SaveCheck {
                     guard let row = page[slot] else { continue }
                     let key = PageAddress.key(page: number, slot: slot)
                     if !movedKeys.isEmpty, movedKeys.contains(key), entity == keyedValues { continue }
-                    if !request.settled.isEmpty, request.settled.contains(.init(entity: entity, key: key)) { continue }
+                    if !request.settled.isEmpty, request.settled[.init(entity: entity, key: key)] != nil { continue }
                     let theirs = try current.version(entity, key)
                     let isUpdateOfDeleted = theirs == nil && row.kind == .update
                     let isKnown = request.checks.unmerged[.init(entity: entity, key: key)] == nil
@@ -172,6 +173,9 @@ struct SaveCheck {
             try putWhole(row, entity: entity, key: key, kind: .insert)
         case (.overwrite, _, _):
             try putWhole(row, entity: entity, key: key, kind: isInStore ? .update : .insert)
+            if !isInStore {
+                noteWrittenAgain(.init(entity: entity, key: key), row: row, whole: layer.row(entity, key))
+            }
         }
     }
 

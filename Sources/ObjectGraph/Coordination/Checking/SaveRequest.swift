@@ -24,8 +24,9 @@ struct SaveRequest: Sendable {
     var changedOfDeleted: [ObjectAddress: ColumnSet] = [:]
     /// The inserted objects that another context may have inserted too, because both have undone a deletion.
     var restored: Set<ObjectAddress> = []
-    /// The updated objects about whose conflicts the policy has decided when the save was checked first.
-    var settled: Set<ObjectAddress> = []
+    /// The updated objects about whose conflicts the policy has decided when the save was checked first, with the columns that it
+    /// overwrites although the save has not changed them.
+    var settled: [ObjectAddress: ColumnSet] = [:]
     /// Whether references to objects that others have deleted become nil, and changes of their one-to-one relationships are dropped.
     /// Otherwise such references fail the save (S050), and the policy decides about the changes (S106).
     ///
