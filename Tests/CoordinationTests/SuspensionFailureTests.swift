@@ -300,6 +300,33 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a save that throws `.closed` although the container stays open.
+    @Test func `S167: a save that waits for a suspension goes on waiting if the container cannot be closed`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let container = try await PersistentContainer(
+            model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
+        let context = container.coordinator.newBackgroundContext()
+        try await context.perform(andSave: .deferred(within: .seconds(600))) { _ = $0.makeTrack("a") }
+        let writer = container.coordinator.writer
+        // A running save delays the suspension, which has written nothing yet.
+        #expect(writer.suspension.enterIfOpen())
+        let suspending = Task { try await container.suspend() }
+        try await until("saves wait") { writer.suspension.isClosed }
+        let saving = Task { try await context.perform(andSave: .durable) { _ = $0.makeTrack("b") } }
+        try await until("the save waits") { writer.suspension.waitingCount == 1 }
+        let diskFull = StoreError(.full, "the disk is full. Make room")
+        store.fail { call, _ in call == .commit ? diskFull : nil }
+        await #expect(throws: diskFull) { try await container.close() }
+        #expect(writer.suspension.waitingCount == 1)
+        store.fail(nil)
+        writer.suspension.leave()
+        try await suspending.value
+        await container.resume()
+        try await saving.value
+        #expect(try await container.coordinator.titles() == ["a", "b"])
+        try await container.close()
+    }
+
     /// Catches: a parent that has released its snapshot, and takes the one of its child for the rest of the suspension.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S167: a child's save that began before the suspension does not open the file again`(_ kind: StoreKind) async throws {

@@ -43,13 +43,13 @@ extension PersistentContainer {
         let all = backgroundCoordinator === coordinator ? [coordinator] : [coordinator, backgroundCoordinator]
         let open = all.filter { !$0.hasLeft.load(ordering: .acquiring) }
         for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
-        // Saves that wait because the store is suspended throw now.
-        for coordinator in open { coordinator.writer.suspension.endWaiting(of: coordinator) }
         // Saves that cannot be written now are tried once more below, when no context reads the file. That call reports them.
         do { _ = try await Self.finishSaves(of: open) } catch {
             for coordinator in open { coordinator.closed.store(false, ordering: .releasing) }
             throw error
         }
+        // Saves that wait because the store is suspended throw now. Not before, because the container could have stayed open.
+        for coordinator in open { coordinator.writer.suspension.endWaiting(of: coordinator) }
         for coordinator in open { await coordinator.closeContexts() }
         for coordinator in open { try await coordinator.endConfinedReads(within: patience) }
         for coordinator in open { coordinator.leaveWriter(closing: true) }
