@@ -10,6 +10,24 @@ public enum Music {
         do { return try Model(entities) } catch { preconditionFailure("the test model is wrong: \(error)") }
     }()
 
+    /// The same model with an order of the albums of artists, the tracks of albums and the tracks of playlists.
+    public static let ordered: Model = {
+        do {
+            return try Model(
+                entities.map { entity in
+                    var entity = entity
+                    entity.properties = entity.properties.map { property in
+                        guard case .relationship(var relationship) = property, ["albums", "tracks"].contains(relationship.name) else {
+                            return property
+                        }
+                        relationship.isOrdered = true
+                        return .relationship(relationship)
+                    }
+                    return entity
+                })
+        } catch { preconditionFailure("the test model is wrong: \(error)") }
+    }()
+
     static var entities: [EntityDescription] {
         [
             EntityDescription(

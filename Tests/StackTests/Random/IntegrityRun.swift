@@ -42,9 +42,11 @@ struct IntegrityRun {
     }
 
     /// Takes the steps on a new store. Returns the first fault, or nil.
-    static func fault(of steps: [IntegrityStep], _ kind: StoreKind, check: @escaping Check) async throws -> String? {
+    static func fault(
+        of steps: [IntegrityStep], _ kind: StoreKind, model: Model = Music.model, check: @escaping Check
+    ) async throws -> String? {
         let bed = try TestBed(kind)
-        let container = try await bed.container()
+        let container = try await bed.container(model: model)
         var run = await IntegrityRun(container, isAlone: true, check: check)
         for step in steps {
             if let fault = try await run.take(step) { return fault }
@@ -104,6 +106,9 @@ struct IntegrityRun {
             var generator = SeededGenerator(seed: seed)
             let entity = ["Artist", "Album", "Profile", "Playlist"].randomElement(using: &generator) ?? "Artist"
             try await container.coordinator.batchDelete(EntityFetchRequest(entity, limit: 1))
+        case .batchUpdate: return try await batchUpdate(seed)
+        case .importTracks(let keeps): return try await importTracks(keeps: keeps, seed)
+        case .saveOrder: return try await saveOrder(roots[step.context % 2], seed)
         case .dropChanges: return try await dropChanges(step, context)
         case .insertAndDelete: return try await Self.insertAndDelete(context, seed)
         case .newChild:
@@ -164,11 +169,12 @@ struct IntegrityRun {
             if generator.chance(50) { list.add(track, to: "tracks") } else { list.remove(track, from: "tracks") }
         case .setBorn: try any("Artist", context, &generator)?["born"] = .int(Int64(generator.below(9)))
         case .setCode: try any("Track", context, &generator)?["isrc"] = code(&generator)
+        case .reorder: _ = try reorder(context, &generator)
         }
     }
 
     /// Returns one of few unique values, which several contexts therefore set, or null.
-    private static func code(_ generator: inout SeededGenerator) -> Value {
+    static func code(_ generator: inout SeededGenerator) -> Value {
         generator.chance(20) ? .null : .string(IntegrityExplorer.codes[generator.below(IntegrityExplorer.codes.count)])
     }
 }

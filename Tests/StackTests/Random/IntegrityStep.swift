@@ -8,7 +8,7 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
     /// A change of a context.
     enum Change: String, Sendable, CaseIterable {
         case insertArtist, insertProfile, insertAlbum, insertTrack, insertPlaylist, delete, setProfile, setMentor, setArtist, pair
-        case setBorn, setCode
+        case setBorn, setCode, reorder
     }
 
     enum Action: Sendable, CustomStringConvertible {
@@ -17,7 +17,9 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
         case save(policy: Int, isDeferred: Bool, isThrough: Bool, clears: Bool)
         case undo(policy: Int, isRedo: Bool)
         case undoAuthor(policy: Int)
-        case refresh, rollback, batchDelete, dropChanges, insertAndDelete, newChild
+        /// Imports tracks by a unique value.
+        case importTracks(keeps: Bool)
+        case refresh, rollback, batchDelete, batchUpdate, saveOrder, dropChanges, insertAndDelete, newChild
 
         var description: String {
             switch self {
@@ -30,6 +32,9 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
             case .refresh: "refresh"
             case .rollback: "rollback"
             case .batchDelete: "batchDelete"
+            case .batchUpdate: "batchUpdate"
+            case .importTracks(let keeps): "importTracks(\(keeps ? "keep" : "update"))"
+            case .saveOrder: "saveOrder"
             case .dropChanges: "dropChanges"
             case .insertAndDelete: "insertAndDelete"
             case .newChild: "newChild"
@@ -62,7 +67,7 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
     }
 
     private static func action(_ random: inout SeededGenerator) -> Action {
-        switch random.below(26) {
+        switch random.below(30) {
         case 0..<11:
             let weights: [Change: Int] = [
                 .insertArtist: 2, .insertProfile: 2, .insertAlbum: 2, .insertTrack: 5, .insertPlaylist: 2, .delete: 3,
@@ -82,7 +87,10 @@ struct IntegrityStep: Sendable, CustomStringConvertible {
         case 20: return .insertAndDelete
         case 21, 22, 23: return .undo(policy: random.below(undoPolicies.count), isRedo: random.chance(30))
         case 24: return .undoAuthor(policy: random.below(undoPolicies.count))
-        default: return .newChild
+        case 25: return .newChild
+        case 26: return .batchUpdate
+        case 27, 28: return .importTracks(keeps: random.chance(50))
+        default: return .saveOrder
         }
     }
 }

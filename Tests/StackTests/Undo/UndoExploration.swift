@@ -74,7 +74,7 @@ struct ContentCopy: Sendable, Equatable {
 
     /// Copies the content without keyed values.
     init(objectsOf context: ManagedObjectContext) throws {
-        for entity in context.model.entities {
+        for entity in Music.model.entities {
             for object in try context.objects(entity.name) {
                 let name = "\(entity.name)/\(object.objectID.key)"
                 values[name] = "exists"
