@@ -15,11 +15,12 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if isClosed { throw closedError } }
 
-    /// Leaves the writer, once, and ends the sequences of saves.
+    /// Ends the sequences of saves and leaves the writer, once.
     func leaveWriter(closing: Bool) {
         if hasLeft.exchange(true, ordering: .acquiringAndReleasing) { return }
-        StoreWriterRegistry.leave(writer, closing: closing)
+        // Before leaving: the last coordinator that leaves closes the writer, which forgets the sequences of all.
         for end in writer.shared.withLock({ $0.listeners.endings(of: ObjectIdentifier(self)) }) { end() }
+        StoreWriterRegistry.leave(writer, closing: closing)
     }
 
     /// Ends the reads of every confined context of this coordinator, and waits for its running request or save.
