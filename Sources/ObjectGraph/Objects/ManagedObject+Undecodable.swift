@@ -26,6 +26,8 @@ extension ManagedObject {
             if let value = T(Value.null) ?? T(definition.defaults[column]) ?? T.fallback { return value }
         }
         if let zero = T(Value.zero(of: T.columnType)) { return zero }
+        // The property was required when its object was saved without a value, and has read as empty since then.
+        if T.isOptional, !stored.isNull, let empty = T.fallback { return empty }
         let declared = state == .detached ? detachedState?.entity.defaults[column] : definition.defaults[column]
         if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
         if let reason {

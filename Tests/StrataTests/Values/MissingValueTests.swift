@@ -40,6 +40,18 @@ import Testing
         }
     }
 
+    /// The crates of a later version, whose values may be nil.
+    enum Later {
+        @Model final class Crate {
+            var name: String
+            var tags: [String]?
+            var label: Label?
+            var spare: [String]?
+
+            init(name: String) { self.name = name }
+        }
+    }
+
     private struct Row: Decodable {
         var name: String
         var tags: [String]
@@ -117,6 +129,26 @@ import Testing
             let tuples = try main.rows(\Crate.name, \.tags, \.label, sortBy: [.init(.property(\.name))])
             #expect(tuples.map(\.1) == [["x"], []] && tuples.map(\.2) == [Label(color: "red"), Label()])
             #expect(try main.rows(EntityValueRequest("Crate", fetching: [.property("tags")]), as: [String].self) == [["x"], []])
+        }
+    }
+
+    /// Catches: a property that reads nil, although a predicate and a row have the empty value.
+    @Test(arguments: [TestStore.lmdb, .sqlite])
+    func `S138: a Codable property that becomes optional reads as empty where it had no value`(_ store: TestStore) async throws {
+        try await store.use { description in
+            let first = try await PersistentContainer(model: Model(Crate.self), store: description)
+            first.mainContext.insert(Crate(name: "a", tags: ["x"], label: Label(color: "red")))
+            first.mainContext.insert("Crate")["name"] = "b"
+            try await first.mainContext.save()
+            try await first.close()
+            let model = try Model(Later.Crate.self, version: SchemaVersion(2, 0, 0))
+            let container = try await PersistentContainer(model: model, store: description)
+            let main = container.mainContext
+            let crates = try main.fetch(FetchRequest<Later.Crate>(sortBy: [.init(\.name)]))
+            #expect(crates.map(\.tags) == [["x"], []] && crates.map(\.label) == [Label(color: "red"), Label()])
+            #expect(crates.allSatisfy { $0.spare == nil })
+            #expect(try main.count(where: #Predicate<Later.Crate> { $0.tags == nil || $0.label == nil }) == 0)
+            #expect(try main.count(where: #Predicate<Later.Crate> { ($0.tags?.count ?? 7) == 0 }) == 1)
         }
     }
 }
