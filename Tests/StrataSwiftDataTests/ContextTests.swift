@@ -131,6 +131,29 @@ import Testing
         }
     }
 
+    /// Catches: a notification without user info after a save that has nothing left to write.
+    @Test(arguments: TestStore.allCases)
+    func `a save whose changes an observer undoes posts empty lists of identifiers`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            context.insert(ToDo("a"))
+            let posted = Posted()
+            let observers = [ModelContext.willSave, ModelContext.didSave].map { name in
+                NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) { note in
+                    posted.names.append(note.name)
+                    if name == ModelContext.willSave { return (note.object as? ModelContext)?.rollback() ?? () }
+                    posted.inserted =
+                        note.userInfo?[ModelContext.NotificationKey.insertedIdentifiers.rawValue] as? [PersistentIdentifier]
+                }
+            }
+            defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+            try context.save()
+            #expect(posted.names == [ModelContext.willSave, ModelContext.didSave])
+            #expect(posted.inserted == [])
+            #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 0)
+        }
+    }
+
     @Test(arguments: TestStore.allCases) @MainActor
     func `the main context shows what another context has saved in the same job`(_ store: TestStore) async throws {
         try await store.useOnMain(ToDo.self) { container in

@@ -18,8 +18,9 @@ extension ModelContext {
         defer { noteUnlessChanged() }
         guard hasChanges else { return context.awaitUnsavedChange() }
         post(Self.willSave, nil)
-        var saved: ContextNotice?
-        let observer = context.addObserver { if $0.kind == .didSave { saved = $0 } }
+        // Stays empty if hooks or observers undo all changes.
+        var saved = ChangeSet()
+        let observer = context.addObserver { if $0.kind == .didSave { saved = $0.changes } }
         defer { context.removeObserver(observer) }
         try context.saveNow()
         post(Self.didSave, saved)
@@ -151,9 +152,9 @@ extension ModelContext {
         case invalidatedIdentifiers = "invalidated"
     }
 
-    private func post(_ name: Notification.Name, _ notice: ContextNotice?) {
+    private func post(_ name: Notification.Name, _ changes: ChangeSet?) {
         var info: [AnyHashable: Any] = [:]
-        if let changes = notice?.changes {
+        if let changes {
             let store = context.storeIdentity
             info[NotificationKey.insertedIdentifiers.rawValue] = identifiers(changes.insertedIDs(in: store))
             info[NotificationKey.updatedIdentifiers.rawValue] = identifiers(changes.updatedIDs(in: store))
