@@ -166,7 +166,7 @@ public final class PersistentContainer: Sendable {
     /// It has no children, and live results of it are updated at its requests. Closing the container waits for its running request or save,
     /// and then ends its reads: properties read as if the objects were deleted, and requests throw.
     package func makeConfinedContext(name: String = "confined", merging: Bool = false) -> sending ManagedObjectContext {
-        ConfinedExecutor.makeContext(.root(of: coordinator, name: name, merging: merging, beginsAtFirstRead: true))
+        coordinator.makeConfinedContext(name: name, merging: merging)
     }
 
     /// Waits until every save made so far is on disk.
@@ -207,6 +207,11 @@ public final class PersistentContainer: Sendable {
 }
 
 extension PersistentStoreCoordinator {
+    /// Creates a confined context. See ``PersistentContainer/makeConfinedContext(name:merging:)``.
+    package func makeConfinedContext(name: String, merging: Bool = false) -> sending ManagedObjectContext {
+        ConfinedExecutor.makeContext(.root(of: self, name: name, merging: merging, beginsAtFirstRead: true))
+    }
+
     /// Creates a root context with its own executor. It reads the newest state until it saves, merges or is advanced (S090).
     public func newBackgroundContext(name: String = "background") -> BackgroundContext {
         BackgroundContext(.root(of: self, name: name))

@@ -98,16 +98,21 @@ extension ModelContext {
         }
     }
 
+    /// Returns a new context of the same store.
+    private func reader() -> ModelContext? {
+        if !isMigrating { return ModelContext(container) }
+        return context.persistentStoreCoordinator.map { ModelContext(migrating: $0.makeConfinedContext(name: "\(context.name) reader")) }
+    }
+
     /// Returns the objects of a description, selected from those of a larger request and sorted in memory.
     private func evaluated<T: PersistentModel>(
         _ descriptor: FetchDescriptor<T>, _ request: FetchRequest<T>, where isIncluded: (T) throws -> Bool
     ) throws -> [T] {
-        guard !descriptor.includePendingChanges, hasChanges, !isMigrating else {
+        guard !descriptor.includePendingChanges, hasChanges, let other = reader() else {
             return descriptor.finish(try context.fetch(request).filter(isIncluded))
         }
         // Objects of this context have unsaved values. Those of another context that reads the same state are as they were saved. A context
         // with unsaved changes does not show newer saves, so the newest state may have objects that this context has not.
-        let other = ModelContext(container)
         other.context.read(from: context.snapshot)
         return try withExtendedLifetime(other) {
             try other.evaluated(descriptor, request, where: isIncluded).compactMap {
