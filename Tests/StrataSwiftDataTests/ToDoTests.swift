@@ -108,6 +108,20 @@ import Testing
         }
     }
 
+    @Test(arguments: TestStore.allCases, ["", "tea"])
+    func `a search for an empty text finds nothing, as Foundation's does`(_ store: TestStore, _ query: String) async throws {
+        try await store.use(ToDo.self) { container in
+            let context = ModelContext(container)
+            for title in ["tea", ""] { context.insert(ToDo(title)) }
+            let search = #Predicate<ToDo> { $0.title.localizedStandardContains(query) }
+            let expected = query.isEmpty ? [] : ["tea"]
+            #expect(["tea", ""].filter { $0.localizedStandardContains(query) } == expected)
+            #expect(try context.fetch(FetchDescriptor(predicate: search)).map(\.title) == expected)
+            try context.save()
+            #expect(try context.fetch(FetchDescriptor(predicate: search)).map(\.title) == expected)
+        }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `a predicate or sort of the store's limits is evaluated in memory`(_ store: TestStore) async throws {
         try await store.use(ToDoList.self) { container in

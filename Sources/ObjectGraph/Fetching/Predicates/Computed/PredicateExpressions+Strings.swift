@@ -28,7 +28,7 @@ import StoreModel
                 self.other = other
             }
 
-            /// Returns whether the first string contains the second.
+            /// Returns whether the first string contains the second; false if the second is empty, as in Foundation.
             public func evaluate(_ bindings: PredicateBindings) throws -> Bool {
                 SearchedText.contains(try root.evaluate(bindings), try other.evaluate(bindings))
             }
@@ -124,8 +124,10 @@ import StoreModel
 #endif
 
 private enum SearchedText {
+    /// No string contains the empty one, as in Foundation.
     static func contains(_ text: some StringProtocol, _ pattern: some StringProtocol) -> Bool {
-        StorePredicate.StringMatch.contains.matches(
+        guard !pattern.isEmpty else { return false }
+        return StorePredicate.StringMatch.contains.matches(
             TextFolding.folded(String(text)), pattern: TextFolding.folded(String(pattern)), sensitivity: .sensitive)
     }
 
