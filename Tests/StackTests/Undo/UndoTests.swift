@@ -509,6 +509,43 @@ import Testing
         }
     }
 
+    /// Catches: a pair that stays in the group although the group has deleted its object, so that a redo misses the object.
+    @Test(arguments: Combination.all, [false, true])
+    func `S162: a group that adds a denied pair to an object and deletes the object can be redone`(
+        _ combination: Combination, _ isTrackSaved: Bool
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Self.tagged(.deny))
+        let worker = await container.newBackgroundContext()
+        let (tag, saved) = await worker.perform { ($0.insert("Tag").objectID, $0.insert("Track").objectID) }
+        try await worker.save(through: .store)
+        for isLinkedLater in [false, true] {
+            try await worker.perform { context throws in
+                let history = UndoHistory()
+                context.undoHistory = history
+                let tag = try context.existingObject(with: tag)
+                tag["name"] = "b"
+                let track = isTrackSaved ? try context.existingObject(with: saved) : context.insert("Track")
+                if !isLinkedLater { track.add(tag, to: "tags") }
+                history.group {
+                    if isLinkedLater { track.add(tag, to: "tags") }
+                    context.delete(track)
+                }
+                context.processPendingChanges()
+                for _ in 0..<2 {
+                    let undone = try history.undo()
+                    #expect(undone == [] && tag["name"] == "")
+                    #expect(tag.relatedObjects("tracks") == [] && track.isDeleted != isTrackSaved)
+                    let redone = try history.redo()
+                    #expect(redone == [] && tag["name"] == "b" && track.isDeleted)
+                }
+                context.rollback()
+                context.undoHistory = nil
+            }
+        }
+        try await container.close()
+    }
+
     /// Catches: a redo that is refused as a conflict, although no other context has changed anything. The save refuses the deletion.
     @Test(arguments: Combination.all)
     func `S162, S043: redoing a deletion that a rule denies leaves the decision to the save`(

@@ -178,6 +178,18 @@ extension ManagedObjectContext {
         func add(_ pair: ChangeLog.ChangedPair, isDenied: Bool, of deleted: ObjectAddress, to other: ObjectAddress) {
             if isDenied { step.hold(pair, of: deleted, until: other) } else { step.set(pair, linked: false) }
         }
+        for (number, pairs) in changes.links.enumerated(as: LinkIndex.self) where !ended.isEmpty && !pairs.isEmpty {
+            let link = storedModel.storeSchema.links[number]
+            for (source, partners) in pairs.forward {
+                let near = ObjectAddress(entity: link.source, key: source)
+                for case (let destination, true) in partners {
+                    let far = ObjectAddress(entity: link.destination, key: destination)
+                    let pair = ChangeLog.ChangedPair(link: number, source: source, destination: destination)
+                    if ended.contains(near) { step.hold(pair, of: near, until: far) }
+                    if ended.contains(far) { step.hold(pair, of: far, until: near) }
+                }
+            }
+        }
         for (address, change) in step.objects where change.after == nil {
             for (number, link) in storedModel.storeSchema.links.enumerated(as: LinkIndex.self) {
                 if link.source == address.entity {

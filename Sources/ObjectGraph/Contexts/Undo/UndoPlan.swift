@@ -369,15 +369,14 @@ struct UndoPlan {
             if isRedo, !wanted, try isHeld(pair) { continue }
             let ends = schema.links[pair.link]
             guard try !wanted || willExist(ends.source, pair.source) && willExist(ends.destination, pair.destination) else {
+                let source = ObjectAddress(entity: ends.source, key: pair.source)
+                let destination = ObjectAddress(entity: ends.destination, key: pair.destination)
                 let isSourceThere = try willExist(ends.source, pair.source)
-                let address =
-                    isSourceThere
-                    ? ObjectAddress(entity: ends.source, key: pair.source)
-                    : ObjectAddress(entity: ends.destination, key: pair.destination)
+                let (address, missing) = isSourceThere ? (source, destination) : (destination, source)
+                // The group has deleted an object to which it had added the pair.
+                if isRedo, isDeletion(missing) { continue }
                 if try willExist(address.entity, address.key) {
-                    add(
-                        .missingDestination, address: address, column: nil,
-                        wanted: .reference(isSourceThere ? pair.destination : pair.source))
+                    add(.missingDestination, address: address, column: nil, wanted: .reference(missing.key))
                 }
                 continue
             }
@@ -385,14 +384,16 @@ struct UndoPlan {
         }
     }
 
+    /// Whether the group deletes an object.
+    private func isDeletion(_ address: ObjectAddress) -> Bool { step.objects[address].map { $0.after == nil } ?? false }
+
     /// Whether a pair of two objects that the group deletes stays. This is so if neither can be deleted now, or if only one can and its deny
     /// rule keeps the pair.
     private func isHeld(_ pair: ChangeLog.ChangedPair) throws -> Bool {
         let link = schema.links[pair.link]
         let source = ObjectAddress(entity: link.source, key: pair.source)
         let destination = ObjectAddress(entity: link.destination, key: pair.destination)
-        let isDeletion = [source, destination].allSatisfy { end in step.objects[end].map { $0.after == nil } ?? false }
-        guard isDeletion else { return false }
+        guard isDeletion(source), isDeletion(destination) else { return false }
         let stay = (try willExist(source.entity, source.key), try willExist(destination.entity, destination.key))
         if stay.0 == stay.1 { return stay.0 }
         let direction: LinkDirection = stay.0 ? .backward : .forward

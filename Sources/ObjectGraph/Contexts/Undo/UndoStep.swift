@@ -78,26 +78,35 @@ struct UndoStep {
             self = newer
             return
         }
+        // The objects that this step inserts and the newer one deletes.
+        var gone: Set<ObjectAddress> = []
         for (address, change) in newer.objects {
+            if let own = objects[address], own.before == nil, change.after == nil { gone.insert(address) }
             set(objects[address].map { $0.followed(by: change) } ?? change, at: address)
         }
         for (pair, linked) in newer.links {
             // Two changes of a pair cancel each other, unless a change that is not recorded has taken the first one back.
             if links[pair] == !linked {
-                links[pair] = nil
-                byteCount -= Self.bytesPerPair
+                forget(pair)
             } else {
                 set(pair, linked: linked)
             }
         }
         for (object, key) in newer.keys { note(key: key, of: object) }
         for (collection, recorded) in newer.types { note(types: recorded, of: collection) }
-        for (pair, place) in newer.held { hold(pair, of: place.deleted, until: place.other) }
+        for (pair, place) in newer.held {
+            // Neither before nor after the changes is there an object that could have the pair.
+            if gone.contains(place.deleted) { forget(pair) } else { hold(pair, of: place.deleted, until: place.other) }
+        }
         for (pair, place) in held where ends(place.deleted) && ends(place.other) {
             held[pair] = nil
             byteCount -= Self.bytesPerPair
             if links[pair] == nil { set(pair, linked: false) }
         }
+    }
+
+    private mutating func forget(_ pair: ChangeLog.ChangedPair) {
+        if links.removeValue(forKey: pair) != nil { byteCount -= Self.bytesPerPair }
     }
 
     /// Adapts one side of the step to a later change that is not undone by itself, so that the change is no conflict.
