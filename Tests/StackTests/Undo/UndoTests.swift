@@ -575,6 +575,31 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: an unsaved object that shows empty values after the cascade of a forced undo.
+    @Test(arguments: Combination.all)
+    func `S162, S054: an unsaved object that a forced undo deletes by a rule shows its last values`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Self.tagged(.cascade))
+        let worker = await container.newBackgroundContext()
+        try await worker.perform { context throws in
+            let history = UndoHistory()
+            context.undoHistory = history
+            let track = context.insert("Track")
+            context.processPendingChanges()
+            let tag = history.withoutRegistration {
+                let tag = context.insert("Tag")
+                tag["name"] = "last"
+                track.add(tag, to: "tags")
+                return tag
+            }
+            try history.undo(onConflict: .force)
+            #expect(tag.isDeleted && tag["name"] == "last")
+        }
+        try await container.close()
+    }
+
     /// Catches: the pair of two deleted objects that stays an unsaved change, and fails every later save.
     @Test(arguments: Combination.all, [false, true])
     func `S162, S050: a forced undo that deletes both ends of an unsaved pair can be saved`(

@@ -110,11 +110,8 @@ struct UndoPlan {
         }
         for column in changed { add(.changed, address: address, column: column, expected: expected[column]) }
         if !changed.isEmpty, policy == .skip { return }
-        let row = Row.make(kind: .delete, layer: layer.id, columnCount: expected.columnCount)
-        // The last values of an object that was never saved are nowhere else.
-        if context.layerStack.pendingKind(address.entity, address.key) == .insert {
-            for column in row.columnIndices { row[column] = present(address, column) ?? .null }
-        } else if address.entity == context.capabilities.keyedValues {
+        let row = deletion(of: address, layer.id)
+        if address.entity == context.capabilities.keyedValues, !row.isSet(KeyedColumn.key) {
             row[KeyedColumn.key] = expected[KeyedColumn.key]
         }
         // The step reverts these references too, so delete rules must not follow them when the deletion is saved.
@@ -124,6 +121,15 @@ struct UndoPlan {
         }
         layer.put(row, entity: address.entity, key: address.key)
         deleted.append(address)
+    }
+
+    /// Returns the row of a deletion. The last values of an object that was never saved are nowhere else (S054).
+    private func deletion(of address: ObjectAddress, _ layer: UInt64) -> Row {
+        let count = context.storedModel.entities[address.entity].columns.count
+        let row = Row.make(kind: .delete, layer: layer, columnCount: count)
+        guard context.layerStack.pendingKind(address.entity, address.key) == .insert else { return row }
+        for column in row.columnIndices { row[column] = present(address, column) ?? .null }
+        return row
     }
 
     /// Drops the deletions of the types of collections that have entries after the plan (S190). The step did not make these entries.
@@ -496,13 +502,15 @@ struct UndoPlan {
             for consequence in known {
                 switch consequence {
                 case .clear(let entity, let key, let column):
-                    let row = consequences.row(entity, key) ?? consequenceRow(.update, entity)
+                    let count = context.storedModel.entities[entity].columns.count
+                    let row =
+                        consequences.row(entity, key) ?? Row.make(kind: .update, layer: consequences.id, columnCount: count)
                     row[column] = .null
                     consequences.put(row, entity: entity, key: key)
                 case .delete(let entity, let key, _):
                     let other = ObjectAddress(entity: entity, key: key)
                     guard isPlanned.insert(other).inserted else { continue }
-                    consequences.put(consequenceRow(.delete, entity), entity: entity, key: key)
+                    consequences.put(deletion(of: other, consequences.id), entity: entity, key: key)
                     waiting.append(other)
                 case .deny: break
                 }
@@ -510,10 +518,6 @@ struct UndoPlan {
         }
         if !consequences.isEmpty { try unlinkConsequences(isPlanned) }
         return (related, denied)
-    }
-
-    private func consequenceRow(_ kind: RowKind, _ entity: EntityIndex) -> Row {
-        Row.make(kind: kind, layer: consequences.id, columnCount: context.storedModel.entities[entity].columns.count)
     }
 
     // MARK: Conflicts
