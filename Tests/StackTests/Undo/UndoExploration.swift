@@ -241,8 +241,6 @@ struct UndoExploration {
             try context.undoHistory?.group("nested") { for edit in nested { try edit.make(in: context) } }
         }
         note(Entry(before: before, after: try await content()))
-        // Changes that the nested group takes back end redo, too.
-        if await context.perform({ $0.undoHistory?.canRedo }) == false { redo = [] }
         return nil
     }
 

@@ -146,6 +146,40 @@ import Testing
         }
     }
 
+    /// Catches: an event that counts as a group, and ends redo, although its changes have cancelled each other.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: changes that cancel each other within one event are no group and do not end redo`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            let history = UndoHistory()
+            let track = context.makeTrack("t")
+            context.undoHistory = history
+            track["plays"] = 1
+            #expect(history.canUndo)
+            track["plays"] = 0
+            #expect(!history.canUndo && !history.canRedo)
+            context.processPendingChanges()
+            history.group("Title") { track["title"] = "new" }
+            context.processPendingChanges()
+            try history.undo()
+            for isNested in [false, true] {
+                track["plays"] = 2
+                #expect(history.canUndo && !history.canRedo)
+                if isNested { history.group { track["plays"] = 0 } } else { track["plays"] = 0 }
+                #expect(!history.canUndo && history.canRedo && history.undoActionName == nil, "nested: \(isNested)")
+            }
+            try history.redo()
+            #expect(track["title"] == "new" && !history.canRedo && history.undoActionName == "Title")
+            try history.undo()
+            track["plays"] = 3
+            context.processPendingChanges()
+            #expect(history.canUndo && !history.canRedo)
+        }
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: levels and bytes bound the history, and a group beyond the bound is refused as a whole`(
         _ kind: StoreKind

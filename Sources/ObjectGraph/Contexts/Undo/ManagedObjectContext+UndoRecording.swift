@@ -68,11 +68,11 @@ extension ManagedObjectContext {
         return try body()
     }
 
-    /// Runs the hooks of a save. Their changes complete the group of the event, or the newest group if the event has ended.
+    /// Runs the hooks of a save. Their changes complete the group of the event, or the newest group if the event has no changes.
     func completingUndoGroup(_ body: () throws -> Void) rethrows {
         guard let history = recordingHistory else { return try body() }
         closeUndoSegment()
-        let isInEvent = history.stacks.hasOpenEvent
+        let isInEvent = history.stacks.hasOpenChanges
         history.stacks.isCompleting = !isInEvent
         defer {
             closeUndoSegment()

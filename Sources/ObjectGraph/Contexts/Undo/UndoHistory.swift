@@ -59,17 +59,19 @@ public final class UndoHistory {
 
     // MARK: Undo and redo
 
-    /// A Boolean value that indicates whether there is a group to undo. O(changes since the last group).
+    /// A Boolean value that indicates whether there is a group to undo. Changes that cancel each other are no group. O(changes since the
+    /// last group).
     public var canUndo: Bool {
         closeSegment()
         guard stacks.groupingLevel == 0 else { return false }
-        return stacks.hasOpenEvent && stacks.hasOpenChanges || stacks.undoable.last?.isTooLarge == false
+        return stacks.hasOpenChanges || stacks.undoable.last?.isTooLarge == false
     }
 
-    /// A Boolean value that indicates whether there is a group to redo. New changes end that. O(changes since the last group).
+    /// A Boolean value that indicates whether there is a group to redo. New changes end that, unless they cancel each other within their
+    /// group. O(changes since the last group).
     public var canRedo: Bool {
         closeSegment()
-        return stacks.groupingLevel == 0 && !stacks.redoable.isEmpty
+        return stacks.canRedo
     }
 
     /// The name of the group that ``undo(onConflict:)`` undoes; nil if it has none.
@@ -133,7 +135,7 @@ public final class UndoHistory {
         }
         let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
         stacks.popNestedGroup()
-        if !made.isEmpty { stacks.pushRedoable(UndoGroup(id: stacks.makeID(), name: group.name, step: made)) }
+        if !made.isEmpty { stacks.pushNestedRedoable(UndoGroup(id: stacks.makeID(), name: group.name, step: made)) }
         return conflicts
     }
 
@@ -203,7 +205,7 @@ public final class UndoHistory {
     public func setActionName(_ name: String?) {
         closeSegment()
         stacks.setName(name)
-        if !stacks.hasOpenEvent { registration?.registrar.setActionName(name) }
+        if !stacks.hasOpenChanges { registration?.registrar.setActionName(name) }
     }
 
     /// Runs `body` without recording its changes.

@@ -45,10 +45,18 @@ struct UndoStacks {
     /// The number of groups that the program has opened and not closed.
     var groupingLevel: Int { max(0, open.count - 1) }
 
-    var hasOpenEvent: Bool { !open.isEmpty }
+    /// Whether the open group of the event contains changes that do not cancel each other. True if the program has opened groups in it.
+    /// O(changes of the event).
+    var hasOpenChanges: Bool {
+        guard open.count == 1 else { return !open.isEmpty }
+        return open[0].isTooLarge || !open[0].parts.isEmpty && !Self.closed(open[0]).step.isEmpty
+    }
 
-    /// Whether the open groups contain changes.
-    var hasOpenChanges: Bool { open.contains { !$0.parts.isEmpty || $0.isTooLarge } }
+    /// Whether there is a group to redo, which the changes of the event do not replace. O(changes of the event).
+    var canRedo: Bool { groupingLevel == 0 && !redoable.isEmpty && (isRedoOfEvent || !hasOpenChanges) }
+
+    /// Whether the groups to redo were undone within the event that is open.
+    private var isRedoOfEvent = false
 
     /// Whether the open groups are larger than the limit, so that their changes are not kept.
     var isOpenTooLarge: Bool { open.first?.isTooLarge ?? false }
@@ -63,12 +71,12 @@ struct UndoStacks {
 
     // MARK: Recording
 
-    /// Adds changes to the innermost open group. New changes cannot be followed by a redo of older ones.
+    /// Adds changes to the innermost open group.
     ///
     /// - Parameter step: The changes; nil if they are larger than the limit.
     mutating func record(_ step: UndoStep?) {
         guard step?.isEmpty != true else { return }
-        if !isCompleting { dropRedoable() }
+        if isRedoOfEvent, !isCompleting { dropRedoable() }
         if open.isEmpty { open.append(OpenGroup()) }
         guard let step, !open[0].isTooLarge, openByteCount + step.byteCount <= byteLimit else { return dropOpenChanges() }
         openByteCount += step.byteCount
@@ -112,13 +120,16 @@ struct UndoStacks {
         openByteCount = 0
     }
 
-    /// Closes the group of the event, unless groups are open in it. Does nothing between events.
+    /// Closes the group of the event, unless groups are open in it. Does nothing between events. A new group cannot be followed by a redo
+    /// of older ones. Changes that cancel each other are none.
     ///
     /// - Returns: The new group to undo; nil if there is none.
     mutating func endEvent() -> UndoGroup? {
         guard open.count == 1, let event = open.popLast() else { return nil }
         byteCount -= openByteCount
         openByteCount = 0
+        let keepsRedo = isRedoOfEvent
+        isRedoOfEvent = false
         var group = Self.closed(event)
         group.id = makeID()
         if group.isTooLarge || group.step.byteCount > byteLimit {
@@ -127,6 +138,7 @@ struct UndoStacks {
             return undoable[0]
         }
         guard !group.step.isEmpty else { return nil }
+        if !keepsRedo { dropRedoable() }
         pushUndoable(group)
         return group
     }
@@ -151,13 +163,13 @@ struct UndoStacks {
         return closed
     }
 
-    /// Names the open group of the event, or the newest group if none is open.
+    /// Names the open group of the event, or the newest group if the event has no changes.
     mutating func setName(_ name: String?) {
-        if !open.isEmpty { open[0].name = name } else if !undoable.isEmpty { undoable[undoable.count - 1].name = name }
+        if hasOpenChanges { open[0].name = name } else if !undoable.isEmpty { undoable[undoable.count - 1].name = name }
     }
 
     /// The name of the newest group, open or closed.
-    var undoName: String? { open.first.map { $0.name ?? Self.closed($0).name } ?? undoable.last?.name }
+    var undoName: String? { hasOpenChanges ? open[0].name ?? Self.closed(open[0]).name : undoable.last?.name }
 
     // MARK: Changes of hooks
 
@@ -211,7 +223,15 @@ struct UndoStacks {
         byteCount -= group.step.byteCount
     }
 
+    /// Adds a nested group that was undone within the open event. It can be redone after the event, unless other changes follow.
+    mutating func pushNestedRedoable(_ group: UndoGroup) {
+        if !isRedoOfEvent { dropRedoable() }
+        isRedoOfEvent = true
+        pushRedoable(group)
+    }
+
     private mutating func dropRedoable() {
+        isRedoOfEvent = false
         byteCount -= redoable.reduce(0) { $0 + $1.step.byteCount }
         redoable = []
     }
