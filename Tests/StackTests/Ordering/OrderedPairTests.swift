@@ -157,6 +157,32 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a pair that a redo adds without a position, because the undo has left the position to the save.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: redoing an addition whose undo has skipped the move of another context restores the place`(
+        _ kind: StoreKind
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abcd", .error)
+        try await Mixes.arrange(sides.mix, "abc", in: sides.ours)
+        try await sides.ours.save()
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        try await Mixes.arrange(sides.mix, "abcd", in: sides.ours)
+        try await sides.ours.save()
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        try await Mixes.arrange(sides.mix, "dabc", in: sides.theirs)
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        try await sides.ours.perform { _ = try $0.undoHistory?.undo(onConflict: .skip) }
+        try await sides.ours.save()
+        #expect(try await Mixes.stored(sides.mix, in: sides.container) == "abc")
+        try await sides.ours.perform { _ = try $0.undoHistory?.redo() }
+        try await sides.ours.save()
+        #expect(try await Mixes.stored(sides.mix, in: sides.container) == "dabc")
+        #expect(try Mixes.positionCount(in: sides.container) == 4)
+        #expect(try sides.container.coordinator.store.verify() == [])
+        try await sides.container.close()
+    }
+
     /// Two root contexts that show the same mix.
     private struct Sides {
         let bed: TestBed

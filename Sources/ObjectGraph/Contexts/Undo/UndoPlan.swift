@@ -109,7 +109,7 @@ struct UndoPlan {
             return
         }
         for column in changed { add(.changed, address: address, column: column, expected: expected[column]) }
-        if !changed.isEmpty, policy == .skip { return }
+        if !changed.isEmpty, policy == .skip, !isPlaceOfRemovedPair(address, expected) { return }
         let row = deletion(of: address, layer.id)
         if address.entity == context.capabilities.keyedValues, !row.isSet(KeyedColumn.key) {
             row[KeyedColumn.key] = expected[KeyedColumn.key]
@@ -121,6 +121,19 @@ struct UndoPlan {
         }
         layer.put(row, entity: address.entity, key: address.key)
         deleted.append(address)
+    }
+
+    /// Whether an object has the position of a pair that the plan removes. The save of the removal deletes such an object anyway.
+    private func isPlaceOfRemovedPair(_ address: ObjectAddress, _ row: Row) -> Bool {
+        step.links.contains { pair, isLinkedAfter in
+            isLinkedAfter != isRedo
+                && context.capabilities.rules.orders[pair.link].contains { order in
+                    guard order.number == address.entity, let owner = row[OrderEntity.owner].referenceKey,
+                        let member = row[OrderEntity.member].referenceKey
+                    else { return false }
+                    return order.pair(owner: owner, member: member) == pair
+                }
+        }
     }
 
     /// Returns the row of a deletion. The last values of an object that was never saved are nowhere else (S054).
