@@ -66,7 +66,7 @@ enum CSVFiles {
             // The collections of a former export to this folder.
             if !source.hasCollections { unlink("\(folder)/\(collections).csv") }
             unlink("\(folder)/\(incomplete)")
-            try? PartialFile.syncFolder(of: URL(fileURLWithPath: "\(folder)/\(incomplete)", isDirectory: false))
+            syncFolder(folder)
             return summary
         } catch {
             for writer in writers { writer.discard() }
@@ -82,6 +82,14 @@ enum CSVFiles {
     /// Whether the files of a folder may be of two exports.
     static func isIncomplete(_ folder: String) -> Bool {
         FileManager.default.fileExists(atPath: "\(folder)/\(incomplete)")
+    }
+
+    /// Makes the names of files in a folder, and their removals, durable.
+    private static func syncFolder(_ folder: String) {
+        let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
     }
 
     /// Returns the names of the files in the order in which they get them: the mark, the schema, a file per entity, and a file per link.
