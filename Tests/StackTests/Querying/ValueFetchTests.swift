@@ -118,6 +118,10 @@ import Testing
             #expect(throws: FetchError.unsupportedAggregate(function: "a sum", entity: "Track", property: "title")) {
                 try fetch(EntityValueRequest("Track", fetching: [.sum("title")]))
             }
+            for column in [ResultColumn(.sum("album.title")), ResultColumn(.maximum("album.title"))] {
+                let error = #expect(throws: FetchError.self) { try fetch(EntityValueRequest("Track", fetching: [column])) }
+                #expect(error?.message.contains("Track.album.title: it is an attribute of a related object") == true)
+            }
             #expect(throws: FetchError.notGrouped(entity: "Track", property: "title")) {
                 try fetch(EntityValueRequest("Track", fetching: [.property("title"), .count]))
             }

@@ -26,7 +26,8 @@ public enum FetchError: Error, Sendable, Hashable {
     case unknownProperty(entity: String, property: String)
     /// The sort is not by an attribute of the fetched entity.
     case unsupportedSort(entity: String, property: String)
-    /// The function is not available for the property's type. Only numbers have sums and averages.
+    /// The function is not available for the property's type. Only numbers have sums and averages, and no
+    /// function takes an attribute of a related object.
     case unsupportedAggregate(function: String, entity: String, property: String)
     /// A grouped row contains a property that is not in the group-by properties, so it has no single value.
     case notGrouped(entity: String, property: String)
@@ -114,9 +115,7 @@ extension FetchError: LocalizedError, CustomStringConvertible {
                 "cannot sort \(entity) by \(property): it is a relationship",
                 remedy: "Sort by an attribute.")
         case .unsupportedAggregate(let function, let entity, let property):
-            ErrorText(
-                "cannot compute \(function) of \(entity).\(property): it is not numeric",
-                remedy: "Use count, min or max. For a Decimal, use sum(_:of:) or average(_:of:) of the context.")
+            Self.unsupportedAggregate(function, of: "\(entity).\(property)", isPath: property.contains("."))
         case .notGrouped(let entity, let property):
             ErrorText(
                 "cannot fetch \(property) of groups of \(entity): a group has several values of it",
@@ -147,6 +146,17 @@ extension FetchError: LocalizedError, CustomStringConvertible {
                 remedy: "Name the request's columns after the properties of the type, and give these the types of the attributes."
             )
         }
+    }
+
+    private static func unsupportedAggregate(_ function: String, of property: String, isPath: Bool) -> ErrorText {
+        guard isPath else {
+            return ErrorText(
+                "cannot compute \(function) of \(property): it is not numeric",
+                remedy: "Use count, min or max. For a Decimal, use sum(_:of:) or average(_:of:) of the context.")
+        }
+        return ErrorText(
+            "cannot compute \(function) of \(property): it is an attribute of a related object, or not numeric",
+            remedy: "Fetch it as a property, and compute the result in Swift, or request values of the related entity.")
     }
 
     /// Returns what to do in place of a property that is not stored.

@@ -112,9 +112,9 @@ struct ValueQuery: Sendable {
         case .property(let path): return Column(name: column.name, source: .value(try self.path(path, entity)))
         case .objectID: return Column(name: column.name, source: .objectID)
         case .count: aggregate = .count
-        case .countValues(let name): aggregate = .countValues(try attribute(name, entity))
-        case .minimum(let name): aggregate = .minimum(try attribute(name, entity))
-        case .maximum(let name): aggregate = .maximum(try attribute(name, entity))
+        case .countValues(let name): aggregate = .countValues(try attribute(name, entity: entity, function: "a count"))
+        case .minimum(let name): aggregate = .minimum(try attribute(name, entity: entity, function: "a minimum"))
+        case .maximum(let name): aggregate = .maximum(try attribute(name, entity: entity, function: "a maximum"))
         case .sum(let name): aggregate = .sum(try number(name, entity: entity, function: "a sum"))
         case .average(let name): aggregate = .average(try number(name, entity: entity, function: "an average"))
         }
@@ -122,15 +122,18 @@ struct ValueQuery: Sendable {
         return Column(name: column.name, source: .aggregate(aggregates.count - 1))
     }
 
-    private func attribute(_ name: String, _ entity: Entity) throws -> ColumnIndex {
+    private func attribute(_ name: String, entity: Entity, function: String) throws -> ColumnIndex {
         guard let column = entity.column(named: name) else {
+            if (try? path(name, entity)) != nil {
+                throw FetchError.unsupportedAggregate(function: function, entity: entity.name, property: name)
+            }
             throw FetchError.unknownProperty(entity: entity.name, property: name)
         }
         return column
     }
 
     private func number(_ name: String, entity: Entity, function: String) throws -> ColumnIndex {
-        let column = try attribute(name, entity)
+        let column = try attribute(name, entity: entity, function: function)
         guard entity.columns[column].type.isNumeric else {
             throw FetchError.unsupportedAggregate(function: function, entity: entity.name, property: name)
         }
