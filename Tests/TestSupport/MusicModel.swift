@@ -17,7 +17,8 @@ public enum Music {
                 entities.map { entity in
                     var entity = entity
                     entity.properties = entity.properties.map { property in
-                        guard case .relationship(var relationship) = property, ["albums", "tracks"].contains(relationship.name) else {
+                        guard case .relationship(var relationship) = property, ["albums", "tracks"].contains(relationship.name)
+                        else {
                             return property
                         }
                         relationship.isOrdered = true

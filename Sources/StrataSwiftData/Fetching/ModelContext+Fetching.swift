@@ -101,7 +101,9 @@ extension ModelContext {
     /// Returns a new context of the same store.
     private func reader() -> ModelContext? {
         if !isMigrating { return ModelContext(container) }
-        return context.persistentStoreCoordinator.map { ModelContext(migrating: $0.makeConfinedContext(name: "\(context.name) reader")) }
+        return context.persistentStoreCoordinator.map {
+            ModelContext(migrating: $0.makeConfinedContext(name: "\(context.name) reader"))
+        }
     }
 
     /// Returns the objects of a description, selected from those of a larger request and sorted in memory.

@@ -481,7 +481,9 @@ import Testing
     }
 
     /// Policies that write an object as their context read it.
-    private static let overwriting: [MergePolicy] = [.overwrite, .custom { $0.reduce(into: [:]) { $0[$1.objectID] = .overwrite } }]
+    private static let overwriting: [MergePolicy] = [
+        .overwrite, .custom { $0.reduce(into: [:]) { $0[$1.objectID] = .overwrite } },
+    ]
 
     /// Catches: an insertion over an object whose deletion was left out, and the loss of a partner that was deleted with it.
     @Test(arguments: overwriting)

@@ -148,7 +148,8 @@ import Testing
 
     /// Catches: an event that counts as a group, and ends redo, although its changes have cancelled each other.
     @Test(arguments: StoreKind.allCases)
-    func `S162: changes that cancel each other within one event are no group and do not end redo`(_ kind: StoreKind) async throws {
+    func `S162: changes that cancel each other within one event are no group and do not end redo`(_ kind: StoreKind) async throws
+    {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let worker = container.coordinator.newBackgroundContext()

@@ -113,7 +113,8 @@ extension PersistentStoreCoordinator {
             let layer = Layer(schema: schema)
             let columns = try changes.map { (column: $0.property.column, value: try $0.property.resolved($0.value, in: state)) }
             let keys = try state.view.keys(query)
-            for (position, change) in changes.enumerated() where keys.count > 1 && change.property.isPair && !change.value.isNull {
+            for (position, change) in changes.enumerated() where keys.count > 1 && change.property.isPair && !change.value.isNull
+            {
                 let column = change.property.column
                 // Of two names of one relationship, the last one applies.
                 if columns.lastIndex(where: { $0.column == column }) != position { continue }
