@@ -251,7 +251,7 @@ import Testing
             await ToolRun("backup", folder.path("shop"), folder.path("two\nlines\u{1B}")),
             await ToolRun("verify", folder.path("two\nlines\u{1B}")),
             await ToolRun("info", folder.path("two\nlines\u{1B}")),
-            await ToolRun("compact", folder.path("two\nlines\u{1B}")),
+            await ToolRun("compact", folder.path("two\nlines\u{1B}"), "--write"),
         ]
         for run in runs {
             let printed = run.errors + run.output
