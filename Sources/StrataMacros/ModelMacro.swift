@@ -62,9 +62,10 @@ extension ModelMaking {
         let missing = protocols.map(\.lastName)
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
-            // Conformances that follow from stated ones belong to the module's default isolation where the program states a third one.
-            let others = ["Hashable", "Equatable"].filter(missing.contains).map { ", " + $0 }.joined()
-            let stated = spelling.modelProtocols + others
+            // Equatable is stated too: otherwise its conformance is isolated to the main actor where the program adds one to Comparable in a
+            // module with that default. A program that states Hashable may have an operator of its own.
+            let others = missing.contains("Hashable") ? ["Hashable", "Equatable"].filter(missing.contains) : []
+            let stated = ([spelling.modelProtocols] + others).joined(separator: ", ")
             extensions.append(try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: stated) {}"))
         }
         if missing.contains("Sendable") {

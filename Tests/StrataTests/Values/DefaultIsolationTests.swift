@@ -32,9 +32,11 @@ struct DefaultIsolationTests {
         }
         """
 
-    private func expectNoErrors(_ source: String) async throws {
+    private func expectNoErrors(
+        _ source: String, flags: [String] = ["-default-isolation", "MainActor"]
+    ) async throws {
         let compiler = try #require(SwiftCompiler.shared)
-        let messages = try await compiler.messages(about: source, flags: ["-default-isolation", "MainActor"])
+        let messages = try await compiler.messages(about: source, flags: flags)
         #expect(messages.filter { $0.contains("error: ") || $0.contains("warning: ") } == [])
     }
 
@@ -78,6 +80,25 @@ struct DefaultIsolationTests {
             }
             func first(_ tracks: [Track]) -> Track? { tracks.sorted().first }
             """)
+    }
+
+    /// Catches: an expansion that states a conformance for which the program has an operator of its own.
+    @Test(arguments: ["Strata", "StrataSwiftData"])
+    func `S173: a model can have an operator of its own for equality`(_ module: String) async throws {
+        try await expectNoErrors(
+            """
+            import Foundation
+            import \(module)
+
+            @Model final class Disc {
+                var title = "a"
+                init() {}
+            }
+            extension Disc: Identifiable, Hashable {
+                static func == (a: Disc, b: Disc) -> Bool { a.title == b.title }
+                func hash(into hasher: inout Hasher) { hasher.combine(title) }
+            }
+            """, flags: [])
     }
 
     @Test func `S173: a model in SwiftData's spelling compiles in a module of the main actor`() async throws {
