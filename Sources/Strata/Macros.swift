@@ -46,7 +46,7 @@ import ObjectGraph
     named(detachedEntity), named(columnsByKeyPath), named(keyPaths), named(inheritableColumns), named(PropertyNumbers),
     named(init))
 @attached(memberAttribute)
-@attached(extension, conformances: PersistentModel, Hashable, Equatable, Sendable)
+@attached(extension, conformances: PersistentModel, Hashable, Sendable)
 public macro Model(renamedFrom: String? = nil, isAbstract: Bool = false) =
     #externalMacro(module: "StrataMacros", type: "ModelMacro")
 

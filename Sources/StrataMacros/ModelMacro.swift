@@ -62,10 +62,7 @@ extension ModelMaking {
         let missing = protocols.map(\.lastName)
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
-            // Equatable is stated too: otherwise its conformance is isolated to the main actor where the program adds one to Comparable in a
-            // module with that default. A program that states Hashable may have an operator of its own.
-            let others = missing.contains("Hashable") ? ["Hashable", "Equatable"].filter(missing.contains) : []
-            let stated = ([spelling.modelProtocols] + others).joined(separator: ", ")
+            let stated = spelling.modelProtocols + (missing.contains("Hashable") ? ", Hashable" : "")
             extensions.append(try ExtensionDeclSyntax("nonisolated extension \(type.trimmed): \(raw: stated) {}"))
         }
         if missing.contains("Sendable") {

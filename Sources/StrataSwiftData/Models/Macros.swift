@@ -27,7 +27,7 @@ import ObjectGraph
     named(detachedEntity), named(columnsByKeyPath), named(keyPaths), named(inheritableColumns), named(PropertyNumbers),
     named(init))
 @attached(memberAttribute)
-@attached(extension, conformances: PersistentModel, ObjectGraph.PersistentModel, Hashable, Equatable, Sendable)
+@attached(extension, conformances: PersistentModel, ObjectGraph.PersistentModel, Hashable, Sendable)
 public macro Model() = #externalMacro(module: "StrataMacros", type: "SwiftDataModelMacro")
 
 /// Sets the options of an attribute, and its former name.

@@ -63,7 +63,6 @@ struct DefaultIsolationTests {
             """)
     }
 
-    /// Catches: a protocol of the program that refines one which the expansion does not state itself.
     @Test(arguments: ["Strata", "StrataSwiftData"])
     func `S173: a model of the main actor's module can be compared and described by the program`(_ module: String) async throws {
         try await expectNoErrors(
@@ -72,8 +71,8 @@ struct DefaultIsolationTests {
             import \(module)
 
             \(Self.models)
-            extension Track: Comparable {
-                nonisolated static func < (a: Track, b: Track) -> Bool { a.title < b.title }
+            nonisolated extension Track: Comparable {
+                static func < (a: Track, b: Track) -> Bool { a.title < b.title }
             }
             nonisolated extension Artist: CustomStringConvertible {
                 var description: String { name }
