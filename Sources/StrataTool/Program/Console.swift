@@ -37,7 +37,10 @@ public struct Console: Sendable {
     /// Writes a line to standard output.
     static func print(_ line: String) throws { try current.write(line + "\n") }
 
-    /// Writes a note to standard error. The names in it may have control characters.
+    /// Writes a line for people to standard output, with a blank for each control character of the names in it.
+    static func show(_ line: String) throws { try print(line.withoutControls()) }
+
+    /// Writes a note to standard error, with a blank for each control character of the names in it.
     static func note(_ line: String) { current.complain(line.withoutControls()) }
 }
 

@@ -68,7 +68,7 @@ struct ShellCommand: StoreVerb {
         }
         guard verbs.contains(verb) else {
             let hint = Suggestion.hint(for: verb, among: verbs + ["help", "exit"])
-            console.complain("strata: \(verb): no such verb\(hint)".withoutControls())
+            Console.note("strata: \(verb): no such verb\(hint)")
             return ToolError.Status.wrongInput.rawValue
         }
         // Before the words, because after two dashes it would be one of them.

@@ -56,6 +56,6 @@ struct TransferReport {
                 ]).text)
         }
         showNotes()
-        try Console.print(line.withoutControls())
+        try Console.show(line)
     }
 }

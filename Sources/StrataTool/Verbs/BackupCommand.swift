@@ -35,7 +35,7 @@ struct BackupCommand: StoreVerb {
             return try Console.print(
                 JSON.object(["file": .string(target), "bytes": .number(bytes), "save": .number(token.generation.rawValue)]).text)
         }
-        try Console.print("\(target): \(ByteText.text(bytes)), up to save \(token.generation)".withoutControls())
+        try Console.show("\(target): \(ByteText.text(bytes)), up to save \(token.generation)")
     }
 }
 

@@ -52,7 +52,7 @@ struct CompactCommand: StoreVerb {
                     ]).text)
             }
             let line = "\(target): \(ByteText.text(sizes.after)), from \(ByteText.text(sizes.before))"
-            return try Console.print(line.withoutControls())
+            return try Console.show(line)
         }
         let result = try await OpenedStore.with(path, access: .writing) { store in
             let bar = ProgressBar("pages")
@@ -67,6 +67,6 @@ struct CompactCommand: StoreVerb {
                 ]).text)
         }
         let sizes = "\(ByteText.text(result.bytesBefore)) to \(ByteText.text(result.bytesAfter))"
-        try Console.print("\(path): packed \(result.pagesPacked) of \(result.pages) pages, \(sizes)".withoutControls())
+        try Console.show("\(path): packed \(result.pagesPacked) of \(result.pages) pages, \(sizes)")
     }
 }

@@ -104,7 +104,7 @@ struct GetCommand: StoreVerb {
             members += related.map { JSON.Member(name: $0.name, value: .array($0.keys.map { .number($0.rawValue) })) }
             return try Console.print(JSON.object(members).text)
         }
-        try Console.print("\(found.entity) \(id.key)   \(id)".withoutControls())
+        try Console.show("\(found.entity) \(id.key)   \(id)")
         let width = ((found.values.map(\.column.name) + related.map(\.name)).map(\.count).max() ?? 0) + 2
         func line(_ name: String, _ text: String) throws {
             try Console.print(
@@ -182,7 +182,7 @@ private struct CollectionEntries {
                 guard isJSON else {
                     let key = CollectionText.shown(key: entry.key, of: collection, naming: store.names)
                     let text = "\(key)  \(CollectionText.shown(value: entry.value, of: collection))"
-                    try Console.print(text.withoutControls())
+                    try Console.show(text)
                     continue
                 }
                 try Console.current.write((after == nil && number == 0 ? "" : ",\n") + json(entry).text)

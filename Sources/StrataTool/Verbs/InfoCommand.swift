@@ -103,7 +103,7 @@ struct InfoCommand: StoreVerb {
     private static func show(_ store: OpenedStore, _ facts: Facts) throws {
         let (entities, sizes) = (facts.entities, facts.sizes)
         let coordinator = store.container.coordinator
-        try Console.print("file      \(store.path)".withoutControls())
+        try Console.show("file      \(store.path)")
         try Console.print("store     \(store.kind == .lmdb ? "LMDB" : "SQLite"), \(coordinator.storeIdentity.uuid.uuidString)")
         try Console.print("size      \(ByteText.text(try coordinator.fileBytes()))")
         try Console.print(

@@ -71,9 +71,9 @@ struct MigrateCommand: StoreVerb {
                     "refusal": refusal.map { .string($0) } ?? .null,
                 ]).text)
         } else {
-            for change in changes { try Console.print(change.withoutControls()) }
+            for change in changes { try Console.show(change) }
             if changes.isEmpty { try Console.print("the models have the same schema") }
-            try Console.print((refusal ?? "the store opens with this model").withoutControls())
+            try Console.show(refusal ?? "the store opens with this model")
         }
         if refusal != nil { throw ToolError.printedFindings }
     }

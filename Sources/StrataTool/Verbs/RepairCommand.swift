@@ -47,10 +47,10 @@ struct RepairCommand: StoreVerb {
                 ]).text)
         } else {
             for note in summary.notes { Console.note(note) }
-            for line in lost { try Console.print(line.withoutControls()) }
+            for line in lost { try Console.show(line) }
             let collections = summary.entries.isEmpty ? "" : ", \(entries) entries of collections"
             let line = "\(target): \(objects) objects" + collections + (lost.isEmpty ? ", nothing is lost" : "")
-            try Console.print(line.withoutControls())
+            try Console.show(line)
         }
         if !lost.isEmpty { throw ToolError.printedFindings }
     }

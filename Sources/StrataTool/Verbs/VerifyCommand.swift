@@ -32,8 +32,8 @@ struct VerifyCommand: StoreVerb {
         if json {
             try Console.print(JSON.object(["file": .string(file), "findings": .array(found.map { .string($0) })]).text)
         } else {
-            for finding in found { try Console.print(finding.withoutControls()) }
-            if found.isEmpty { try Console.print("\(file) is sound".withoutControls()) }
+            for finding in found { try Console.show(finding) }
+            if found.isEmpty { try Console.show("\(file) is sound") }
         }
         guard found.isEmpty else {
             throw ToolError.failed(
