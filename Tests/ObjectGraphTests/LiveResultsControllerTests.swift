@@ -333,7 +333,7 @@ import Testing
         #expect(failures == 1)
     }
 
-    /// Catches: a sequence that is kept, with the updates in its buffer, though nobody can read it.
+    /// Catches: updates that stay in memory although the program has released their sequence.
     @Test func aReleasedSequenceOfUpdatesIsForgottenWithoutAnUpdate() async throws {
         let container = try await TestBed(.memory).container()
         let controller = try FetchedResultsController(Self.popular, context: container.mainContext)

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// Catches: an older group that is undone in the place of an empty one, and a group beyond the bound that stops the program.
+    /// Catches: an undo of an empty group that undoes an older one, and a stop of the program at a group that is too large.
     @Test(arguments: StoreKind.allCases)
     func `S162: undoing an empty nested group changes nothing, and undoing one beyond the bound throws`(
         _ kind: StoreKind

@@ -81,7 +81,7 @@ struct DefaultIsolationTests {
             """)
     }
 
-    /// Catches: an expansion that states a conformance for which the program has an operator of its own.
+    /// Catches: a macro that adds `Equatable` to a model although the program declares `==`, which the compiler refuses as ambiguous.
     @Test(arguments: ["Strata", "StrataSwiftData"])
     func `S173: a model can have an operator of its own for equality`(_ module: String) async throws {
         try await expectNoErrors(

@@ -5,8 +5,8 @@ import StoreModel
 
 /// A backup as an asynchronous sequence of parts of at most 256 KiB. Iterating throws the error that ended the copy.
 ///
-/// The copy runs on a thread of its own, at most one pipe buffer ahead of the reader. A slow reader keeps that thread and its snapshot
-/// of the store alive until the copy ends.
+/// The copy has its own thread and is at most one pipe buffer ahead of the reader. If the reader is slow, the thread and a snapshot of the
+/// store are in use until the copy ends.
 ///
 /// ```swift
 /// for try await part in try await container.coordinator.backupBytes() { bytes += part }
