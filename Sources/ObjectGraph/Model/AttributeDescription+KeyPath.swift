@@ -13,6 +13,7 @@ extension AttributeDescription {
             defaultValue: defaultValue?.storeValue ?? V.missingValue, renamedFrom: renamedFrom,
             preservesValueOnDeletion: preservesValueOnDeletion, rules: rules, derivation: derivation)
         content = AttributeContent(of: V.self)
+        firstCase = V.firstCase
     }
 
     /// Unavailable. The compiler selects it for a type that cannot be stored, and shows the remedy.

@@ -45,6 +45,12 @@ extension AttributeValue {
     public static var missingValue: Value { .null }
     /// false, the default, with which no stored value is replaced unasked.
     @inlinable public static var acceptsEveryValue: Bool { false }
+
+    /// The stored value of the fallback if zero is no value of the type; null for others. No bytes are the empty value of JSON.
+    static var firstCase: Value {
+        guard !isOptional, columnType != .data, Self(Value.zero(of: columnType)) == nil else { return .null }
+        return fallback?.storeValue ?? .null
+    }
 }
 
 extension AttributeValue where Self: FixedWidthInteger {

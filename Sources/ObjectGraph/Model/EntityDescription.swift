@@ -43,7 +43,8 @@ public struct AttributeDescription: Sendable, Hashable {
     public var isOptional: Bool
     /// The kind of index over the attribute.
     public var index: IndexKind
-    /// The value of a new object. If it is `.null`, a new object has zero or an empty value, or null if the attribute is optional.
+    /// The value of a new object. If it is `.null`, a new object has zero, an empty value or the first case of an enum, or
+    /// null if the attribute is optional.
     public var defaultValue: Value
     /// The name of the attribute in older versions of the model.
     public var renamedFrom: String?
@@ -54,6 +55,11 @@ public struct AttributeDescription: Sendable, Hashable {
     /// The computation of the value if each save derives it from other values; nil for an attribute that programs set.
     public var derivation: Derivation?
     var content = AttributeContent.plain
+    /// The stored value of the first case of a required enum of which zero is no case; null for others.
+    var firstCase = Value.null
+
+    /// The value of objects without one, if the attribute is required and has no default.
+    var missingValue: Value { firstCase.isNull ? .zero(of: type) : firstCase }
 
     /// Creates the description of an attribute. To derive the type from a property of a class, use the initializer with a key
     /// path.

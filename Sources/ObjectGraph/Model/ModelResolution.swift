@@ -109,6 +109,7 @@ struct ModelResolution {
                     ColumnSchema(
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
                         index: attribute.index, defaultValue: attribute.defaultValue, renamedFrom: attribute.renamedFrom))
+                columns[columns.count - 1].missingValue = attribute.firstCase
             case .relationship(let relationship):
                 let resolved = try resolve(
                     relationship, entity: description, number: number, column: columns.indices().upperBound,
@@ -352,7 +353,7 @@ struct ModelResolution {
                 remedy: "describe a reference as a relationship")
         }
         let value = attribute.defaultValue
-        if value.isNull { return attribute.isOptional ? .null : .zero(of: attribute.type) }
+        if value.isNull { return attribute.isOptional ? .null : attribute.type.stored(attribute.missingValue) }
         guard ColumnSchema(name: attribute.name, type: attribute.type).accepts(value) else {
             throw ModelError(
                 .wrongDefault, entity: entity, property: attribute.name,

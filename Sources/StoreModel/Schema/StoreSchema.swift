@@ -41,6 +41,8 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
     /// The default value that the developer specified; null if none was given. It replaces null in older objects when the
     /// column becomes required. When the column is new, older objects get this value.
     public var defaultValue: Value = .null
+    /// The value of older objects instead of zero if the column is required and has no default; null stands for zero.
+    package var missingValue: Value = .null
     /// The name that the column had in older models.
     public var renamedFrom: String?
     /// The computation of the values if the layer above keeps them; nil for a column that programs set.
@@ -66,7 +68,8 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
 
     /// The value of the column in objects that are older than the column.
     public var initialValue: Value {
-        defaultValue.isNull && !isOptional ? .zero(of: type) : defaultValue
+        guard defaultValue.isNull, !isOptional else { return defaultValue }
+        return missingValue.isNull ? .zero(of: type) : missingValue
     }
 }
 
@@ -210,6 +213,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
             }
             for column in plain.entities[entity].columns.indices {
                 plain.entities[entity].columns[column].defaultValue = .null
+                plain.entities[entity].columns[column].missingValue = .null
                 plain.entities[entity].columns[column].renamedFrom = nil
             }
         }

@@ -159,7 +159,12 @@ extension EntityDescription {
         }
         if other.index != .none { attribute.index = other.index }
         attribute.preservesValueOnDeletion = attribute.preservesValueOnDeletion || other.preservesValueOnDeletion
-        if other.defaultValue != attribute.defaultValue { attribute.defaultValue = .null }
+        if other.defaultValue != attribute.defaultValue {
+            // Enums without defaults may have different first cases.
+            let haveDefaults = [other, attribute].contains { $0.defaultValue != $0.missingValue }
+            attribute.firstCase = .null
+            attribute.defaultValue = haveDefaults ? .null : attribute.missingValue
+        }
         attribute.renamedFrom = other.renamedFrom ?? attribute.renamedFrom
         // Only the head may derive attributes. The derivation stays, so that it is refused.
         attribute.derivation = other.derivation ?? attribute.derivation
@@ -179,7 +184,7 @@ extension AttributeDescription {
     /// Makes the attribute a column that is null in objects without it. Objects that are older than the column get its default, unless
     /// they would all have the same unique value. Its rules are kept apart, because they apply to some objects only.
     fileprivate mutating func makeNullable(isUnique: Bool) throws(ModelError) {
-        if isUnique { defaultValue = .null } else if !isOptional, defaultValue.isNull { defaultValue = .zero(of: type) }
+        if isUnique { defaultValue = .null } else if !isOptional, defaultValue.isNull { defaultValue = missingValue }
         isOptional = true
         rules = []
     }

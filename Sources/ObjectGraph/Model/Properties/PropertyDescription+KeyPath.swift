@@ -14,6 +14,7 @@ extension PropertyDescription {
             defaultValue: defaultValue?.storeValue ?? A.missingValue, renamedFrom: renamedFrom,
             preservesValueOnDeletion: isPreserved, rules: rules)
         attribute.content = AttributeContent(of: A.self)
+        attribute.firstCase = A.firstCase
         return .attribute(attribute)
     }
 
