@@ -160,6 +160,46 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `S137: an import of Swift values reports its saves, and a cancelled one keeps whole saves only`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let coordinator = container.coordinator
+        let reports = Mutex<[String]>([])
+        let values = (0..<25).map { SongValue(code: "s\($0)", title: "Title \($0)") }
+        let result = try await coordinator.insert(contentsOf: values, as: Song.self, options: Self.options(10)) { progress in
+            reports.withLock { $0.append(progress.description) }
+        }
+        #expect(result.insertedCount == 25)
+        #expect(reports.withLock { $0 } == ["10 of 25 rows", "20 of 25 rows", "25 of 25 rows"])
+        // The import cancels its own task after the second save.
+        let many = (100..<2100).map { SongValue(code: "s\($0)") }
+        let task = Task { [coordinator] in
+            try await coordinator.insert(contentsOf: many, as: Song.self, options: Self.options(10)) {
+                if $0.savedRows >= 20 { withUnsafeCurrentTask { $0?.cancel() } }
+            }
+        }
+        do {
+            _ = try await task.value
+            Issue.record("the import was not cancelled")
+        } catch BatchError.importStopped(let savedRows, let error) {
+            #expect(error is CancellationError)
+            #expect(savedRows == 20 || savedRows == 30)
+            let codes = try await container.newBatchOperationContext().perform { context throws in
+                try context.fetch(FetchRequest<Song>()).compactMap(\.code)
+            }
+            #expect(codes == (values + many.prefix(savedRows)).compactMap(\.code))
+        }
+        let cancelled = Task { [coordinator] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await coordinator.insert(contentsOf: [SongValue(code: "never")], into: "Song")
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        #expect(try coordinator.store.verify() == [])
+    }
+
     /// Catches: a reference that follows a unique value to the object that had it before the save, although an earlier row has replaced it.
     @Test(arguments: StoreKind.allCases, [1, 100])
     func `S137: no row refers to a unique value that an earlier row has replaced`(_ kind: StoreKind, _ rowsPerSave: Int)
