@@ -14,43 +14,54 @@ import Testing
         let root = await container.newBackgroundContext()
         try await root.perform { context throws in
             for number in 0..<12 { Self.insert(number, context) }
-            try Self.expectAll(context, "unsaved")
+            try PredicateTable.outings.expectAll(context, "unsaved")
         }
         try await root.save()
-        try await root.perform { context throws in try Self.expectAll(context, "saved") }
+        try await root.perform { context throws in
+            try PredicateTable.outings.expectAll(context, "saved")
+            for one in OutingCases.all where one.answer != .no {
+                let count = try context.count(where: one.predicate)
+                #expect(count > 0 && count < 12, "\(one.code)")
+            }
+        }
+        let kept = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             for number in 12..<16 { Self.insert(number, context) }
             let old = try context.fetch(EntityFetchRequest("PaidOuting"))
             for outing in old.prefix(2) { outing["price"] = 9 }
             for outing in old.suffix(1) { context.delete(outing) }
-            try Self.expectAll(context, "child")
+            try PredicateTable.outings.expectAll(context, "child")
+            try PredicateTable.outings.expectDeletions(context)
+            try PredicateTable.outings.expectAll(context, "child after deletions")
         }
-        try await container.close()
+        try await Errands.deleteAll(root, of: ["Outing"])
+        try await kept.perform { context throws in try PredicateTable.outings.expectAll(context, "snapshot") }
+    }
+
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S182: a live result of each predicate about classes has what Swift selects, after each change`(
+        kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Model([Outing.self, PaidOuting.self]))
+        let main = container.mainContext
+        for number in 0..<12 { Self.insert(number, main) }
+        try await container.saveMain()
+        try await PredicateTable.outings.expectLive(main, rounds: 6) { round in
+            for number in 0..<3 { Self.insert(20 + 3 * round + number, main) }
+            let paid = try main.fetch(EntityFetchRequest("PaidOuting"))
+            for (place, outing) in paid.prefix(3).enumerated() { outing["price"] = .int(Int64(round + place)) }
+            for outing in paid.suffix(1) { main.delete(outing) }
+            main.processPendingChanges()
+            if round % 3 == 2 { try await container.saveMain() }
+        }
     }
 
     private static func insert(_ number: Int, _ context: ManagedObjectContext) {
         let outing = context.insert(number % 3 == 0 ? "Outing" : "PaidOuting")
         outing["days"] = .int(Int64(number))
         if number % 3 != 0 { outing["price"] = .int(Int64(number % 7)) }
-    }
-
-    private static func expectAll(_ context: ManagedObjectContext, _ state: String) throws {
-        let outings = try context.fetch(FetchRequest<Outing>())
-        for one in OutingCases.all {
-            one.expectWords(context)
-            let request = FetchRequest(where: one.predicate)
-            guard one.answer != .no else {
-                #expect(throws: FetchError.self, "\(one.code)") { try context.fetch(request) }
-                continue
-            }
-            let expected = try outings.filter { try one.predicate.evaluate($0) }.map(\.id)
-            let message = Comment(rawValue: "\(state): \(one.code)")
-            #expect(!expected.isEmpty && expected.count < outings.count, message)
-            #expect(try context.fetchIDs(request) == expected, message)
-            #expect(try context.count(where: one.predicate) == expected.count, message)
-            #expect(try context.explain(request).contains("computed in memory") == (one.answer == .memory), message)
-        }
     }
 
     /// Swift would stop the program, so the table cannot compare these with its own evaluation.

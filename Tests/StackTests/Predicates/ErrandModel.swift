@@ -30,7 +30,7 @@ final class Errand: PersistentModel {
     static let entityDescription = EntityDescription(
         name: "Errand",
         properties: [
-            .attribute(AttributeDescription("title", of: \Errand.title)),
+            .attribute(AttributeDescription("title", of: \Errand.title, index: .indexed)),
             .attribute(AttributeDescription("note", of: \Errand.note)),
             .attribute(AttributeDescription("days", of: \Errand.days, index: .indexed)),
             .attribute(AttributeDescription("weight", of: \Errand.weight)),
@@ -116,10 +116,10 @@ enum Errands {
 
     static let words = ["", "a", "Ab", "abba", "B", "é", "É10", "é9", "e", "x 10", "x 9"]
 
-    /// Deletes all errands and people in the store.
-    static func deleteAll(_ context: BackgroundContext) async throws {
+    /// Deletes all objects of entities in the store.
+    static func deleteAll(_ context: BackgroundContext, of entities: [String] = ["Errand", "Person"]) async throws {
         try await context.perform { context throws in
-            for entity in ["Errand", "Person"] {
+            for entity in entities {
                 for object in try context.fetch(EntityFetchRequest(entity)) { context.delete(object) }
             }
         }

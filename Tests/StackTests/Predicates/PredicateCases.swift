@@ -13,9 +13,15 @@ struct PredicateCase<M: PersistentModel>: Sendable {
     var code: String
     var answer: PredicateAnswer
     var predicate: Predicate<M>
+    /// For a row that is answered once: the predicate that remains, without the parts that are evaluated before the request.
+    var rest: Predicate<M>?
+    /// The beginning of the plan on LMDB, for a row whose notes speak of indexes.
+    var plan: String?
 
-    init(_ code: String, _ answer: PredicateAnswer, _ predicate: Predicate<M>) {
-        (self.code, self.answer, self.predicate) = (code, answer, predicate)
+    init(
+        _ code: String, _ answer: PredicateAnswer, _ predicate: Predicate<M>, rest: Predicate<M>? = nil, plan: String? = nil
+    ) {
+        (self.code, self.answer, self.predicate, self.rest, self.plan) = (code, answer, predicate, rest, plan)
     }
 
     /// Checks that the request, its plan and its error are in words: without a placeholder or an address.
@@ -41,18 +47,18 @@ enum PredicateCases {
     ///   - ids: Ids that a program may have kept.
     ///   - owner: The id of an owner.
     static func all(_ ids: [ObjectID] = [], owner: ObjectID? = nil) -> [PredicateCase<Errand>] {
-        comparisons + identities(ids, owner: owner) + texts + related + once + numbers + computedTexts + fields + outer
-            + unanswered
+        comparisons + choices + identities(ids, owner: owner) + texts + related + once + numbers + computedTexts + fields
+            + casts + outer + constants + unanswered
     }
 
     private static func identities(_ ids: [ObjectID], owner: ObjectID?) -> [PredicateCase<Errand>] {
         let unknown = ObjectID(store: StoreIdentity(UUID()), entity: 0, key: 64)
         let (id, owner) = (ids.first ?? unknown, owner ?? unknown)
         return [
-            .init("$0.id == id", .store, #Predicate { $0.id == id }),
+            .init("$0.id == id", .store, #Predicate { $0.id == id }, plan: "1 keys"),
             .init("$0.id != id", .store, #Predicate { $0.id != id }),
             .init("ids.contains($0.id)", .store, #Predicate { ids.contains($0.id) }),
-            .init("$0.owner?.id == owner", .store, #Predicate { $0.owner?.id == owner }),
+            .init("$0.owner?.id == owner", .store, #Predicate { $0.owner?.id == owner }, plan: "index on owner"),
         ]
     }
 
@@ -63,28 +69,15 @@ enum PredicateCases {
         let days = [1, 2, 8]
         let (from, through, below) = (3..., ...3, ..<3)
         return [
-            .init("$0.days == limit", .store, #Predicate { $0.days == limit }),
+            .init("$0.days == limit", .store, #Predicate { $0.days == limit }, plan: "index on days, equality"),
             .init("$0.days != limit", .store, #Predicate { $0.days != limit }),
-            .init("$0.days >= limit", .store, #Predicate { $0.days >= limit }),
+            .init("$0.days <= limit", .store, #Predicate { $0.days <= limit }, plan: "index on days, range"),
+            .init("$0.days >= limit", .store, #Predicate { $0.days >= limit }, plan: "index on days, range"),
             .init("$0.due < date", .store, #Predicate { $0.due < date }),
             .init("$0.days < $0.weight", .store, #Predicate { $0.days < $0.weight }),
             .init("$0.isDone && $0.days > limit", .store, #Predicate { $0.isDone && $0.days > limit }),
-            .init("!$0.isDone || $0.days > limit", .store, #Predicate { !$0.isDone || $0.days > limit }),
             .init(
-                "$0.isDone ? $0.days > limit : $0.title == word", .store,
-                #Predicate {
-                    $0.isDone ? $0.days > limit : $0.title == word
-                }),
-            .init(
-                "($0.isDone ? $0.note?.contains(word) : nil) == nil", .store,
-                #Predicate {
-                    ($0.isDone ? $0.note?.contains(word) : nil) == nil
-                }),
-            .init(
-                "($0.isDone ? $0.note?.contains(word) : nil) ?? true", .store,
-                #Predicate {
-                    ($0.isDone ? $0.note?.contains(word) : nil) ?? true
-                }),
+                "!$0.isDone || $0.days > limit", .store, #Predicate { !$0.isDone || $0.days > limit }, plan: "scan of"),
             .init("days.contains($0.days)", .store, #Predicate { days.contains($0.days) }),
             .init("(1...4).contains($0.days)", .store, #Predicate { (1...4).contains($0.days) }),
             .init("(1..<4).contains($0.days)", .store, #Predicate { (1..<4).contains($0.days) }),
@@ -102,6 +95,54 @@ enum PredicateCases {
         ]
     }
 
+    private static var choices: [PredicateCase<Errand>] {
+        let (limit, word) = (limit, word)
+        return [
+            .init(
+                "$0.isDone ? $0.days > limit : $0.title == word", .store,
+                #Predicate {
+                    $0.isDone ? $0.days > limit : $0.title == word
+                }, plan: "index on days, range; or index on title, equality"),
+            .init(
+                "($0.isDone ? $0.note?.contains(word) : nil) == nil", .store,
+                #Predicate {
+                    ($0.isDone ? $0.note?.contains(word) : nil) == nil
+                }),
+            .init(
+                "($0.isDone ? $0.note?.contains(word) : nil) ?? true", .store,
+                #Predicate {
+                    ($0.isDone ? $0.note?.contains(word) : nil) ?? true
+                }),
+            .init(
+                "if $0.isDone { $0.days > limit } else { $0.title == word }", .store,
+                #Predicate {
+                    if $0.isDone { $0.days > limit } else { $0.title == word }
+                }),
+            .init(
+                "if $0.isDone, $0.days > limit { $0.title == word } else { false }", .store,
+                #Predicate {
+                    if $0.isDone, $0.days > limit { $0.title == word } else { false }
+                }),
+            .init(
+                "if $0.isDone { $0.days > limit } else if $0.days == limit { true } else { $0.title == word }", .store,
+                #Predicate {
+                    if $0.isDone { $0.days > limit } else if $0.days == limit { true } else { $0.title == word }
+                }),
+            .init(
+                "if let note = errand.note, let owner = errand.owner { note > word && owner.name != note } else { true }",
+                .memory,
+                #Predicate { errand in
+                    if let note = errand.note, let owner = errand.owner { note > word && owner.name != note } else { true }
+                }),
+            .init(
+                "if let note = errand.note, let owner = errand.owner { note > word && owner.name > word } else { true }",
+                .store,
+                #Predicate { errand in
+                    if let note = errand.note, let owner = errand.owner { note > word && owner.name > word } else { true }
+                }),
+        ]
+    }
+
     private static var texts: [PredicateCase<Errand>] {
         let word = word
         let query: String? = nil
@@ -110,9 +151,10 @@ enum PredicateCases {
                 "if let query { errand.title.contains(query) } else { true }", .once,
                 #Predicate { errand in
                     if let query { errand.title.contains(query) } else { true }
-                }),
+                }, rest: #Predicate { _ in true }),
             .init("$0.title.contains(word)", .store, #Predicate { $0.title.contains(word) }),
-            .init("$0.title.starts(with: word)", .store, #Predicate { $0.title.starts(with: word) }),
+            .init(
+                "$0.title.starts(with: word)", .store, #Predicate { $0.title.starts(with: word) }, plan: "index on title, prefix"),
             .init("$0.title.isEmpty", .store, #Predicate { $0.title.isEmpty }),
             .init("$0.note?.contains(word) == true", .store, #Predicate { $0.note?.contains(word) == true }),
             .init(
@@ -158,6 +200,21 @@ enum PredicateCases {
                     ($0.owner?.errands.filter { $0.isDone }.count ?? 0) > limit
                 }),
             .init(
+                "$0.owner?.errands.contains(where: \\.isDone) == true", .store,
+                #Predicate {
+                    $0.owner?.errands.contains(where: \.isDone) == true
+                }),
+            .init(
+                "$0.owner?.errands.allSatisfy(\\.isDone) == true", .store,
+                #Predicate {
+                    $0.owner?.errands.allSatisfy(\.isDone) == true
+                }),
+            .init(
+                "($0.owner?.errands.filter(\\.isDone).count ?? 0) > limit", .store,
+                #Predicate {
+                    ($0.owner?.errands.filter(\.isDone).count ?? 0) > limit
+                }),
+            .init(
                 "$0.owner?.errands.contains { $0.days % 2 == 0 } == true", .memory,
                 #Predicate {
                     $0.owner?.errands.contains { $0.days % 2 == 0 } == true
@@ -168,31 +225,40 @@ enum PredicateCases {
     private static var once: [PredicateCase<Errand>] {
         let (limit, query, filter, isOpen) = (limit, "", ErrandFilter(), true)
         let most: Int? = 5
+        // What remains of these predicates.
+        let (five, kind, names) = (5, filter.kind, filter.names)
         return [
             .init(
                 "query.isEmpty || $0.title.contains(query)", .once,
                 #Predicate {
                     query.isEmpty || $0.title.contains(query)
-                }),
-            .init("$0.days > limit * 2 - 1", .once, #Predicate { $0.days > limit * 2 - 1 }),
+                }, rest: #Predicate { _ in true }),
+            .init(
+                "$0.days > limit * 2 - 1", .once, #Predicate { $0.days > limit * 2 - 1 }, rest: #Predicate { $0.days > five },
+                plan: "index on days, range"),
             .init(
                 "$0.kind.rawValue == filter.kind.rawValue", .once,
                 #Predicate {
                     $0.kind.rawValue == filter.kind.rawValue
-                }),
-            .init("$0.kind == filter.kind", .once, #Predicate { $0.kind == filter.kind }),
-            .init("filter.names.contains($0.title)", .once, #Predicate { filter.names.contains($0.title) }),
+                }, rest: #Predicate { $0.kind == kind }),
+            .init(
+                "$0.kind == filter.kind", .once, #Predicate { $0.kind == filter.kind }, rest: #Predicate { $0.kind == kind }),
+            .init(
+                "filter.names.contains($0.title)", .once, #Predicate { filter.names.contains($0.title) },
+                rest: #Predicate { names.contains($0.title) }),
             .init(
                 "filter.names.count > 1 && $0.days > limit", .once,
                 #Predicate {
                     filter.names.count > 1 && $0.days > limit
-                }),
+                }, rest: #Predicate { $0.days > limit }),
             .init(
                 "(most.flatMap { most in errand.days } ?? 0) > limit", .once,
                 #Predicate { errand in
                     (most.flatMap { most in errand.days } ?? 0) > limit
-                }),
-            .init("isOpen ? $0.days > limit : $0.isDone", .once, #Predicate { isOpen ? $0.days > limit : $0.isDone }),
+                }, rest: #Predicate { $0.days > limit }),
+            .init(
+                "isOpen ? $0.days > limit : $0.isDone", .once, #Predicate { isOpen ? $0.days > limit : $0.isDone },
+                rest: #Predicate { $0.days > limit }),
         ]
     }
 
@@ -217,7 +283,7 @@ enum PredicateCases {
                 "$0.isDone && $0.days > limit && $0.weight % 2 == 0", .memory,
                 #Predicate {
                     $0.isDone && $0.days > limit && $0.weight % 2 == 0
-                }),
+                }, plan: "index on days, range"),
             .init("$0.priority?.rawValue == most", .memory, #Predicate { $0.priority?.rawValue == most }),
         ]
     }
@@ -266,6 +332,8 @@ enum PredicateCases {
                 }),
             .init("$0.place.names.allSatisfy { $0 > word }", .memory, #Predicate { $0.place.names.allSatisfy { $0 > word } }),
             .init(
+                "$0.place.names.contains(where: \\.isEmpty)", .memory, #Predicate { $0.place.names.contains(where: \.isEmpty) }),
+            .init(
                 "$0.place.names.filter { $0.isEmpty }.count == 1", .memory,
                 #Predicate {
                     $0.place.names.filter { $0.isEmpty }.count == 1
@@ -287,6 +355,24 @@ enum PredicateCases {
             .init("$0.place.scores[word] == 1", .memory, #Predicate { $0.place.scores[word] == 1 }),
             .init("$0.place.scores[word, default: 1] > 0", .memory, #Predicate { $0.place.scores[word, default: 1] > 0 }),
         ]
+    }
+
+    /// The compiler warns of casts whose result it knows, so these begin with a cast to `Any`.
+    private static var casts: [PredicateCase<Errand>] {
+        let word = word
+        return [
+            .init("($0.note as Any) is String", .memory, #Predicate { ($0.note as Any) is String }),
+            .init("(($0.note as Any) as? String) == word", .memory, #Predicate { (($0.note as Any) as? String) == word }),
+            .init(
+                "$0.note != nil && (($0.note as Any) as! String) == word", .memory,
+                #Predicate {
+                    $0.note != nil && (($0.note as Any) as! String) == word
+                }),
+        ]
+    }
+
+    private static var constants: [PredicateCase<Errand>] {
+        [.init("true", .store, #Predicate { _ in true }), .init("false", .store, #Predicate { _ in false })]
     }
 
     private static var unanswered: [PredicateCase<Errand>] {

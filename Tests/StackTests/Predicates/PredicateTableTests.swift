@@ -12,9 +12,14 @@ import Testing
         let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Docs/Predicates.md")
         let text = try String(contentsOf: page.standardized, encoding: .utf8)
         var rows: [String: String] = [:]
+        let plans = Dictionary(uniqueKeysWithValues: PredicateCases.all().map { ($0.code, $0.plan ?? "none") })
         for line in text.split(separator: "\n") {
-            guard let match = line.firstMatch(of: /^\| `(.+)` \| (\w+) \|/) else { continue }
-            rows[String(match.1).replacing("\\|", with: "|")] = String(match.2)
+            guard let match = line.firstMatch(of: /^\| `(.+)` \| (\w+) \| (.*)\|$/) else { continue }
+            let code = String(match.1).replacing("\\|", with: "|")
+            rows[code] = String(match.2)
+            for index in match.3.matches(of: /index of `(\w+)`/) {
+                #expect(plans[code]?.contains("index on \(index.1)") == true, "\(code)")
+            }
         }
         let answers = PredicateCases.all().map { ($0.code, $0.answer) } + OutingCases.all.map { ($0.code, $0.answer) }
         #expect(rows == Dictionary(uniqueKeysWithValues: answers).mapValues(\.rawValue))
@@ -31,64 +36,55 @@ import Testing
         try await root.perform { context throws in
             var random = SeededGenerator(seed: seed)
             try Errands.change(context, steps: 90, &random)
-            try Self.expectAll(context, "unsaved")
+            try PredicateTable.errands.expectAll(context, "unsaved")
         }
         try await root.save()
-        try await root.perform { context throws in try Self.expectAll(context, "saved") }
+        try await root.perform { context throws in try PredicateTable.errands.expectAll(context, "saved") }
         let kept = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             var random = SeededGenerator(seed: seed &+ 1)
             try Errands.change(context, steps: 40, &random)
-            try Self.expectAll(context, "child")
-            for one in try Self.cases(context) where one.answer != .no { try Self.expectDeletion(one, context) }
+            try PredicateTable.errands.expectAll(context, "child")
+            try PredicateTable.errands.expectDeletions(context)
         }
         try await Errands.deleteAll(root)
-        try await kept.perform { context throws in try Self.expectAll(context, "snapshot") }
+        try await kept.perform { context throws in try PredicateTable.errands.expectAll(context, "snapshot") }
     }
 
-    private static func expectAll(_ context: ManagedObjectContext, _ state: String) throws {
-        let objects = try context.fetch(FetchRequest<Errand>())
-        var before = PredicateCase<Errand>("true", .store, .true)
-        for one in try cases(context) {
-            one.expectWords(context)
-            let request = FetchRequest(where: one.predicate)
-            guard one.answer != .no else {
-                #expect(throws: FetchError.self, "\(one.code)") { try context.fetch(request) }
-                continue
+    @Test func `S135, S138: the plan of a predicate names the index that the table names`() async throws {
+        let seed = SeededGenerator(test: "PredicateTableTests.plans").seed
+        let container = try await TestBed(.lmdb).container(model: Errands.model)
+        let root = await container.newBackgroundContext()
+        try await root.perform(andSave: .durable) { context throws in
+            var random = SeededGenerator(seed: seed)
+            try Errands.change(context, steps: 90, &random)
+        }
+        let reader = await container.newBackgroundContext()
+        try await reader.perform { context throws in
+            for one in try PredicateTable.errands.rows(context) {
+                guard let plan = one.plan else { continue }
+                let found = try context.explain(FetchRequest(where: one.predicate))
+                #expect(found.hasPrefix(plan), "\(one.code): \(found)")
             }
-            let expected = try objects.filter { try one.predicate.evaluate($0) }.map(\.id)
-            let message = Comment(rawValue: "\(state): \(one.code)")
-            #expect(try context.fetchIDs(request) == expected, message)
-            #expect(try context.count(where: one.predicate) == expected.count, message)
-            #expect(try context.first(where: one.predicate)?.id == expected.first, message)
-            var part = FetchRequest(where: one.predicate, sortBy: [.init(\.weight)], limit: 4, offset: 2)
-            let sorted = objects.filter { expected.contains($0.id) }.enumerated().sorted {
-                ($0.element.weight, $0.offset) < ($1.element.weight, $1.offset)
-            }
-            #expect(try context.fetch(part).map(\.id) == sorted.dropFirst(2).prefix(4).map(\.element.id), message)
-            part.sortBy = []
-            #expect(try context.fetch(part).map(\.id) == Array(expected.dropFirst(2).prefix(4)), message)
-            #expect(try context.explain(request).contains("computed in memory") == (one.answer == .memory), message)
-            let both = try objects.filter { try before.predicate.evaluate($0) && one.predicate.evaluate($0) }.map(\.id)
-            #expect(try context.fetchIDs(FetchRequest(where: before.predicate).filter(one.predicate)) == both, message)
-            before = one
         }
     }
 
-    /// Returns the rows of the table, with ids of some objects of the context.
-    private static func cases(_ context: ManagedObjectContext) throws -> [PredicateCase<Errand>] {
-        let errands = try context.fetch(FetchRequest<Errand>())
-        return PredicateCases.all(errands.prefix(20).map(\.id), owner: errands.lazy.compactMap { $0.owner?.id }.first)
-    }
-
-    private static func expectDeletion(_ one: PredicateCase<Errand>, _ context: ManagedObjectContext) throws {
-        let before = try context.count(FetchRequest<Errand>())
-        let expected = try context.fetch(FetchRequest<Errand>()).count { try one.predicate.evaluate($0) }
-        let changes = try context.fetch(FetchRequest(where: one.predicate)).map(\.managedObject).map(ErrandValues.init)
-        #expect(try context.delete(where: one.predicate) == expected, "\(one.code)")
-        #expect(try context.count(FetchRequest<Errand>()) == before - expected, "\(one.code)")
-        for values in changes { values.insert(into: context) }
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S138, S140: a live result of each predicate of the table has what Swift selects, after each change`(
+        kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Errands.model)
+        let main = container.mainContext
+        var random = SeededGenerator(seed: SeededGenerator(test: "PredicateTableTests.live").seed)
+        try Errands.change(main, steps: 60, &random)
+        try await container.saveMain()
+        try await PredicateTable.errands.expectLive(main, rounds: 8) { round in
+            try Errands.change(main, steps: 6, &random)
+            main.processPendingChanges()
+            if round % 4 == 3 { try await container.saveMain() }
+        }
     }
 
     /// Catches: a closure that is false as a whole, because one of its comparisons would stop the program in Swift.
@@ -119,7 +115,9 @@ import Testing
 
     /// Swift would stop the program, so the table cannot compare these with its own evaluation.
     @Test(arguments: StoreKind.allCases)
-    func `S138: a forced unwrap of nil differs from every value`(kind: StoreKind) async throws {
+    func `S138: a forced unwrap of nil differs from every value, and a forced cast that fails equals and differs from none`(
+        kind: StoreKind
+    ) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container(model: Errands.model)
         let root = await container.newBackgroundContext()
@@ -135,8 +133,25 @@ import Testing
             #expect(try notes(#Predicate { $0.note! == word }) == ["a"])
             #expect(try notes(#Predicate { $0.note! != word }) == [nil, "b"])
             #expect(try notes(#Predicate { $0.note! > word }) == ["b"])
+            #expect(try notes(#Predicate { (($0.note as Any) as! String) == word }) == ["a"])
+            #expect(try notes(#Predicate { (($0.note as Any) as! String) != word }) == ["b"])
         }
         try await container.close()
+    }
+
+    @Test func `S138: an expression that is not of Foundation is refused with the remedy`() async throws {
+        let container = try await TestBed(.memory).container(model: Errands.model)
+        let context = await container.newBackgroundContext()
+        let predicate = Predicate<Errand> {
+            Shouted(text: PredicateExpressions.build_KeyPath(root: $0, keyPath: \.title))
+        }
+        await context.perform { context in
+            let error = #expect(throws: FetchError.self) { try context.fetch(FetchRequest(where: predicate)) }
+            #expect(
+                error?.description
+                    == "cannot evaluate a predicate: it uses an operator that gives Bool, which is not supported. "
+                    + "Fetch with the other conditions, and filter the objects in Swift.")
+        }
     }
 
     @Test(arguments: StoreKind.allCases)
@@ -157,23 +172,10 @@ import Testing
     }
 }
 
-/// The values of a deleted object, to insert it again.
-private struct ErrandValues {
-    private let values: [String: Value]
-    private let owner: ManagedObject?
+/// An expression of a program's own, which only Swift can evaluate.
+private struct Shouted<Text: StandardPredicateExpression>: StandardPredicateExpression where Text.Output == String {
+    typealias Output = Bool
+    let text: Text
 
-    init(_ errand: ManagedObject) {
-        var values: [String: Value] = [:]
-        for name in ["title", "note", "days", "weight", "price", "isDone", "kind", "priority", "place", "due", "link"] {
-            values[name] = errand[name]
-        }
-        self.values = values
-        owner = errand.relatedObject("owner")
-    }
-
-    func insert(into context: ManagedObjectContext) {
-        let errand = context.insert("Errand")
-        for (name, value) in values { errand[name] = value }
-        errand.setRelatedObject("owner", to: owner)
-    }
+    func evaluate(_ bindings: PredicateBindings) throws -> Bool { try text.evaluate(bindings).hasSuffix("!") }
 }
