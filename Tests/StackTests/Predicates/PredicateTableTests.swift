@@ -139,7 +139,7 @@ import Testing
         try await container.close()
     }
 
-    @Test func `S138: an expression that is not of Foundation is refused with the remedy`() async throws {
+    @Test func `S138: an expression that is not of Foundation is refused by name`() async throws {
         let container = try await TestBed(.memory).container(model: Errands.model)
         let context = await container.newBackgroundContext()
         let predicate = Predicate<Errand> {
@@ -149,7 +149,7 @@ import Testing
             let error = #expect(throws: FetchError.self) { try context.fetch(FetchRequest(where: predicate)) }
             #expect(
                 error?.description
-                    == "cannot evaluate a predicate: it uses an operator that gives Bool, which is not supported. "
+                    == "cannot evaluate a predicate: it uses the expression Shouted, which is not supported. "
                     + "Fetch with the other conditions, and filter the objects in Swift.")
         }
     }

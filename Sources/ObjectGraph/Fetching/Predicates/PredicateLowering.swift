@@ -198,9 +198,9 @@ struct PredicateLowering {
     }
 
     /// Returns words for an expression type that is not one of Foundation's, or newer than this library.
-    static func name(of type: (some PredicateExpression).Type) -> String { "an operator that gives \(kind(of: type))" }
-
-    private static func kind<E: PredicateExpression>(of type: E.Type) -> String { "\(E.Output.self)" }
+    static func name(of type: (some PredicateExpression).Type) -> String {
+        "the expression \("\(type)".prefix { $0 != "<" })"
+    }
 
     // MARK: Conditions on paths
 
