@@ -32,7 +32,7 @@ public struct MigrationStage: Sendable {
     /// `willMigrate` reads the old values, and `didMigrate` writes the new values.
     /// If the type of an attribute changes in a way that is not lightweight, the attribute begins with its default value.
     /// If the kind or destination of a relationship changes, the relationship begins empty. Values that the target does not have are
-    /// dropped.
+    /// dropped, also if the container's `allowsDataLoss` does not name them.
     ///
     /// - Parameters:
     ///   - source: The model of the file before the stage.
