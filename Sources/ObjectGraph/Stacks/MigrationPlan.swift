@@ -29,7 +29,8 @@ public struct MigrationStage: Sendable {
 
     /// Returns a stage with custom work before and after a lightweight migration.
     ///
-    /// `willMigrate` reads the old values, and `didMigrate` writes the new values.
+    /// `willMigrate` reads the old values, and `didMigrate` writes the new values. To carry values from one to the other, keep them by
+    /// the ids of their objects in a `Mutex`. Ids stay the same if both models list their classes in the same order.
     /// If the type of an attribute changes in a way that is not lightweight, the attribute begins with its default value.
     /// If the kind or destination of a relationship changes, the relationship begins empty. Values that the target does not have are
     /// dropped, also if the container's `allowsDataLoss` does not name them.

@@ -1,6 +1,7 @@
 import Foundation
 import Observation
 import Strata
+import Synchronization
 import Testing
 
 // The code of the articles on tasks, compiled. The architecture tests compare both.
@@ -219,6 +220,27 @@ enum Articles {
         return container
     }
 
+    static func carryingNames() throws -> MigrationPlan {
+        // Sources/Strata/Strata.docc/MigratingStores.md
+        let names = Mutex<[ObjectID: String]>([:])
+        let plan = MigrationPlan([
+            .custom(
+                from: try FirstVersion.model, to: try SecondVersion.model,
+                willMigrate: { context in
+                    for track in try context.fetch(FetchRequest<FirstVersion.Track>()) {
+                        names.withLock { $0[track.id] = track.name }
+                    }
+                },
+                didMigrate: { context in
+                    for track in try context.fetch(FetchRequest<SecondVersion.Track>()) {
+                        track.sortTitle = names.withLock { $0[track.id] } ?? ""
+                    }
+                })
+        ])
+        // end
+        return plan
+    }
+
     // Sources/Strata/Strata.docc/LargeData.md
     @Model final class Recording {
         var title: String
@@ -380,6 +402,14 @@ enum Articles {
             let track = try #require(try second.mainContext.first(where: #Predicate<Articles.SecondVersion.Track> { _ in true }))
             #expect(track.title == "Sun" && track.sortTitle == "sun")
             try await second.close()
+            let copy = file.deletingLastPathComponent().appending(path: "copy")
+            try FileManager.default.copyItem(at: fixtures.appending(path: "1.0.strata"), to: copy)
+            let carried = try await PersistentContainer(
+                model: Articles.SecondVersion.model, store: .lmdb(copy), migrationPlan: Articles.carryingNames())
+            let found = try #require(
+                try carried.mainContext.first(where: #Predicate<Articles.SecondVersion.Track> { _ in true }))
+            #expect(found.title == "Sun" && found.sortTitle == "Sun")
+            try await carried.close()
         }
     }
 }
