@@ -20,7 +20,8 @@ extension PersistentStoreCoordinator {
     /// the saves.
     ///
     /// A slow reader receives only the newest position. Before ``followOtherProcesses()``, the sequence reports only saves that
-    /// `refresh()` finds. The sequence ends when the container is closed or released, and at once if it was closed before.
+    /// `refresh()` finds. It does not report the saves of this coordinator: for these, use ``ManagedObjectContext/notices`` of a context
+    /// that merges automatically. The sequence ends when the container is closed or released, and at once if it was closed before.
     public var remoteChanges: AsyncStream<HistoryToken> {
         let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let writer = writer
