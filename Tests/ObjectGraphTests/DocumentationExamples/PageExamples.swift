@@ -11,7 +11,7 @@ import Tracing
 @MainActor private enum PageExamples {
     static func backingUp(_ container: PersistentContainer, to backupURL: URL, _ url: URL) async throws -> HistoryToken {
         // Docs/Backup.md
-        let token = try await container.coordinator.backup(to: backupURL)
+        let token = try await container.coordinator.backup(to: backupURL, existing: .replace)
         // end
         // Docs/Backup.md
         try await PersistentContainer.restore(.lmdb(url), from: backupURL)
