@@ -83,6 +83,62 @@ import Testing
         }
     }
 
+    /// Catches: an update of what a child shows already, because its parent has saved the unsaved changes that it was created with.
+    @Test(arguments: Combination.all)
+    func `S143: a parent's save delivers nothing that the results of its child already show`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        main.makeTrack("a", plays: 10)
+        try container.collection("numbers", of: Int.self)["1"] = 1
+        let sheet = main.newChild(name: "sheet")
+        sheet.automaticallyMergesChanges = true
+        let inner = sheet.newChild(name: "inner sheet")
+        inner.automaticallyMergesChanges = true
+        let results = try [sheet, inner].map { try Results(Self.popular, context: $0) }
+        let keyed = try [sheet, inner].map { try KeyedResults($0.collection("numbers", of: Int.self).all) }
+        #expect(results.map(\.count) == [1, 1] && keyed.map(\.count) == [1, 1])
+        let watches = results.map { results in Watch { _ = results.count } } + keyed.map { keyed in Watch { _ = keyed.count } }
+        try await container.saveMain()
+        // Runs after everything that the save has enqueued on the main actor.
+        await withCheckedContinuation { done in DispatchQueue.main.async { done.resume() } }
+        #expect(results.map(\.count) == [1, 1] && keyed.map(\.count) == [1, 1])
+        #expect(watches.map { $0.take() } == [0, 0, 0, 0])
+        withExtendedLifetime((container, sheet, inner)) {}
+    }
+
+    /// Catches: results of a child that show the parent's save in a later job.
+    @Test(arguments: Combination.all)
+    func `S068, S072: results of a child that merges show a save that its parent has awaited`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let numbers = try container.collection("numbers", of: Int.self)
+        numbers["0"] = 0
+        let first = main.makeTrack("0", plays: 10)
+        try await container.saveMain()
+        let sheet = main.newChild(name: "sheet")
+        sheet.automaticallyMergesChanges = true
+        let results = try Results(Self.popular, context: sheet)
+        let keyed = try KeyedResults(sheet.collection("numbers", of: Int.self).all)
+        let watches = [Watch { _ = results.count }, Watch { _ = keyed.count }]
+        for number in 1...4 {
+            main.makeTrack("\(number)", plays: 10 - number % 2)
+            first["plays"] = .int(Int64(10 + number))
+            numbers["\(number)"] = number
+            try await container.saveMain()
+            let ids = try sheet.fetchIDs(Self.popular)
+            #expect(results.snapshot.ids == ids && ids.count == 1 + number / 2)
+            #expect(keyed.keys == (0...number).map { "\($0)" })
+            #expect(watches.map { $0.take() } == [1, 1], "save \(number)")
+        }
+        withExtendedLifetime((container, sheet)) {}
+    }
+
     @Test(arguments: Combination.all)
     func `S068: results show a save of another context once it was awaited`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

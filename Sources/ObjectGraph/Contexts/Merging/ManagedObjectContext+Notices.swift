@@ -47,8 +47,8 @@ package protocol ViewObserver: AnyObject, Sendable {
     /// - Parameters:
     ///   - view: The new view, with sealed layers, so that any thread may read it.
     ///   - changes: The changes; nil if they are unknown.
-    ///   - saved: The context's own changes that were just saved. They look as before unless the save dropped some, such as an
-    ///     update of an object that another context deleted.
+    ///   - saved: Changes that were just saved, of this context or an ancestor, and that the view showed before. They look as before unless
+    ///     the save dropped some, such as an update of an object that another context deleted.
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet)
     /// Called after the context was closed. No call follows.
     func contextDidClose(_ error: any Error)
@@ -194,7 +194,9 @@ extension ManagedObjectContext {
     ///
     /// The view also contains local changes that were not processed yet, so this method processes them. View observers thus receive all
     /// differences from the previous view.
-    func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
+    ///
+    /// - Parameter shown: Unsaved changes of ancestors that the previous view contained.
+    func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet(), over shown: [Layer] = []) {
         // Objects that were inserted and deleted since the last notice. Views may have shown them, but no notice names them (S041).
         var gone: [EntityIndex: [PageNumber: UInt64]] = [:]
         let (new, unnamed) = (tracker.log.inserted, tracker.log.unnamed)
@@ -214,7 +216,7 @@ extension ManagedObjectContext {
             }
         if !observers.views.isEmpty {
             let view = sealedView()
-            let (changes, saved) = comparing(changes, saved: saved)
+            let (changes, saved) = comparing(changes, saved: saved, over: shown)
             let all = changes.map { own.isEmpty ? $0 : $0.isEmpty ? own : ChangeSet.union([$0, own]) }
             for observer in observers.views { observer.viewDidChange(view, all, saved: saved) }
         }
@@ -225,13 +227,15 @@ extension ManagedObjectContext {
         post(.objectsDidChange, changes ?? ChangeSet(), refreshed: refreshed)
     }
 
-    /// Counts merged changes of objects as saved if a running save of this context has changed them too. The merge may bring that save, which
-    /// the context shows already. Observers compare saved objects in both views.
-    private func comparing(_ changes: ChangeSet?, saved: ChangeSet) -> (changes: ChangeSet?, saved: ChangeSet) {
-        guard layerStack.hasTakenLayers, let changes, !changes.entities.isEmpty else { return (changes, saved) }
-        let taken = layerStack.taken
+    /// Counts merged changes of objects as saved if a running save of this context, or unsaved changes of its ancestors, have changed them
+    /// too. The merge may bring what the context shows already. Observers compare saved objects in both views.
+    private func comparing(
+        _ changes: ChangeSet?, saved: ChangeSet, over shown: [Layer]
+    ) -> (changes: ChangeSet?, saved: ChangeSet) {
+        let layers = layerStack.taken + shown
+        guard !layers.isEmpty, let changes, !changes.entities.isEmpty else { return (changes, saved) }
         func ownSlots(_ entity: EntityIndex, _ page: PageNumber) -> UInt64 {
-            taken.reduce(0) { $0 | ($1.entity(entity)?.pages[page]?.touched ?? 0) }
+            layers.reduce(0) { $0 | ($1.entity(entity)?.pages[page]?.touched ?? 0) }
         }
         var (others, own) = (changes, changes)
         own.entities = changes.entities(within: ownSlots)

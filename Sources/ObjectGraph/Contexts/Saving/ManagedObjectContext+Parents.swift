@@ -228,7 +228,7 @@ extension ManagedObjectContext {
             return refreshRegistered(changes)
         }
         span?.set(["strata.objects": .int(Int64(refreshed.count))])
-        notify(changes, refreshed: refreshed)
+        notify(changes, refreshed: refreshed, over: base.inherited)
         notifyChildren(changes)
     }
 
