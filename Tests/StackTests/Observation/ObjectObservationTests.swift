@@ -183,6 +183,43 @@ import Testing
         #expect(seen == ["0", "1", "2", "3"])
     }
 
+    @Test(arguments: Combination.all)
+    func `S146: Observations emits one value per step: of a change, a refresh, a rollback, and a save of another context`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let track = main.makeTrack("0")
+        try await container.saveMain()
+        let (id, worker) = (track.objectID, container.newBackgroundContext())
+        let assign = { (number: Int64) in
+            track["title"] = .string("\(number)")
+            track["plays"] = .int(number)
+        }
+        // With `@MainActor in`, Swift 6.3 crashes.
+        let values = Observations { "\(Self.text(track["title"])) \(track["plays"] == .int(0))" }
+        var seen: [String] = []
+        for await value in values {
+            seen.append(value)
+            switch seen.count {
+            case 1, 4: assign(Int64(seen.count))
+            case 2: track["title"] = .string("2")
+            case 3: main.refresh(track, mergeChanges: false)
+            case 5: main.rollback()
+            case 6:
+                try await worker.perform(andSave: .durable) { context in
+                    let track = context.object(with: id)
+                    track["title"] = .string("6")
+                    track["plays"] = .int(6)
+                }
+            default: break
+            }
+            if seen.count == 7 { break }
+        }
+        #expect(seen == ["0 true", "1 false", "2 false", "0 true", "4 false", "0 true", "6 false"])
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S146: a context off the main actor notifies on its executor once it is observable`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
