@@ -177,6 +177,8 @@ enum DeletionConsequence {
     case clear(entity: EntityIndex, key: ObjectKey, column: ColumnIndex)
     /// Forbids the deletion while these objects exist.
     case deny(relationship: String, entity: EntityIndex, blocking: [ObjectKey])
+
+    var isDenial: Bool { if case .deny = self { true } else { false } }
 }
 
 extension RelationshipRules {

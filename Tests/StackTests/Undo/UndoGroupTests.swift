@@ -272,4 +272,61 @@ import Testing
             }
         }
     }
+
+    // MARK: Cascades
+
+    /// Shelves delete their books and loans. A book with loans cannot be deleted.
+    private static func library() throws -> Model {
+        func toMany(_ name: String, _ destination: String, _ inverse: String, _ rule: DeleteRule) -> PropertyDescription {
+            .relationship(.init(name: name, destination: destination, inverse: inverse, cardinality: .toMany, deleteRule: rule))
+        }
+        func toOne(_ name: String, _ destination: String, _ inverse: String) -> PropertyDescription {
+            .relationship(.init(name: name, destination: destination, inverse: inverse, cardinality: .toOne, deleteRule: .nullify))
+        }
+        return try Model([
+            EntityDescription(
+                name: "Shelf",
+                properties: [toMany("books", "Book", "shelf", .cascade), toMany("loans", "Loan", "shelf", .cascade)]),
+            EntityDescription(
+                name: "Book", properties: [toOne("shelf", "Shelf", "books"), toMany("loans", "Loan", "book", .deny)]),
+            EntityDescription(
+                name: "Loan", properties: [toOne("book", "Book", "loans"), toOne("shelf", "Shelf", "loans")]),
+        ])
+    }
+
+    /// Catches: an undo that never ends, because a cascade reaches an object that a rule keeps; and one that keeps objects although the cascade
+    /// deletes what forbids their deletion.
+    @Test(arguments: Combination.all, [false, true])
+    func `S162, S050: a forced undo keeps what cascades to an object that may not be deleted`(
+        _ combination: Combination, _ isLoanOnShelf: Bool
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Self.library())
+        let worker = await container.newBackgroundContext()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        let (shelf, book) = await worker.perform { context in
+            let (shelf, book) = (context.insert("Shelf"), context.insert("Book"))
+            book.setRelatedObject("shelf", to: shelf)
+            return (shelf.objectID, book.objectID)
+        }
+        try await worker.perform { context throws in
+            let history = try #require(context.undoHistory)
+            try history.withoutRegistration {
+                let loan = context.insert("Loan")
+                loan.setRelatedObject("book", to: try context.existingObject(with: book))
+                if isLoanOnShelf { loan.setRelatedObject("shelf", to: try context.existingObject(with: shelf)) }
+            }
+            let conflicts = try history.undo(onConflict: .force)
+            #expect(Set(conflicts.map(\.objectID)) == [shelf, book] && conflicts.allSatisfy { $0.kind == .referenced })
+            let counts = try ["Shelf", "Book", "Loan"].map { try context.fetch(EntityFetchRequest($0)).count }
+            #expect(counts == (isLoanOnShelf ? [0, 0, 0] : [1, 1, 1]))
+        }
+        try await worker.save(through: .store)
+        let left = try await container.read { context in
+            try ["Shelf", "Book", "Loan"].map { try context.fetch(EntityFetchRequest($0)).count }
+        }
+        #expect(left == (isLoanOnShelf ? [0, 0, 0] : [1, 1, 1]))
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
 }

@@ -484,35 +484,37 @@ struct UndoPlan {
     }
 
     /// Applies delete rules to the objects that still refer to deleted ones. Returns a conflict for each deleted object with such objects,
-    /// those whose deletion a rule denies apart.
+    /// those whose deletion a rule denies apart. A rule that denies a part of a cascade denies the deletion with which the cascade begins.
     ///
     /// The relations that the step made are reverted before, so the remaining ones were made since.
     private mutating func settleConsequences() throws -> (related: [UndoConflict], denied: [UndoConflict]) {
         let rules = context.capabilities.rules
-        var (related, denied): ([UndoConflict], [UndoConflict]) = ([], [])
-        var waiting = deleted
+        var related: Set<ObjectAddress> = []
+        var maybeDenied: [(address: ObjectAddress, origin: ObjectAddress)] = []
+        for address in deleted where rules.hasConsequences(address.entity) {
+            let known = try remainingConsequences(of: address, rules)
+            if step.objects[address] != nil, !known.isEmpty { related.insert(address) }
+            if known.contains(where: \.isDenial) { maybeDenied.append((address, address)) }
+        }
+        // Only the policy `force` makes the consequences, which may delete what has denied a deletion.
+        if policy == .force { maybeDenied += try cascade(rules) }
+        let denied = try Set(
+            maybeDenied.filter { try remainingConsequences(of: $0.address, rules).contains(where: \.isDenial) }.map(\.origin))
+        return (
+            related.subtracting(denied).map { conflict(.referenced, address: $0, column: nil) },
+            denied.map { conflict(.referenced, address: $0, column: nil) }
+        )
+    }
+
+    /// Makes the consequences of the deletions. Returns the objects of cascades whose deletion a rule denies while others still refer to them,
+    /// each with the deletion with which its cascade begins.
+    private mutating func cascade(_ rules: RelationshipRules) throws -> [(address: ObjectAddress, origin: ObjectAddress)] {
+        var maybeDenied: [(address: ObjectAddress, origin: ObjectAddress)] = []
+        var waiting = deleted.map { (address: $0, origin: $0) }
         var isPlanned = Set(deleted)
-        while let address = waiting.popLast() {
+        while let (address, origin) = waiting.popLast() {
             guard rules.hasConsequences(address.entity) else { continue }
-            let after = LayeredView(base: view.base, layers: [consequences, layer] + view.layers)
-            let expected = step.objects[address].flatMap { isRedo ? $0.before : $0.after }
-            var known = try rules.consequences(of: address.entity, address.key, in: after) { column in
-                let value = present(address, column)
-                return value == expected?[column] ? nil : value?.referenceKey
-            }
-            // The program has deleted the object in spite of such a rule. The save refuses it, as it did before the undo.
-            if isRedo, step.denied.contains(address) { known.removeAll { if case .deny = $0 { true } else { false } } }
-            guard !known.isEmpty else { continue }
-            if step.objects[address] != nil {
-                let isDenied = known.contains { if case .deny = $0 { true } else { false } }
-                if isDenied {
-                    denied.append(conflict(.referenced, address: address, column: nil))
-                } else {
-                    related.append(conflict(.referenced, address: address, column: nil))
-                }
-            }
-            guard policy == .force else { continue }
-            for consequence in known {
+            for consequence in try remainingConsequences(of: address, rules) {
                 switch consequence {
                 case .clear(let entity, let key, let column):
                     let count = context.storedModel.entities[entity].columns.count
@@ -524,13 +526,27 @@ struct UndoPlan {
                     let other = ObjectAddress(entity: entity, key: key)
                     guard isPlanned.insert(other).inserted else { continue }
                     consequences.put(deletion(of: other, consequences.id), entity: entity, key: key)
-                    waiting.append(other)
-                case .deny: break
+                    waiting.append((other, origin))
+                case .deny: maybeDenied.append((address, origin))
                 }
             }
         }
         if !consequences.isEmpty { try unlinkConsequences(isPlanned) }
-        return (related, denied)
+        return maybeDenied
+    }
+
+    /// Returns the consequences of a deletion for the objects that refer to the object after the plan.
+    private func remainingConsequences(
+        of address: ObjectAddress, _ rules: RelationshipRules
+    ) throws -> [DeletionConsequence] {
+        let after = LayeredView(base: view.base, layers: [consequences, layer] + view.layers)
+        let expected = step.objects[address].flatMap { isRedo ? $0.before : $0.after }
+        let known = try rules.consequences(of: address.entity, address.key, in: after) { column in
+            let value = present(address, column)
+            return value == expected?[column] ? nil : value?.referenceKey
+        }
+        // The program has deleted the object in spite of such a rule. The save refuses it, as it did before the undo.
+        return isRedo && step.denied.contains(address) ? known.filter { !$0.isDenial } : known
     }
 
     // MARK: Conflicts
