@@ -225,7 +225,7 @@ enum PredicateCases {
     private static var once: [PredicateCase<Errand>] {
         let (limit, query, filter, isOpen) = (limit, "", ErrandFilter(), true)
         let most: Int? = 5
-        // What remains of these predicates.
+        // Constants of the rest that the store answers.
         let (five, kind, names) = (5, filter.kind, filter.names)
         return [
             .init(

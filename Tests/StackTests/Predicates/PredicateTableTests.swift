@@ -54,7 +54,8 @@ import Testing
 
     @Test func `S135, S138: the plan of a predicate names the index that the table names`() async throws {
         let seed = SeededGenerator(test: "PredicateTableTests.plans").seed
-        let container = try await TestBed(.lmdb).container(model: Errands.model)
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container(model: Errands.model)
         let root = await container.newBackgroundContext()
         try await root.perform(andSave: .durable) { context throws in
             var random = SeededGenerator(seed: seed)
