@@ -281,7 +281,8 @@ import Testing
             .relationship(.init(name: name, destination: destination, inverse: inverse, cardinality: .toMany, deleteRule: rule))
         }
         func toOne(_ name: String, _ destination: String, _ inverse: String) -> PropertyDescription {
-            .relationship(.init(name: name, destination: destination, inverse: inverse, cardinality: .toOne, deleteRule: .nullify))
+            .relationship(
+                .init(name: name, destination: destination, inverse: inverse, cardinality: .toOne, deleteRule: .nullify))
         }
         return try Model([
             EntityDescription(

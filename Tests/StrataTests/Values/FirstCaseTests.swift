@@ -77,7 +77,8 @@ private enum WaresAfter {
 
     private func check(_ context: ManagedObjectContext) throws {
         let (kind, grade) = (WaresAfter.Kind.plain, WaresAfter.Grade.first)
-        let wares = try context.fetch(FetchRequest<WaresAfter.Ware>(where: #Predicate { $0.kind == kind }, sortBy: [.init(\.name)]))
+        let wares = try context.fetch(
+            FetchRequest<WaresAfter.Ware>(where: #Predicate { $0.kind == kind }, sortBy: [.init(\.name)]))
         #expect(wares.map(\.name) == ["a", "b"] && wares.allSatisfy { $0.kind == kind })
         #expect(try context.fetch(FetchRequest<WaresAfter.Toy>(where: #Predicate { $0.grade == grade })).map(\.grade) == [grade])
         let groups = try context.fetch(ValueRequest<WaresAfter.Ware>([.property(\.kind), .count], groupBy: [.property(\.kind)]))
