@@ -38,6 +38,8 @@ public final class Entity: Sendable {
     /// The columns that any value is written to as it is: they are not derived, no references, and not of type float.
     let plainColumns: ColumnSet
     private let columnsByName: [String: ColumnIndex]
+    /// The attributes whose bytes have a meaning, by column.
+    private let contents: [ColumnIndex: AttributeContent]
     /// The names of ``columns``.
     private let names: [String]
 
@@ -66,6 +68,7 @@ public final class Entity: Sendable {
                 columns[$0].derivation == nil && columns[$0].destination == nil && columns[$0].type != .float
             })
         names = columns.map(\.name)
+        contents = attributes.reduce(into: [:]) { if $1.content != .plain { $0[$1.column] = $1.content } }
         columnsByName = Dictionary(
             columns.enumerated(as: ColumnIndex.self).map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -98,6 +101,9 @@ public final class Entity: Sendable {
     public var declaredColumns: [ColumnIndex] {
         inheritance?.properties ?? Array(columnIndices.prefix(declaredColumnCount))
     }
+
+    /// Returns the way in which people read the values of a column.
+    func form(of column: ColumnIndex) -> ValueForm { ValueForm(type: columns[column].type, content: contents[column] ?? .plain) }
 
     /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }
@@ -134,6 +140,7 @@ public struct Attribute: Sendable, Hashable {
     public internal(set) var rules: [PropertyRule] = []
     /// A Boolean value that indicates whether saves derive the value from other values, so that programs cannot set it.
     public internal(set) var isDerived = false
+    var content = AttributeContent.plain
 }
 
 /// A relationship of an entity.

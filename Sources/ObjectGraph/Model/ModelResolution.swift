@@ -104,7 +104,8 @@ struct ModelResolution {
                     Attribute(
                         name: attribute.name, column: columns.indices().upperBound, type: attribute.type,
                         isOptional: attribute.isOptional, index: attribute.index,
-                        preservesValueOnDeletion: attribute.preservesValueOnDeletion, rules: attribute.rules))
+                        preservesValueOnDeletion: attribute.preservesValueOnDeletion, rules: attribute.rules,
+                        content: attribute.content))
                 columns.append(
                     ColumnSchema(
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
@@ -142,7 +143,7 @@ struct ModelResolution {
         attributes = attributes.map {
             Attribute(
                 name: $0.name, column: $0.column, type: $0.type, isOptional: $0.isOptional, index: columns[$0.column].index,
-                preservesValueOnDeletion: $0.preservesValueOnDeletion, rules: $0.rules)
+                preservesValueOnDeletion: $0.preservesValueOnDeletion, rules: $0.rules, content: $0.content)
         }
         return Entity(
             name: description.name, number: number, columns: columns, defaults: defaults, attributes: attributes,

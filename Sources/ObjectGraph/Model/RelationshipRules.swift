@@ -50,6 +50,8 @@ final class RelationshipRules: Sendable {
         var relation: Relation { .link(link, .backward, destination: entity) }
     }
 
+    /// The model, for errors.
+    private let model: Model
     /// The columns that refer to each entity, by that entity.
     let incoming: [[Incoming]]
     /// The to-many relationships without an inverse whose pairs end with their destination, by that entity.
@@ -76,6 +78,7 @@ final class RelationshipRules: Sendable {
     let isUsed: Bool
 
     init(_ model: Model) {
+        self.model = model
         var draft = Draft(model)
         for entity in model.entities {
             for relationship in entity.relationships { draft.add(relationship, of: entity, model) }
@@ -96,6 +99,9 @@ final class RelationshipRules: Sendable {
         isUsed = model.entities.contains { !$0.relationships.isEmpty }
         canDeny = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
     }
+
+    /// Returns the way in which people read the values of a column.
+    func form(of column: ColumnIndex, in entity: EntityIndex) -> ValueForm { model.entities[entity].form(of: column) }
 
     var hasOrders: Bool { !orderEntities.isEmpty }
 

@@ -53,6 +53,9 @@ public struct DetachedEntity: Sendable {
         /// The number of a to-one relationship; nil for an attribute.
         var relationship: Int?
         var isOptional = true
+        var content = AttributeContent.plain
+
+        var form: ValueForm { ValueForm(type: type, content: content) }
     }
 
     /// Reads the columns and their defaults from a description.
@@ -66,7 +69,10 @@ public struct DetachedEntity: Sendable {
             switch property {
             case .attribute(let attribute):
                 defaults.append(attribute.defaultValue)
-                columns.append(Column(name: attribute.name, type: attribute.type, isOptional: attribute.isOptional))
+                columns.append(
+                    Column(
+                        name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
+                        content: attribute.content))
             case .relationship(let relationship):
                 if relationship.cardinality == .toOne {
                     defaults.append(.null)

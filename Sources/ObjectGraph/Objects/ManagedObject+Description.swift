@@ -7,7 +7,8 @@ import StoreModel
 extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The entity, the id and the values: `Track(id: 12, title: "Baguette", plays: 3, album: Album(id: 4))`.
     ///
-    /// The text says whether the object is deleted, or not inserted. Long strings are cut, and data is shown as its size.
+    /// The text says whether the object is deleted, or not inserted. Decimals are numbers, and values of `Codable` types are JSON. Long
+    /// strings and long JSON are cut, and data is shown as its size.
     public var description: String {
         let content = content
         let parts = [content.state].compactMap(\.self) + content.properties.map { "\($0.name): \($0.text)" }
@@ -62,7 +63,7 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
                 content.add(property.name, text: text, value: text)
             } else {
                 let value = row.isSet(column) ? row[column] : entity.defaults[column]
-                content.add(property.name, text: value.text(as: property.type), value: value.content(as: property.type))
+                content.add(property.name, text: property.form.text(value), value: property.form.child(value))
             }
         }
         return content
@@ -88,7 +89,8 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
                 let text = value.referenceKey.map { "\(entities[destination].name)(id: \($0))" } ?? "nil"
                 content.add(schema.name, text: text, value: text)
             } else {
-                content.add(schema.name, text: value.text(as: schema.type), value: value.content(as: schema.type))
+                let form = definition.form(of: column)
+                content.add(schema.name, text: form.text(value), value: form.child(value))
             }
         }
         return content

@@ -7,53 +7,6 @@ import StoreModel
     import Foundation
 #endif
 
-/// The meaning of an attribute's bytes, which its column type does not tell.
-enum AttributeContent: Sendable, Hashable {
-    /// The value itself.
-    case plain
-    /// A JSON array.
-    case elements
-    /// The bytes of a decimal number.
-    case decimal
-    /// Other JSON.
-    case encoded
-
-    init<V: AttributeValue>(of type: V.Type) {
-        if let type = type as? any AttributeContentProvider.Type {
-            self = type.attributeContent
-        } else {
-            self = type is any CodableAttribute.Type ? .encoded : .plain
-        }
-    }
-}
-
-/// A type of attributes whose bytes have a meaning.
-private protocol AttributeContentProvider {
-    static var attributeContent: AttributeContent { get }
-}
-
-extension Decimal: AttributeContentProvider {
-    fileprivate static var attributeContent: AttributeContent { .decimal }
-}
-
-extension Optional: AttributeContentProvider where Wrapped: AttributeValue {
-    fileprivate static var attributeContent: AttributeContent { AttributeContent(of: Wrapped.self) }
-}
-
-extension RawAttribute: AttributeContentProvider {
-    fileprivate static var attributeContent: AttributeContent { AttributeContent(of: V.RawValue.self) }
-}
-
-extension EncodedAttribute: AttributeContentProvider {
-    fileprivate static var attributeContent: AttributeContent { V.self is any ElementCollection.Type ? .elements : .encoded }
-}
-
-/// A collection that is stored as a JSON array, or an optional of one.
-private protocol ElementCollection {}
-extension Array: ElementCollection {}
-extension Set: ElementCollection {}
-extension Optional: ElementCollection where Wrapped: ElementCollection {}
-
 extension EntityRules.Check {
     /// Throws ``ModelError`` if the rule does not fit the attribute.
     init(_ rule: PropertyRule, _ attribute: AttributeDescription, of entity: String) throws(ModelError) {

@@ -13,7 +13,7 @@ final class EntityRules: Sendable {
     struct ColumnRule: Sendable {
         var column: ColumnIndex
         var property: String
-        var type: ColumnType
+        var form: ValueForm
         var rule: PropertyRule
         var check: Check
         /// The entity that declares the property; nil without inheritance.
@@ -80,7 +80,7 @@ final class EntityRules: Sendable {
         if draft.columns.isEmpty && draft.counts.isEmpty { return nil }
         self.entity = entity
         columns = draft.columns
-        references = columns.filter { $0.type == .reference }
+        references = columns.filter { $0.form.type == .reference }
         counts = draft.counts
     }
 
@@ -99,7 +99,8 @@ final class EntityRules: Sendable {
                 for rule in rules {
                     columns.append(
                         ColumnRule(
-                            column: column, property: attribute.name, type: attribute.type, rule: rule,
+                            column: column, property: attribute.name,
+                            form: ValueForm(type: attribute.type, content: attribute.content), rule: rule,
                             check: try Check(rule, attribute, of: entity), owner: owner))
                 }
             case .relationship(let described):
@@ -112,8 +113,8 @@ final class EntityRules: Sendable {
                     } else {
                         columns.append(
                             ColumnRule(
-                                column: column, property: described.name, type: .reference, rule: rule, check: .required,
-                                owner: owner))
+                                column: column, property: described.name, form: ValueForm(type: .reference), rule: rule,
+                                check: .required, owner: owner))
                     }
                 }
             }
@@ -132,7 +133,7 @@ extension EntityRules.ColumnRule {
 
     private func text(_ value: Value) -> String {
         if case .range(let bounds) = check { return bounds.text(value) }
-        return value.text(as: type)
+        return form.text(value)
     }
 }
 

@@ -63,7 +63,7 @@ extension ManagedObject {
     private func detachedViolations() -> [RuleViolation] {
         guard let entity = detachedState?.entity, let rules = entity.rules else { return [] }
         return rules.columns.compactMap { rule in
-            guard rule.type != .reference else { return nil }
+            guard rule.form.type != .reference else { return nil }
             let value = rawValue(rule.column)
             return rule.violation(value.isNull ? entity.emptyValue(rule.column) : value, entity: rules.entity, id: nil)
         }

@@ -181,10 +181,11 @@ extension Value: CustomStringConvertible {
 
     private static let shownCharacters = 60
 
-    private static func quoted(_ text: String) -> String {
+    /// Returns a text between quotation marks. A text of more than 60 characters is cut and followed by its byte count.
+    package static func quoted(_ text: String, with mark: String = "\"") -> String {
         // Whole characters, with a limit on code points: one character may have any number of them.
         let shown = text.prefix(shownCharacters).unicodeScalars.prefix(4 * shownCharacters)
-        guard shown.endIndex < text.endIndex else { return "\"\(text)\"" }
-        return "\"\(String(String.UnicodeScalarView(shown)))…\" (\(text.utf8.count) bytes)"
+        guard shown.endIndex < text.endIndex else { return mark + text + mark }
+        return "\(mark)\(String(String.UnicodeScalarView(shown)))…\(mark) (\(text.utf8.count) bytes)"
     }
 }

@@ -76,12 +76,11 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
         public var ours: Value?
         /// The value in the store.
         public var theirs: Value?
-        /// The type of the values, which distinguishes dates from numbers.
-        let type: ColumnType
+        let form: ValueForm
 
         /// The name and the three values: `title: was "a", here "b", in the store "c"`.
         public var description: String {
-            func text(_ value: Value?) -> String { value?.text(as: type) ?? "deleted" }
+            func text(_ value: Value?) -> String { value.map(form.text) ?? "deleted" }
             return "\(name): was \(text(base)), here \(text(ours)), in the store \(text(theirs))"
         }
     }

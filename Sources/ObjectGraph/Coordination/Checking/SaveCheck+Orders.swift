@@ -86,7 +86,8 @@ extension SaveCheck {
         let base = try request.base.view.value(entity, key: key, column: OrderEntity.position)
         let position = MergeConflict.Property(
             name: relationship, base: base, ours: row?[OrderEntity.position],
-            theirs: try state.view.value(entity, key: key, column: OrderEntity.position), type: .data)
+            theirs: try state.view.value(entity, key: key, column: OrderEntity.position),
+            form: ValueForm(type: .data))
         return MergeConflict(
             objectID: ObjectID(store: writer.store.identity, entity: list, key: owner),
             entityName: writer.store.schema.entities[list].name, properties: [position], isDeletedHere: false,

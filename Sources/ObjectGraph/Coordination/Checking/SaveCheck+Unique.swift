@@ -287,7 +287,9 @@ extension SaveCheck {
         let schema = writer.store.schema.entities[constraint.entity]
         let properties = constraint.columns.map { schema.columns[$0].name }
         let entity = schema.entity(declaring: properties)
-        UniqueDates.note(constraint.columns.lazy.map { schema.columns[$0] }.filter { $0.type == .date }.map(\.name), of: entity)
+        for (column, property) in zip(constraint.columns, properties) {
+            UniqueForms.note(request.rules.form(of: column, in: constraint.entity), of: property, in: entity)
+        }
         return .uniqueConstraint(
             entity: entity, properties: properties, values: conflict.values,
             objects: keys.map { ObjectID(store: writer.store.identity, entity: constraint.entity, key: $0) })

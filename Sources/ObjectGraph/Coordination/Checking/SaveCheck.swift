@@ -262,7 +262,10 @@ struct SaveCheck {
                 entity != keyedValues || column != KeyedColumn.key
             else { continue }
             let ours = row?.kind == .delete ? nil : isOurs ? row?[column] : before
-            properties.append(.init(name: definition.name, base: before, ours: ours, theirs: theirs, type: definition.type))
+            properties.append(
+                .init(
+                    name: definition.name, base: before, ours: ours, theirs: theirs,
+                    form: request.rules.form(of: column, in: entity)))
         }
         return MergeConflict(
             objectID: ObjectID(store: writer.store.identity, entity: entity, key: key),

@@ -102,7 +102,7 @@ extension SaveError: LocalizedError {
             ErrorText(
                 "\(entity).\(properties.joined(separator: " + ")) must be unique, but "
                     + objects.map { "\(entity)(id: \($0.key))" }.joined(separator: " and ") + " have "
-                    + zip(properties, values).map { "\($0): \($1.text(as: UniqueDates.type(of: $0, of: entity)))" }
+                    + zip(properties, values).map { "\($0): \(UniqueForms.form(of: $0, in: entity).text($1))" }
                     .joined(separator: ", "),
                 remedy: "Give one of them another value, or choose a merge policy")
         case .deleteDenied(let object, let relationship, let blocking):
@@ -151,17 +151,17 @@ extension SaveError: Equatable {
     }
 }
 
-/// The unique properties that have dates, whose stored values are numbers. An error has the values alone.
-enum UniqueDates {
-    private static let names = Mutex<Set<String>>([])
+/// The ways in which people read the values of unique properties. An error has the values alone.
+enum UniqueForms {
+    private static let forms = Mutex<[String: ValueForm]>([:])
 
-    /// Remembers properties of an entity, before an error with their values is made.
-    static func note(_ properties: some Sequence<String>, of entity: String) {
-        for property in properties { names.withLock { _ = $0.insert("\(entity).\(property)") } }
+    /// Remembers the form of a property, before an error with its values is made.
+    static func note(_ form: ValueForm, of property: String, in entity: String) {
+        forms.withLock { $0["\(entity).\(property)"] = form }
     }
 
-    static func type(of property: String, of entity: String) -> ColumnType? {
-        names.withLock { $0.contains("\(entity).\(property)") } ? .date : nil
+    static func form(of property: String, in entity: String) -> ValueForm {
+        forms.withLock { $0["\(entity).\(property)"] } ?? ValueForm()
     }
 }
 

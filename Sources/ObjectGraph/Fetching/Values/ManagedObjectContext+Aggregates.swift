@@ -19,7 +19,7 @@ extension ManagedObjectContext {
 
     private func rows(_ query: ValueQuery) throws -> [ResultRow] {
         let shape = ResultShape(
-            names: query.columns.map(\.name), types: query.columnTypes, entities: query.idEntities, store: storeIdentity)
+            names: query.columns.map(\.name), forms: query.forms, entities: query.idEntities, store: storeIdentity)
         let found = try answer(query.objects, includesPendingChanges: query.request.includesPendingChanges) { try $0.rows(query) }
         return found.map { ResultRow(shape: shape, values: $0) }
     }

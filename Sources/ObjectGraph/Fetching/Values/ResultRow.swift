@@ -71,7 +71,7 @@ extension ResultRow: CustomStringConvertible, CustomReflectable {
         Mirror(
             self,
             children: zip(shape.names, values).enumerated().map { position, column in
-                (label: column.0 as String?, value: column.1.content(as: shape.type(at: position)))
+                (label: column.0 as String?, value: shape.child(column.1, at: position))
             }, displayStyle: .struct)
     }
 
@@ -88,23 +88,23 @@ final class ResultShape: Sendable {
     /// For each column of ids, the entity to which they belong; nil for other columns.
     let entities: [EntityIndex?]
     let store: StoreIdentity
-    /// The type of each column's values; nil if it is computed.
-    private let types: [ColumnType?]
+    private let forms: [ValueForm]
 
-    init(names: [String], types: [ColumnType?], entities: [EntityIndex?], store: StoreIdentity) {
+    init(names: [String], forms: [ValueForm], entities: [EntityIndex?], store: StoreIdentity) {
         self.names = names
-        self.types = types
+        self.forms = forms
         self.entities = entities
         self.store = store
     }
 
-    func type(at position: Int) -> ColumnType? { types[position] }
-
     /// Returns the text of a column's value. An object is shown by its key.
     func text(_ value: Value, at position: Int) -> String {
         if let key = value.referenceKey { return "id \(key)" }
-        return value.text(as: types[position])
+        return forms[position].text(value)
     }
+
+    /// Returns a column's value for mirrors.
+    func child(_ value: Value, at position: Int) -> Any { forms[position].child(value) }
 
     /// Returns the position of a column. A linear search suffices, because results have few columns.
     func position(of name: String) -> Int? { names.firstIndex(of: name) }

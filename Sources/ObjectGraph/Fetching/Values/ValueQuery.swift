@@ -89,16 +89,16 @@ struct ValueQuery: Sendable {
         }
     }
 
-    /// For each column, the type of its values; nil for a sum, an average or a count.
-    var columnTypes: [ColumnType?] {
+    /// For each column, the way in which people read its values.
+    var forms: [ValueForm] {
         columns.map { column in
             switch column.source {
-            case .objectID: .reference
-            case .value(let path): model.entities[path.entity].columns[path.column].type
+            case .objectID: ValueForm(type: .reference)
+            case .value(let path): model.entities[path.entity].form(of: path.column)
             case .aggregate(let position):
                 switch aggregates[position] {
-                case .minimum(let column), .maximum(let column): model.entities[objects.entity].columns[column].type
-                default: nil
+                case .minimum(let column), .maximum(let column): model.entities[objects.entity].form(of: column)
+                default: ValueForm()
                 }
             }
         }

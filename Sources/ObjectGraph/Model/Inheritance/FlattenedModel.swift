@@ -158,6 +158,7 @@ extension EntityDescription {
                 remedy: "give both the same name and type and no unique constraint, rename one, or declare it in a superentity")
         }
         if other.index != .none { attribute.index = other.index }
+        if other.content != attribute.content { attribute.content = .plain }
         attribute.preservesValueOnDeletion = attribute.preservesValueOnDeletion || other.preservesValueOnDeletion
         if other.defaultValue != attribute.defaultValue {
             // Enums without defaults may have different first cases.

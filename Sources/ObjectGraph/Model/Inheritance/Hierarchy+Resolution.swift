@@ -111,7 +111,7 @@ private struct MemberDraft {
         var resolved = Attribute(
             name: attribute.name, column: column, type: attribute.type, isOptional: attribute.isOptional,
             index: whole.columns[column].index, preservesValueOnDeletion: attribute.preservesValueOnDeletion,
-            rules: attribute.rules)
+            rules: attribute.rules, content: attribute.content)
         resolved.isDerived = whole.columns[column].derivation != nil
         attributes.append(resolved)
     }

@@ -1,0 +1,190 @@
+import Foundation
+import Strata
+import Testing
+
+/// Models with attributes of which the column type does not tell how to print them.
+private enum Bills {
+    enum Kind: String, Codable, CaseIterable { case cash, card }
+    struct Place: Codable, Equatable {
+        var city: String
+        var seats: Int
+    }
+
+    @Model final class Shop {
+        var name: String
+        @Attribute(.unique) var rent: Decimal
+        var bills: [Bill]?
+
+        init(_ name: String, rent: Decimal) {
+            self.name = name
+            self.rent = rent
+        }
+    }
+
+    @Model final class Bill {
+        var amount: Decimal
+        var tip: Decimal?
+        var kind = Kind.cash
+        var place: Place
+        var other: Place?
+        @Attribute(.length(...40)) var tags: [String] = []
+        var paid: Date
+        var seal = Data()
+        var shop: Shop?
+
+        init(_ amount: Decimal, shop: Shop?) {
+            self.amount = amount
+            self.shop = shop
+            place = Place(city: "Oslo", seats: 3)
+            paid = Bills.date
+            kind = .card
+            tags = ["a", "b"]
+            // The bytes of a decimal, and of JSON.
+            seal = Data([2])
+        }
+    }
+
+    static let types: [any PersistentModel.Type] = [Shop.self, Bill.self]
+    static let date = Date(timeIntervalSinceReferenceDate: 778_000_000)
+    /// The attributes of a new bill whose amount is 12.5, as names and texts.
+    static let texts = [
+        ("amount", "12.5"), ("tip", "nil"), ("kind", "\"card\""), ("place", "{\"city\":\"Oslo\",\"seats\":3}"), ("other", "nil"),
+        ("tags", "[\"a\",\"b\"]"), ("paid", "2025-08-27T15:06:40Z"), ("seal", "data of 1 bytes"),
+    ]
+    static let text = texts.map { "\($0): \($1)" }.joined(separator: ", ")
+}
+
+/// The printed text of decimals, `Codable` values and references, on every store.
+@Suite @MainActor struct PrintedValueTests {
+    private typealias Bill = Bills.Bill
+    private typealias Shop = Bills.Shop
+
+    private func open(
+        _ store: TestStore, _ body: @MainActor (PersistentContainer, Bill, Shop) async throws -> Void
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(model: Model(Bills.types), store: description)
+            let shop = Shop("Zoo", rent: 0.05)
+            let bill = Bill(12.5, shop: shop)
+            #expect("\(bill)" == "Bill(not inserted, \(Bills.text), shop: Shop(not inserted))")
+            container.mainContext.insert(bill)
+            try await container.mainContext.save()
+            try await body(container, bill, shop)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S172: an object prints decimals as numbers and Codable values as JSON, in every context`(
+        _ store: TestStore
+    ) async throws {
+        try await open(store) { container, bill, shop in
+            let (id, shopKey) = (bill.id, shop.id.key)
+            let text = "Bill(id: \(id.key), \(Bills.text), shop: Shop(id: \(shopKey)))"
+            #expect("\(bill)" == text)
+            let child = container.mainContext.newChild()
+            defer { withExtendedLifetime(child) {} }
+            let own = try #require(child.model(for: id) as? Bill)
+            #expect("\(own)" == text)
+            own.amount = -0.25
+            #expect("\(own)" == text.replacing("12.5", with: "-0.25") && "\(bill)" == text)
+            let snapshot = container.mainContext.snapshot
+            bill.amount = 1_000_000
+            bill.place.city = "Rome"
+            bill.tip = 0
+            #expect("\(bill)".contains("(id: \(id.key), amount: 1000000, tip: 0, kind: \"card\", place: {\"city\":\"Rome\""))
+            try await container.mainContext.save()
+            let reader = container.coordinator.newBackgroundContext(reading: snapshot)
+            let old = try await reader.perform { context throws in
+                let bill = try #require(context.model(for: id) as? Bill)
+                return "\(bill)"
+            }
+            #expect(old == text)
+            bill.tags = Array(repeating: "ten letters", count: 20)
+            let long = "tags: [\"ten letters\",\"ten letters\",\"ten letters\",\"ten letters\",\"te… (281 bytes)"
+            #expect("\(bill)".contains(long))
+            bill.tags = Array(repeating: "c", count: 41)
+            let errors = bill.validationErrors().map { "\($0)" }
+            #expect(errors.count == 1 && errors[0].contains("Bill(id: \(id.key)).tags [\"c\",\"c\","))
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S172: a mirror has the values that an object prints`(_ store: TestStore) async throws {
+        try await open(store) { container, bill, shop in
+            let children = Array(Mirror(reflecting: bill).children)
+            #expect(children.map { $0.label ?? "" } == ["id"] + Bills.texts.map(\.0) + ["shop"])
+            #expect(children[0].value as? ObjectKey == bill.id.key)
+            #expect(children.last?.value as? String == "Shop(id: \(shop.id.key))")
+            for (child, (name, text)) in zip(children.dropFirst(), Bills.texts) {
+                switch name {
+                case "kind": #expect(child.value as? String == "card")
+                case "paid": #expect(child.value as? Date == Bills.date)
+                default: #expect(child.value as? String == text)
+                }
+            }
+            var dumped = ""
+            dump(bill, to: &dumped)
+            #expect(dumped.contains("- amount: \"12.5\"") && dumped.contains("- tags: \"[\\\"a\\\",\\\"b\\\"]\""))
+            #expect(!dumped.contains("torage"))
+            // The mirrors of live results have ids and keys, so that printing reads no values.
+            let results = try Results(FetchRequest<Bill>(), context: container.mainContext)
+            #expect(Mirror(reflecting: results).children.map { $0.value as? ObjectID } == [bill.id])
+            let prices = try container.collection("prices", of: Decimal.self)
+            prices["bread"] = 2.5
+            container.mainContext.processPendingChanges()
+            let entries = try KeyedResults(prices.all)
+            #expect(Mirror(reflecting: entries).children.map { $0.value as? String } == ["bread"])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S172: a row of results prints decimals as numbers and Codable values as JSON`(_ store: TestStore) async throws {
+        try await open(store) { container, _, _ in
+            let context = container.mainContext
+            let request = ValueRequest<Bill>([
+                .property(\.amount), .property(\.place), .property(\.tags), .property(\.kind), .property(\.paid),
+                .property(\.seal), .property(\.shop, \.rent),
+            ])
+            let rows = try context.fetch(request)
+            let row = try #require(rows.first)
+            #expect(
+                "\(row)" == "(amount: 12.5, place: {\"city\":\"Oslo\",\"seats\":3}, tags: [\"a\",\"b\"], kind: \"card\", "
+                    + "paid: 2025-08-27T15:06:40Z, seal: data of 1 bytes, shop.rent: 0.05)")
+            let children = Array(Mirror(reflecting: row).children)
+            #expect(children.map { $0.label ?? "" } == ["amount", "place", "tags", "kind", "paid", "seal", "shop.rent"])
+            #expect(children[0].value as? String == "12.5" && children[2].value as? String == "[\"a\",\"b\"]")
+            #expect(children[4].value as? Date == Bills.date)
+            let greatest = try context.fetch(ValueRequest<Bill>([.max(\.amount)]))
+            #expect(greatest.map { "\($0)" } == ["(max(amount): 12.5)"])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S172: conflicts and duplicates print decimals as numbers and Codable values as JSON`(_ store: TestStore) async throws {
+        try await open(store) { container, bill, _ in
+            let id = bill.id
+            let contexts = ["here", "there"].map { container.coordinator.newBackgroundContext(name: $0) }
+            for (context, amount) in zip(contexts, [1.5, 2.5] as [Decimal]) {
+                try await context.perform { context throws in
+                    let bill = try #require(context.model(for: id) as? Bill)
+                    bill.amount = amount
+                    bill.place.seats = amount == 1.5 ? 4 : 5
+                    bill.tags.append("c")
+                }
+            }
+            try await contexts[1].save()
+            let conflict = try #require(await #expect(throws: SaveError.self) { try await contexts[0].save() })
+            let place = "{\"city\":\"Oslo\",\"seats\":"
+            for text in [
+                "amount: was 12.5, here 1.5, in the store 2.5", "place: was \(place)3}, here \(place)4}, in the store \(place)5}",
+                "tags: was [\"a\",\"b\"], here [\"a\",\"b\",\"c\"], in the store [\"a\",\"b\",\"c\"]",
+            ] {
+                #expect("\(conflict)".contains(text))
+            }
+            let other = container.coordinator.newBackgroundContext()
+            await other.perform { context in context.insert(Shop("Attic", rent: 0.05)) }
+            let duplicate = try #require(await #expect(throws: SaveError.self) { try await other.save() })
+            #expect("\(duplicate)".contains("Shop.rent must be unique") && "\(duplicate)".contains("have rent: 0.05."))
+        }
+    }
+}
