@@ -103,7 +103,11 @@ public final class Entity: Sendable {
     }
 
     /// Returns the way in which people read the values of a column.
-    func form(of column: ColumnIndex) -> ValueForm { ValueForm(type: columns[column].type, content: contents[column] ?? .plain) }
+    func form(of column: ColumnIndex, in model: Model) -> ValueForm {
+        let schema = columns[column]
+        return ValueForm(
+            type: schema.type, content: contents[column] ?? .plain, destination: schema.destination.map { model.entities[$0].name })
+    }
 
     /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }

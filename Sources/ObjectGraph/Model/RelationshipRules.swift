@@ -101,7 +101,9 @@ final class RelationshipRules: Sendable {
     }
 
     /// Returns the way in which people read the values of a column.
-    func form(of column: ColumnIndex, in entity: EntityIndex) -> ValueForm { model.entities[entity].form(of: column) }
+    func form(of column: ColumnIndex, in entity: EntityIndex) -> ValueForm {
+        model.entities[entity].form(of: column, in: model)
+    }
 
     var hasOrders: Bool { !orderEntities.isEmpty }
 

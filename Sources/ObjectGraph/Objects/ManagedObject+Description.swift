@@ -70,7 +70,6 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
     }
 
     private func registeredContent(_ context: ManagedObjectContext) -> Content {
-        let entities = context.storedModel.entities
         let definition = context.definition(of: self)
         var content = Content(entity: definition.name)
         let view = context.layerStack.view
@@ -80,18 +79,13 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
         }
         content.add("id", text: "\(key)", value: key)
         for column in definition.declaredColumns {
-            let schema = definition.columns[column]
+            let name = definition.columns[column].name
             guard let value = own(column) ?? (try? view.value(entity, key: key, column: column)) else {
-                content.add(schema.name, text: "not readable", value: "not readable")
+                content.add(name, text: "not readable", value: "not readable")
                 continue
             }
-            if let destination = schema.destination {
-                let text = value.referenceKey.map { "\(entities[destination].name)(id: \($0))" } ?? "nil"
-                content.add(schema.name, text: text, value: text)
-            } else {
-                let form = definition.form(of: column)
-                content.add(schema.name, text: form.text(value), value: form.child(value))
-            }
+            let form = definition.form(of: column, in: context.storedModel)
+            content.add(name, text: form.text(value), value: form.child(value))
         }
         return content
     }

@@ -1,12 +1,6 @@
 import StoreInterface
 import StoreModel
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 extension EntityRules.Check {
     /// Throws ``ModelError`` if the rule does not fit the attribute.
     init(_ rule: PropertyRule, _ attribute: AttributeDescription, of entity: String) throws(ModelError) {

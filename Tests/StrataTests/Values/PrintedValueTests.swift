@@ -139,21 +139,22 @@ private enum Bills {
 
     @Test(arguments: TestStore.allCases)
     func `S172: a row of results prints decimals as numbers and Codable values as JSON`(_ store: TestStore) async throws {
-        try await open(store) { container, _, _ in
+        try await open(store) { container, _, shop in
             let context = container.mainContext
             let request = ValueRequest<Bill>([
                 .property(\.amount), .property(\.place), .property(\.tags), .property(\.kind), .property(\.paid),
-                .property(\.seal), .property(\.shop, \.rent),
+                .property(\.seal), .property(\.shop, \.rent), .property(\.shop),
             ])
             let rows = try context.fetch(request)
             let row = try #require(rows.first)
             #expect(
                 "\(row)" == "(amount: 12.5, place: {\"city\":\"Oslo\",\"seats\":3}, tags: [\"a\",\"b\"], kind: \"card\", "
-                    + "paid: 2025-08-27T15:06:40Z, seal: data of 1 bytes, shop.rent: 0.05)")
+                    + "paid: 2025-08-27T15:06:40Z, seal: data of 1 bytes, shop.rent: 0.05, shop: id \(shop.id.key))")
             let children = Array(Mirror(reflecting: row).children)
-            #expect(children.map { $0.label ?? "" } == ["amount", "place", "tags", "kind", "paid", "seal", "shop.rent"])
+            #expect(children.map { $0.label ?? "" } == ["amount", "place", "tags", "kind", "paid", "seal", "shop.rent", "shop"])
             #expect(children[0].value as? String == "12.5" && children[2].value as? String == "[\"a\",\"b\"]")
             #expect(children[4].value as? Date == Bills.date)
+            #expect(children[7].value as? String == "id \(shop.id.key)")
             let greatest = try context.fetch(ValueRequest<Bill>([.max(\.amount)]))
             #expect(greatest.map { "\($0)" } == ["(max(amount): 12.5)"])
         }
@@ -161,7 +162,7 @@ private enum Bills {
 
     @Test(arguments: TestStore.allCases)
     func `S172: conflicts and duplicates print decimals as numbers and Codable values as JSON`(_ store: TestStore) async throws {
-        try await open(store) { container, bill, _ in
+        try await open(store) { container, bill, shop in
             let id = bill.id
             let contexts = ["here", "there"].map { container.coordinator.newBackgroundContext(name: $0) }
             for (context, amount) in zip(contexts, [1.5, 2.5] as [Decimal]) {
@@ -170,6 +171,7 @@ private enum Bills {
                     bill.amount = amount
                     bill.place.seats = amount == 1.5 ? 4 : 5
                     bill.tags.append("c")
+                    if amount == 1.5 { bill.shop = nil }
                 }
             }
             try await contexts[1].save()
@@ -181,6 +183,8 @@ private enum Bills {
             ] {
                 #expect("\(conflict)".contains(text))
             }
+            // Objects print as elsewhere.
+            #expect("\(conflict)".contains("shop: was Shop(id: \(shop.id.key)), here nil, in the store Shop(id: \(shop.id.key))"))
             let other = container.coordinator.newBackgroundContext()
             await other.perform { context in context.insert(Shop("Attic", rent: 0.05)) }
             let duplicate = try #require(await #expect(throws: SaveError.self) { try await other.save() })

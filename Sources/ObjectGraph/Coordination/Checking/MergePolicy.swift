@@ -78,7 +78,7 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
         public var theirs: Value?
         let form: ValueForm
 
-        /// The name and the three values: `title: was "a", here "b", in the store "c"`.
+        /// The name and the three values: `title: was "a", here "b", in the store "c"`. An object is shown as its entity and id.
         public var description: String {
             func text(_ value: Value?) -> String { value.map(form.text) ?? "deleted" }
             return "\(name): was \(text(base)), here \(text(ours)), in the store \(text(theirs))"

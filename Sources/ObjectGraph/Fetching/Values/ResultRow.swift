@@ -104,7 +104,9 @@ final class ResultShape: Sendable {
     }
 
     /// Returns a column's value for mirrors.
-    func child(_ value: Value, at position: Int) -> Any { forms[position].child(value) }
+    func child(_ value: Value, at position: Int) -> Any {
+        value.referenceKey == nil ? forms[position].child(value) : text(value, at: position)
+    }
 
     /// Returns the position of a column. A linear search suffices, because results have few columns.
     func position(of name: String) -> Int? { names.firstIndex(of: name) }

@@ -94,10 +94,10 @@ struct ValueQuery: Sendable {
         columns.map { column in
             switch column.source {
             case .objectID: ValueForm(type: .reference)
-            case .value(let path): model.entities[path.entity].form(of: path.column)
+            case .value(let path): model.entities[path.entity].form(of: path.column, in: model)
             case .aggregate(let position):
                 switch aggregates[position] {
-                case .minimum(let column), .maximum(let column): model.entities[objects.entity].form(of: column)
+                case .minimum(let column), .maximum(let column): model.entities[objects.entity].form(of: column, in: model)
                 default: ValueForm()
                 }
             }

@@ -59,16 +59,23 @@ struct ValueForm: Sendable, Hashable {
     /// The type of the column; nil for computed values.
     var type: ColumnType?
     var content = AttributeContent.plain
+    /// The name of the entity to which references lead.
+    var destination: String?
 
-    /// Returns a value as text: decimals as numbers, and JSON as text that is cut like a long string. Bytes of another meaning, and
-    /// bytes that cannot be read, are shown as their size.
+    /// Returns a value as text: decimals as numbers, JSON as text that is cut like a long string, and references with their entity. Bytes
+    /// of another meaning, and bytes that cannot be read, are shown as their size.
     func text(_ value: Value) -> String {
+        if let destination, let key = value.referenceKey { return "\(destination)(id: \(key))" }
         guard let text = decoded(value) else { return value.text(as: type) }
         return content == .decimal ? text : Value.quoted(text, with: "")
     }
 
-    /// Returns a value for mirrors: decimals and JSON as text, because the mirror of `Decimal` shows its storage.
-    func child(_ value: Value) -> Any { decoded(value) ?? value.content(as: type) }
+    /// Returns a value for mirrors: references and decimals as ``text(_:)``, because the mirror of `Decimal` shows its storage, and JSON
+    /// as text.
+    func child(_ value: Value) -> Any {
+        if value.referenceKey != nil { return text(value) }
+        return decoded(value) ?? value.content(as: type)
+    }
 
     /// Returns the text of bytes that have a meaning; nil for other values.
     private func decoded(_ value: Value) -> String? {
