@@ -160,6 +160,29 @@ private enum Bills {
         }
     }
 
+    @Test func `S172: a predicate prints captured decimals, dates and Codable values as objects do`() {
+        let (limit, tip): (Decimal, Decimal?) = (12.5, 0.05)
+        let (amounts, kinds): ([Decimal], [Bills.Kind]) = ([1, 2.5], [.cash])
+        let (dates, days) = ([Bills.date], Bills.date...Bills.date.addingTimeInterval(86400))
+        let more = limit...
+        let (place, tags) = (Bills.Place(city: "Oslo", seats: 3), ["a"])
+        let other: Bills.Place? = place
+        let (placeText, date) = ("{\"city\":\"Oslo\",\"seats\":3}", "2025-08-27T15:06:40Z")
+        let predicates: [(Predicate<Bill>, String)] = [
+            (#Predicate { $0.amount > limit }, "amount > 12.5"),
+            (#Predicate { $0.tip == tip }, "tip == 0.05"),
+            (#Predicate { amounts.contains($0.amount) }, "amount is in [1, 2.5]"),
+            (#Predicate { more.contains($0.amount) }, "amount is in 12.5..."),
+            (#Predicate { kinds.contains($0.kind) }, "kind is in [\"cash\"]"),
+            (#Predicate { dates.contains($0.paid) }, "paid is in [\(date)]"),
+            (#Predicate { days.contains($0.paid) }, "paid is in \(date)...2025-08-28T15:06:40Z"),
+            (#Predicate { $0.place == place }, "place == \(placeText)"),
+            (#Predicate { $0.other == other }, "other == \(placeText)"),
+            (#Predicate { $0.tags == tags }, "tags == [\"a\"]"),
+        ]
+        for (predicate, text) in predicates { #expect("\(FetchRequest<Bill>(where: predicate))" == "Bill where \(text)") }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `S172: conflicts and duplicates print decimals as numbers and Codable values as JSON`(_ store: TestStore) async throws {
         try await open(store) { container, bill, shop in

@@ -36,7 +36,9 @@ extension Condition: CustomStringConvertible {
         return isPart ? "(\(text))" : text
     }
 
-    static func list(_ values: [Value]) -> String { "[\(shown(values.map { $0.text(as: nil) }, ", "))]" }
+    static func list(_ values: [Value], _ form: ValueForm = ValueForm()) -> String {
+        "[\(shown(values.map(form.text), ", "))]"
+    }
 
     /// Joins the first texts, so that a message stays short.
     static func shown(_ texts: [String], _ separator: String) -> String {

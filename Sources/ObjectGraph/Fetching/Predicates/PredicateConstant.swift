@@ -5,6 +5,8 @@ import StoreModel
 protocol PredicateConstant {
     /// The value as a term; nil if an element has a type that columns cannot store.
     var predicateTerm: PredicateTerm? { get }
+    /// The type of the wrapped value, of the elements or of the bounds.
+    static var valueType: Any.Type { get }
 }
 
 extension PredicateTerm {
@@ -56,6 +58,7 @@ extension PredicateTerm {
 }
 
 extension Optional: PredicateConstant {
+    static var valueType: Any.Type { Wrapped.self }
     var predicateTerm: PredicateTerm? {
         switch self {
         case nil: .constant(.null)
@@ -70,18 +73,22 @@ extension Optional: PredicateConstant {
 }
 
 extension Array: PredicateConstant {
+    static var valueType: Any.Type { Element.self }
     var predicateTerm: PredicateTerm? { PredicateTerm(elements: self) }
 }
 
 extension ArraySlice: PredicateConstant {
+    static var valueType: Any.Type { Element.self }
     var predicateTerm: PredicateTerm? { PredicateTerm(elements: self) }
 }
 
 extension Set: PredicateConstant {
+    static var valueType: Any.Type { Element.self }
     var predicateTerm: PredicateTerm? { PredicateTerm(elements: self) }
 }
 
 extension ClosedRange: PredicateConstant {
+    static var valueType: Any.Type { Bound.self }
     var predicateTerm: PredicateTerm? {
         guard let lower = lowerBound as? any AttributeValue, let upper = upperBound as? any AttributeValue else { return nil }
         return .range(PredicateRange(lower: lower.storeValue, upper: upper.storeValue))
@@ -89,6 +96,7 @@ extension ClosedRange: PredicateConstant {
 }
 
 extension Range: PredicateConstant {
+    static var valueType: Any.Type { Bound.self }
     var predicateTerm: PredicateTerm? {
         guard let lower = lowerBound as? any AttributeValue, let upper = upperBound as? any AttributeValue else { return nil }
         return .range(PredicateRange(lower: lower.storeValue, upper: upper.storeValue, upperComparison: .less))
@@ -96,18 +104,21 @@ extension Range: PredicateConstant {
 }
 
 extension PartialRangeFrom: PredicateConstant {
+    static var valueType: Any.Type { Bound.self }
     var predicateTerm: PredicateTerm? {
         (lowerBound as? any AttributeValue).map { .range(PredicateRange(lower: $0.storeValue)) }
     }
 }
 
 extension PartialRangeThrough: PredicateConstant {
+    static var valueType: Any.Type { Bound.self }
     var predicateTerm: PredicateTerm? {
         (upperBound as? any AttributeValue).map { .range(PredicateRange(upper: $0.storeValue)) }
     }
 }
 
 extension PartialRangeUpTo: PredicateConstant {
+    static var valueType: Any.Type { Bound.self }
     var predicateTerm: PredicateTerm? {
         (upperBound as? any AttributeValue).map { .range(PredicateRange(upper: $0.storeValue, upperComparison: .less)) }
     }

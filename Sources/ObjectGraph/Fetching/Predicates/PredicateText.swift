@@ -96,17 +96,40 @@ struct PredicateText {
 
     static func constant<T>(_ value: T) -> String {
         if let regex = value as? PredicateExpressions.PredicateRegex { return "/\(regex.stringRepresentation)/" }
-        if let date = value as? Date { return StoreInterface.Value.double(date.timeIntervalSinceReferenceDate).text(as: .date) }
+        let form = ValueForm(capturedAs: T.self)
         return switch PredicateTerm(captured: value) {
-        case .constant(let value): value.text(as: nil)
-        case .constants(let values): Condition.list(values)
+        case .constant(let value): form.text(value)
+        case .constants(let values): Condition.list(values, form)
         case .identities(let ids) where ids.count == 1: "\(ids[0].key)"
         case .identities(let ids): Condition.list(ids.map { .int(Int64(clamping: $0.key.rawValue)) })
         case .range(let range):
-            "\(range.lower?.text(as: nil) ?? "")\(range.upperComparison == .less ? "..<" : "...")\(range.upper?.text(as: nil) ?? "")"
-        default: "a captured value"
+            "\(range.lower.map(form.text) ?? "")\(range.upperComparison == .less ? "..<" : "...")\(range.upper.map(form.text) ?? "")"
+        default: json(value) ?? "a captured value"
         }
     }
+
+    /// Returns a value that stores keep as JSON; nil for other values.
+    private static func json<T>(_ value: T) -> String? {
+        guard let value = value as? any Encodable, let bytes = try? AttributeJSON.encode(value) else { return nil }
+        return ValueForm(type: .data, content: .encoded).text(.data(bytes))
+    }
+}
+
+extension ValueForm {
+    /// Creates the form of captured values: those of an attribute, an optional or a collection of them, or the bounds of a range.
+    fileprivate init(capturedAs type: Any.Type) {
+        if let type = type as? any PredicateConstant.Type {
+            self.init(capturedAs: type.valueType)
+        } else if let type = type as? any AttributeValue.Type {
+            self.init(type: type.columnType, content: AttributeContent(of: type))
+        } else if let type = type as? any RawRepresentable.Type {
+            self.init(capturedAs: Self.rawType(type))
+        } else {
+            self.init()
+        }
+    }
+
+    private static func rawType<R: RawRepresentable>(_ type: R.Type) -> Any.Type { R.RawValue.self }
 }
 
 /// A part of a Foundation predicate that has a text.
