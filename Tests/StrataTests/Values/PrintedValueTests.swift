@@ -5,6 +5,7 @@ import Testing
 /// Models with attributes of which the column type does not tell how to print them.
 private enum Bills {
     enum Kind: String, Codable, CaseIterable { case cash, card }
+    struct Fee: RawRepresentable, AttributeValue { var rawValue: Decimal }
     struct Place: Codable, Equatable {
         var city: String
         var seats: Int
@@ -24,6 +25,7 @@ private enum Bills {
     @Model final class Bill {
         var amount: Decimal
         var tip: Decimal?
+        var fee = Fee(rawValue: 2)
         var kind = Kind.cash
         var place: Place
         var other: Place?
@@ -48,8 +50,8 @@ private enum Bills {
     static let date = Date(timeIntervalSinceReferenceDate: 778_000_000)
     /// The attributes of a new bill whose amount is 12.5, as names and texts.
     static let texts = [
-        ("amount", "12.5"), ("tip", "nil"), ("kind", "\"card\""), ("place", "{\"city\":\"Oslo\",\"seats\":3}"), ("other", "nil"),
-        ("tags", "[\"a\",\"b\"]"), ("paid", "2025-08-27T15:06:40Z"), ("seal", "data of 1 bytes"),
+        ("amount", "12.5"), ("tip", "nil"), ("fee", "2"), ("kind", "\"card\""), ("place", "{\"city\":\"Oslo\",\"seats\":3}"),
+        ("other", "nil"), ("tags", "[\"a\",\"b\"]"), ("paid", "2025-08-27T15:06:40Z"), ("seal", "data of 1 bytes"),
     ]
     static let text = texts.map { "\($0): \($1)" }.joined(separator: ", ")
 }
@@ -91,7 +93,7 @@ private enum Bills {
             bill.amount = 1_000_000
             bill.place.city = "Rome"
             bill.tip = 0
-            #expect("\(bill)".contains("(id: \(id.key), amount: 1000000, tip: 0, kind: \"card\", place: {\"city\":\"Rome\""))
+            #expect("\(bill)".contains("(id: \(id.key), amount: 1000000, tip: 0, fee: 2, kind: \"card\", place: {\"city\":\"Rome\""))
             try await container.mainContext.save()
             let reader = container.coordinator.newBackgroundContext(reading: snapshot)
             let old = try await reader.perform { context throws in

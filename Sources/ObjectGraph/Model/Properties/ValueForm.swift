@@ -21,9 +21,15 @@ enum AttributeContent: Sendable, Hashable {
     init<V: AttributeValue>(of type: V.Type) {
         if let type = type as? any AttributeContentProvider.Type {
             self = type.attributeContent
+        } else if type is any CodableAttribute.Type {
+            self = .encoded
         } else {
-            self = type is any CodableAttribute.Type ? .encoded : .plain
+            self = (type as? any RawRepresentable.Type).map { Self.rawContent($0) } ?? .plain
         }
+    }
+
+    private static func rawContent<R: RawRepresentable>(_ type: R.Type) -> AttributeContent {
+        (R.RawValue.self as? any AttributeValue.Type).map { AttributeContent(of: $0) } ?? .plain
     }
 }
 
