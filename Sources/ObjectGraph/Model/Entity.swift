@@ -106,7 +106,8 @@ public final class Entity: Sendable {
     func form(of column: ColumnIndex, in model: Model) -> ValueForm {
         let schema = columns[column]
         return ValueForm(
-            type: schema.type, content: contents[column] ?? .plain, destination: schema.destination.map { model.entities[$0].name })
+            type: schema.type, content: contents[column] ?? .plain,
+            destination: schema.destination.map { model.entities[$0].name })
     }
 
     /// Returns the attribute with this name, or nil.

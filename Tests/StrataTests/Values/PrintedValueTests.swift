@@ -93,7 +93,8 @@ private enum Bills {
             bill.amount = 1_000_000
             bill.place.city = "Rome"
             bill.tip = 0
-            #expect("\(bill)".contains("(id: \(id.key), amount: 1000000, tip: 0, fee: 2, kind: \"card\", place: {\"city\":\"Rome\""))
+            #expect(
+                "\(bill)".contains("(id: \(id.key), amount: 1000000, tip: 0, fee: 2, kind: \"card\", place: {\"city\":\"Rome\""))
             try await container.mainContext.save()
             let reader = container.coordinator.newBackgroundContext(reading: snapshot)
             let old = try await reader.perform { context throws in
