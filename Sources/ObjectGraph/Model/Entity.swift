@@ -38,8 +38,6 @@ public final class Entity: Sendable {
     /// The columns that any value is written to as it is: they are not derived, no references, and not of type float.
     let plainColumns: ColumnSet
     private let columnsByName: [String: ColumnIndex]
-    /// The attributes whose bytes have a meaning, by column.
-    private let contents: [ColumnIndex: AttributeContent]
     /// The names of ``columns``.
     private let names: [String]
 
@@ -68,7 +66,6 @@ public final class Entity: Sendable {
                 columns[$0].derivation == nil && columns[$0].destination == nil && columns[$0].type != .float
             })
         names = columns.map(\.name)
-        contents = attributes.reduce(into: [:]) { if $1.content != .plain { $0[$1.column] = $1.content } }
         columnsByName = Dictionary(
             columns.enumerated(as: ColumnIndex.self).map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -105,8 +102,9 @@ public final class Entity: Sendable {
     /// Returns the way in which people read the values of a column.
     func form(of column: ColumnIndex, in model: Model) -> ValueForm {
         let schema = columns[column]
+        let content = attributes.first { $0.column == column && $0.content != .plain }?.content
         return ValueForm(
-            type: schema.type, content: contents[column] ?? .plain,
+            type: schema.type, content: content ?? .plain,
             destination: schema.destination.map { model.entities[$0].name })
     }
 
