@@ -290,6 +290,19 @@ import Testing
         struct Page: Codable, Sendable { var number: Int }
         struct Note: Codable, Sendable { var title: String; var pages: [Page] }
     }
+    /// The first version with another name of a field, without and with the stored one, and with a new optional field.
+    enum Renamed {
+        struct Note: Codable, Sendable { var heading: String; var pages: [Int] }
+    }
+    enum Mapped {
+        struct Note: Codable, Sendable, Equatable {
+            var heading: String
+            var pages = [1, 2]
+            var words: Int?
+
+            private enum CodingKeys: String, CodingKey { case heading = "title", pages, words }
+        }
+    }
     struct Refused: Codable, Sendable {
         struct Reason: Error {}
         func encode(to encoder: any Encoder) throws { throw Reason() }
@@ -312,6 +325,36 @@ import Testing
         #expect(try notes.all.keys() == ["a"])
         #expect(try notes.bytes(forKey: "a") == Data(#"{"pages":[1,2],"title":"A"}"#.utf8))
         #expect(!container.mainContext.hasChanges)
+    }
+
+    /// Catches: values that are stored under the names of Swift's properties, whatever `CodingKeys` say.
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S194: a field keeps its stored name through CodingKeys, and a new optional field is nil in older values`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let old = try container.collection("notes", of: First.Note.self)
+        old["a"] = First.Note(title: "A")
+        old["b"] = First.Note(title: "B", pages: [])
+        try await container.saveMain()
+        let error = #expect(throws: CollectionError.self) {
+            try container.collection("notes", of: Renamed.Note.self).value(forKey: "a")
+        }
+        guard case .undecodable("notes", "\"a\"", "heading", _) = error else { return _ = Issue.record("\(error as Any)") }
+        let notes = try container.collection("notes", of: Mapped.Note.self)
+        #expect(try notes.values == [Mapped.Note(heading: "A"), Mapped.Note(heading: "B", pages: [])])
+        notes["a"] = Mapped.Note(heading: "A")
+        #expect(!container.mainContext.hasChanges, "the bytes are equal")
+        notes["b"]?.heading = "C"
+        notes["c"] = Mapped.Note(heading: "new", words: 3)
+        #expect(try notes.bytes(forKey: "b") == Data(#"{"pages":[],"title":"C"}"#.utf8))
+        try await container.saveMain()
+        // The former version of the program reads what the new one has written.
+        #expect(try old.values == [First.Note(title: "A"), First.Note(title: "C", pages: []), First.Note(title: "new")])
+        let found = try await container.read { try $0.collection("notes", of: Mapped.Note.self).values }
+        #expect(
+            found == [Mapped.Note(heading: "A"), Mapped.Note(heading: "C", pages: []), Mapped.Note(heading: "new", words: 3)])
     }
 
     @MainActor @Test(arguments: StoreKind.allCases)
