@@ -91,7 +91,7 @@ extension ManagedObjectContext {
         checkIsolation()
         try checkOpen()
         guard let query = keyedQuery(from: lower, to: upper, direction, limit: limit) else { return [] }
-        return try layerStack.view.keys(query.storeQuery)
+        return try answer(query) { try $0.keys(query.storeQuery) }
     }
 
     /// Returns the objects whose keys are in a range, with the keys, in their order. Precondition: ``readsKeyedValuesFromStore``, asked
@@ -101,15 +101,21 @@ extension ManagedObjectContext {
     ) throws -> OrderedData {
         try checkOpen()
         guard let query = keyedQuery(from: lower, to: upper, direction, limit: limit) else { return OrderedData() }
-        return try layerStack.view.base.orderedData(query)
+        return try answer(query) { try $0.base.orderedData(query) }
     }
 
     func keyedCount(_ lower: [UInt8], _ upper: [UInt8]) throws -> Int {
         checkIsolation()
         try checkOpen()
-        guard var query = keyedQuery(from: lower, to: upper, .ascending, limit: nil)?.storeQuery else { return 0 }
-        query.sort = []
-        return try layerStack.view.count(query)
+        guard let query = keyedQuery(from: lower, to: upper, .ascending, limit: nil) else { return 0 }
+        return try answer(query) { try $0.count(query.storeQuery) }
+    }
+
+    /// Runs the query of a range on the context's view, and reports and logs it under the name of the collection. The range with the
+    /// types of all collections has no such name.
+    private func answer<R>(_ query: OrderedDataQuery, _ ask: (LayeredView) throws -> R) throws -> R {
+        let name = { KeyedColumn.collection(ofKey: Data(query.lower)) ?? "collections" }
+        return try reporting(query.storeQuery, of: name(), in: layerStack.view, ask)
     }
 
     func keyedQuery(

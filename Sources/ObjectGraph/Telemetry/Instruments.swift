@@ -51,16 +51,17 @@ final class Instruments: Sendable {
     }
 
     /// Runs a fetch in a span.
-    func fetch<R>(_ entity: String, in context: String, of writer: StoreWriter, _ body: () throws -> R) throws -> R {
+    func fetch<R>(_ name: String, in context: String, of writer: StoreWriter, _ body: () throws -> R) throws -> R {
         metrics?.fetches.increment()
-        let span = start("strata.fetch", ["strata.entity": "\(entity)", "strata.context": "\(context)"])
+        let span = start("strata.fetch", ["strata.entity": "\(name)", "strata.context": "\(context)"])
         defer {
             span?.end()
             metrics?.noteCache(of: writer)
         }
         do {
             let result = try body()
-            if let count = (result as? [ObjectKey])?.count ?? result as? Int { span?.set(["strata.objects": .int(Int64(count))]) }
+            let keys = result as? [ObjectKey] ?? (result as? OrderedData)?.keys
+            if let count = keys?.count ?? result as? Int { span?.set(["strata.objects": .int(Int64(count))]) }
             return result
         } catch {
             span?.fail(error)

@@ -17,7 +17,7 @@ import Tracing
 /// | `strata.open` | Opening a store, with lightweight migration. |
 /// | `strata.migrate` | The stages of a migration plan. |
 /// | `strata.save` | A save to the store, with the spans `strata.save.wait`, `strata.save.check` and `strata.save.write`. |
-/// | `strata.fetch` | A fetch, count or aggregate of a context, but not the query of a live result. |
+/// | `strata.fetch` | A fetch, count, aggregate or read of a range of keys of a context, but not the query of a live result. |
 /// | `strata.merge` | The move of a context to a newer state, after saves of other contexts or of its parent. |
 /// | `strata.batch.insert`, `strata.batch.update`, `strata.batch.delete` | A batch with its saves. |
 /// | `strata.compact` | A compaction. |
@@ -28,7 +28,7 @@ import Tracing
 /// | `strata.conflicts` | Counter of saves that were refused because of conflicts or equal unique values. |
 /// | `strata.objects.written` | Counter of inserted, updated and deleted objects. |
 /// | `strata.bytes.written` | Counter of the bytes of their values, before compression. |
-/// | `strata.fetches` | Counter of fetches, counts and aggregates. |
+/// | `strata.fetches` | Counter of fetches, counts, aggregates and reads of ranges of keys. |
 /// | `strata.cache.hits`, `strata.cache.misses` | Counters of look-ups in the cache of unpacked pages of an LMDB file. |
 /// | `strata.saves.deferred` | Meter of the accepted saves that are not on disk yet. |
 /// | `strata.snapshots.held` | Meter of the snapshots that contexts and snapshots hold. |

@@ -54,6 +54,46 @@ import Testing
         #expect(messages.take().isEmpty)
     }
 
+    /// Catches: reads of ranges of keys that are never logged, because they are no fetches of objects.
+    @Test(arguments: StoreKind.allCases)
+    func `S174: slow reads of children, of contexts of a snapshot and of ranges of keys are logged`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        try await container.write { context in
+            let numbers = try context.collection("numbers", of: Int.self)
+            for (number, key) in ["a", "b", "c"].enumerated() { try numbers.setValue(number, forKey: key) }
+            context.makeTrack("a")
+        }
+        let snapshot = try container.coordinator.snapshot()
+        let parent = await container.newBackgroundContext(name: "parent")
+        defer { withExtendedLifetime(parent) {} }
+        let child = await parent.newBackgroundChild(name: "child")
+        await child.perform { _ = $0.makeTrack("b") }
+        let old = container.coordinator.newBackgroundContext(name: "old", reading: snapshot)
+        let messages = Messages()
+        container.logFetches(slowerThan: .zero, to: messages.logger)
+        for context in [child, old] {
+            try await context.perform { context throws in
+                _ = try context.count(EntityFetchRequest("Track"))
+                let numbers = try context.collection("numbers", of: Int.self)
+                _ = try numbers.all.keys()
+                _ = try numbers["b"...].entries()
+                _ = try numbers.count
+            }
+        }
+        let found = messages.take().map { String($0.prefix { $0 != ";" }) }
+        let read = { (name: String, count: Int, context: String) in
+            "warning a fetch of \(name) in the context \(context) took t and found \(count)"
+        }
+        #expect(
+            found
+                == [("child", 2), ("old", 1)].flatMap { name, tracks in
+                    [read("Track", tracks, name)] + [3, 2, 3].map { read("numbers", $0, name) }
+                })
+    }
+
     /// Catches: a query of a live result that is never logged, because no fetch of the context runs it.
     @MainActor @Test(arguments: Combination.all)
     func `S174: the slow query of a live result is logged each time that it runs as a whole`(_ combination: Combination)

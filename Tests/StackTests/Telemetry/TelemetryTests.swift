@@ -1,12 +1,13 @@
 import CoreMetrics
 import InMemoryTracing
 import MetricsTestKit
-import ObjectGraph
 import StoreInterface
 import StoreModel
 import TestSupport
 import Testing
 import Tracing
+
+@testable import ObjectGraph
 
 /// The spans and metrics of a container. Each test has its own tracer and metrics, so that tests run in parallel.
 @Suite struct TelemetryTests {
@@ -209,6 +210,106 @@ import Tracing
         #expect(merges.map { Self.text($0, "context") } == ["reader", "child"])
         // The child does not know what its parent has merged, so it refreshes all its objects.
         #expect(merges.map { $0.attributes.get("strata.objects") } == [.int64(2), .int64(3)])
+    }
+
+    /// Returns the fetches since the last call: what was fetched, in which context, and how many objects were found.
+    private static func fetches(_ reports: Reports) -> [String] {
+        reports.spans().filter { $0.operationName == "strata.fetch" }.map { span in
+            guard case .int64(let count)? = span.attributes.get("strata.objects") else { return "\(span.attributes)" }
+            return "\(text(span, "entity") ?? "?") in \(text(span, "context") ?? "?"): \(count)"
+        }
+    }
+
+    /// Catches: contexts that ask something else than the coordinator of their container for its tracer.
+    @Test(arguments: Combination.all)
+    func `S174: fetches of children and of contexts of a snapshot are spans and are counted`(_ combination: Combination)
+        async throws
+    {
+        let reports = Reports()
+        let bed = try TestBed(combination.store)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, stack: combination.stack, telemetry: reports.telemetry)
+        let parent = await container.newBackgroundContext(name: "parent")
+        defer { withExtendedLifetime(parent) {} }
+        await parent.perform { _ = $0.makeTrack("a") }
+        try await parent.save(through: .store)
+        let snapshot = try container.coordinator.snapshot()
+        await parent.perform { _ = $0.makeTrack("b") }
+        let child = await parent.newBackgroundChild(name: "child")
+        await child.perform { _ = $0.makeTrack("c") }
+        let old = container.coordinator.newBackgroundContext(name: "old", reading: snapshot)
+        _ = reports.spans()
+        let before = reports.counter("fetches")
+        for context in [child, old] {
+            try await context.perform { context throws in
+                _ = try context.fetch(EntityFetchRequest("Track"))
+                _ = try context.count(EntityFetchRequest("Album"))
+            }
+        }
+        #expect(
+            Self.fetches(reports)
+                == ["Track in child: 3", "Album in child: 0", "Track in old: 1", "Album in old: 0"])
+        #expect(reports.counter("fetches") == before + 4)
+    }
+
+    /// Catches: reads of ranges that pass the reports by, because they are no fetches of objects.
+    @Test(arguments: StoreKind.allCases)
+    func `S174: reads of ranges of keyed values are spans with the name of the collection, with and without unsaved values`(
+        _ kind: StoreKind
+    ) async throws {
+        let reports = Reports()
+        let bed = try TestBed(kind)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, telemetry: reports.telemetry)
+        try await container.write { context in
+            let numbers = try context.collection("numbers", of: Int.self)
+            for (number, key) in ["a", "b", "c"].enumerated() { try numbers.setValue(number, forKey: key) }
+        }
+        let context = await container.newBackgroundContext(name: "worker")
+        for unsaved in [0, 1] {
+            let before = reports.counter("fetches")
+            let spans = try await context.perform { context throws in
+                let numbers = try context.collection("numbers", of: Int.self)
+                if unsaved > 0 { try numbers.setValue(3, forKey: "d") }
+                _ = reports.spans()
+                let value = numbers["a"]
+                let lookups = Self.fetches(reports)
+                #expect(value == 0 && lookups == [], "a look-up is no fetch")
+                _ = try numbers.all.keys()
+                _ = try numbers.count
+                _ = try numbers["b"..<"c"].entries()
+                _ = try numbers.range(withPrefix: "x").isEmpty
+                _ = try context.storedCollections()
+                return Self.fetches(reports)
+            }
+            let all = 3 + unsaved
+            #expect(
+                spans == [
+                    "numbers in worker: \(all)", "numbers in worker: \(all)", "numbers in worker: 1", "numbers in worker: 0",
+                    "collections in worker: 1",
+                ])
+            #expect(reports.counter("fetches") == before + 5)
+        }
+    }
+
+    /// Catches: instruments that are made, and asked at each operation, although there is nothing to report to.
+    @Test(arguments: StoreKind.allCases, [ContextStack.siblings, .hybrid])
+    func `S174: nothing is kept for reports if nothing is installed`(_ kind: StoreKind, _ stack: ContextStack) async throws {
+        #expect(Instruments(Telemetry.none) == nil && Instruments(Telemetry(dimensions: [("app", "tests")])) == nil)
+        let spansOnly = try #require(Instruments(Telemetry(tracer: InMemoryTracer())))
+        #expect(spansOnly.metrics == nil)
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack)
+        let coordinators = [container.coordinator, container.backgroundCoordinator]
+        func watching() -> [Bool] { coordinators.map { $0.watchesFetches.load(ordering: .relaxed) } }
+        #expect(coordinators.allSatisfy { $0.instruments == nil } && watching() == [false, false])
+        // The log of slow fetches alone is on for as long as it has a threshold.
+        container.logFetches(slowerThan: .seconds(3600))
+        #expect(watching() == [true, true])
+        container.logFetches(slowerThan: nil)
+        #expect(watching() == [false, false])
+        let logs = coordinators.filter { coordinator in coordinator.slowFetches.withLock { $0 != nil } }
+        #expect(logs.isEmpty)
     }
 
     @Test func `S174: a container reports to what is installed when it is opened, and else to nothing`() async throws {

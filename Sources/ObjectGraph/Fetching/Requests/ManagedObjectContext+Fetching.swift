@@ -70,22 +70,30 @@ extension ManagedObjectContext {
     func answer<R>(_ query: StoreQuery, includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         let view = view(includesPendingChanges)
         return try using {
-            try occupied {
-                guard configuration.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
-                return try watching(query, in: view, ask)
-            }
+            try occupied { try reporting(query, of: storedModel.entities[query.entity].name, in: view, ask) }
         }
     }
 
-    private func watching<R>(_ query: StoreQuery, in view: LayeredView, _ ask: (LayeredView) throws -> R) throws -> R {
+    /// Runs a query on a view, and reports and logs it under a name if the program wants that. Else it costs one relaxed atomic read.
+    @inline(__always)
+    func reporting<R>(
+        _ query: @autoclosure () -> StoreQuery, of name: @autoclosure () -> String, in view: LayeredView,
+        _ ask: (LayeredView) throws -> R
+    ) throws -> R {
+        guard configuration.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
+        return try watching(query(), of: name(), in: view, ask)
+    }
+
+    private func watching<R>(
+        _ query: StoreQuery, of fetched: String, in view: LayeredView, _ ask: (LayeredView) throws -> R
+    ) throws -> R {
         let coordinator = configuration.coordinator
         func run() throws -> R {
             guard let log = coordinator.slowFetches.withLock({ $0 }) else { return try ask(view) }
-            return try log.timing(query, from: FetchSource(self, query.entity), view: view) { try ask(view) }
+            return try log.timing(query, from: FetchSource(self, fetched), view: view) { try ask(view) }
         }
         guard let instruments = coordinator.instruments else { return try run() }
-        let entity = storedModel.entities[query.entity].name
-        return try instruments.fetch(entity, in: name, of: coordinator.writer, run)
+        return try instruments.fetch(fetched, in: name, of: coordinator.writer, run)
     }
 
     /// Returns the context's view. Without pending changes, it leaves out the context's own layers.

@@ -20,23 +20,25 @@ struct SlowFetchLog: Sendable {
     private func report<R>(
         _ taken: Duration, query: StoreQuery, from source: FetchSource, view: LayeredView, result: R, examined: Int?
     ) {
-        let (entity, context) = (source.entity, source.context)
-        let count = (result as? [ObjectKey])?.count ?? (result as? [SortCandidate])?.count ?? result as? Int
+        let (name, context) = (source.name, source.context)
+        let keys = result as? [ObjectKey] ?? (result as? OrderedData)?.keys
+        let count = keys?.count ?? (result as? [SortCandidate])?.count ?? result as? Int
         let looked = examined.map { ", examined \($0) objects" } ?? ""
         let found = count.map { " and found \($0)" } ?? ""
         let plan = (try? view.explain(query)) ?? "unknown"
-        logger.warning("a fetch of \(entity) in the context \(context) took \(taken)\(looked)\(found); plan: \(plan)")
+        logger.warning("a fetch of \(name) in the context \(context) took \(taken)\(looked)\(found); plan: \(plan)")
     }
 }
 
 /// The names in the message about a slow fetch, and the clock that measures it, for threads that may not use the context.
 struct FetchSource: Sendable {
-    let entity: String
+    /// The name of the entity or of the keyed collection.
+    let name: String
     let context: String
     let clock: any WriterClock
 
-    init(_ context: ManagedObjectContext, _ entity: EntityIndex) {
-        self.entity = context.storedModel.entities[entity].name
+    init(_ context: ManagedObjectContext, _ name: String) {
+        self.name = name
         self.context = context.name
         clock = context.configuration.writer.clock
     }
@@ -49,7 +51,7 @@ struct LiveFetchLog: Sendable {
     private let log: @Sendable () -> SlowFetchLog?
 
     init(_ context: ManagedObjectContext, _ entity: EntityIndex) {
-        source = FetchSource(context, entity)
+        source = FetchSource(context, context.storedModel.entities[entity].name)
         log = { [weak coordinator = context.configuration.coordinator] in coordinator?.slowFetches.withLock { $0 } }
     }
 
@@ -68,7 +70,8 @@ extension PersistentContainer {
     /// container.logFetches(slowerThan: .milliseconds(50))
     /// ```
     /// A live result logs its query: when it is fetched, and each time the whole query runs again. Updates that are computed from the
-    /// changes alone are not logged. While the log is off, a fetch costs one more atomic read.
+    /// changes alone are not logged. A range of a keyed collection logs each read of its keys, with the name of the collection. While the
+    /// log is off, a fetch costs one more atomic read.
     /// - Parameters:
     ///   - threshold: The shortest time to log; nil turns the log off, as it is at first.
     ///   - logger: Receives messages of level `warning`, on the executor of the context. Messages about live results may come on another
