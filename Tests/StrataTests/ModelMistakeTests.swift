@@ -192,8 +192,30 @@ struct ModelMistakeTests {
             """)
         let messages = try await compiler.messages(about: source, languageMode: 5)
         #expect(messages.filter { $0.contains(" error: ") } == [])
-        let strict = try await compiler.messages(about: source).filter { $0.contains(" error: ") }
-        #expect(!strict.isEmpty && strict.allSatisfy { $0.contains("declared with 'let'") })
+    }
+
+    /// Catches: errors in the code of the macros, which follow from the constants and hide them. The compiler reports each constant itself,
+    /// three times, and no macro can prevent that.
+    @Test func `S173: in the Swift 6 language mode, each stored constant of a model is an error on its line`() async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = Self.program(
+            """
+            @Model class Broken {
+                @Attribute(.unique) let id: UUID
+                let made = Date.now
+                let other: Other?
+                var name = ""
+                let later: Int
+                init(id: UUID, other: Other? = nil) { self.id = id; self.other = other; later = 1 }
+            }
+            """)
+        let errors = try await compiler.messages(about: source).filter { $0.contains(" error: ") }
+        #expect(errors.allSatisfy { $0.contains("cannot expand accessor macro on variable declared with 'let'") }, "\(errors)")
+        #expect(errors.count == 4 * 3, "\(errors)")
+        let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
+        let constants = lines.indices.filter { lines[$0].contains(" let ") }.map { $0 + 1 }
+        let found = errors.compactMap { $0.firstMatch(of: /strata-[^:]*\.swift:(\d+):\d+: error:/).flatMap { Int($0.1) } }
+        #expect(constants.count == 4 && Array(Set(found)).sorted() == constants, "\(errors)")
     }
 
     @Test func `S173: in the Swift 5 language mode, a model in SwiftData's spelling stores constants`() async throws {
