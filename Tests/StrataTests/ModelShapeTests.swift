@@ -128,6 +128,52 @@ import Testing
         }
     }
 
+    /// Catches: a set of models that is stored like a set of values, or that gets no inverse.
+    @Test(arguments: TestStore.allCases)
+    func `S173: sets of models without annotation are relationships with inverses`(_ store: TestStore) async throws {
+        try await reopen(store, Choirs.types) { context in
+            let songs = [Choirs.Song("one"), Choirs.Song("two")]
+            let choir = Choirs.Choir(name: "a", songs: Set(songs))
+            context.insert(choir)
+            choir.singers = [Choirs.Singer("Ann"), Choirs.Singer("Bob")]
+            choir.guests = [Choirs.Guest("Cid")]
+            choir.years = [1999, 2001]
+            let other = Choirs.Choir(name: "b", songs: [])
+            context.insert(other)
+            // From the other ends.
+            Choirs.Singer("Dan").choir = other
+            songs[0].choirs.insert(other)
+            #expect(other.singers.map(\.name) == ["Dan"] && other.songs == [songs[0]])
+            #expect(songs[0].choirs == [choir, other] && songs[1].choirs == [choir])
+        } compare: { context in
+            let choirs = try context.fetch(FetchRequest<Choirs.Choir>(sortBy: [.init(\.name)]))
+            try #require(choirs.map(\.name) == ["a", "b"])
+            #expect(choirs.map { $0.singers.map(\.name).sorted() } == [["Ann", "Bob"], ["Dan"]])
+            #expect(choirs.map { $0.songs.map(\.title).sorted() } == [["one", "two"], ["one"]])
+            #expect(choirs.map { $0.guests?.map(\.name) ?? [] } == [["Cid"], []])
+            #expect(choirs.map(\.years) == [[1999, 2001], []])
+            #expect(choirs.allSatisfy { choir in choir.singers.allSatisfy { $0.choir === choir } })
+            let songs = try context.fetch(FetchRequest<Choirs.Song>(sortBy: [.init(\.title)]))
+            #expect(songs.map(\.choirs) == [Set(choirs), [choirs[0]]])
+            let withBob = FetchRequest<Choirs.Choir>(where: #Predicate { $0.singers.contains { $0.name == "Bob" } })
+            #expect(try context.fetch(withBob) == [choirs[0]])
+            let entity = try #require(context.model.entity(named: "Choir"))
+            #expect(entity.relationships.map(\.name) == ["singers", "songs", "guests"])
+            #expect(entity.relationships.map { $0.inverse != nil } == [true, true, false])
+            #expect(context.model.inverseWarnings.isEmpty)
+        } change: { context in
+            let choirs = try context.fetch(FetchRequest<Choirs.Choir>(sortBy: [.init(\.name)]))
+            let moved = try #require(choirs[0].singers.first)
+            choirs[1].singers.insert(moved)
+            #expect(moved.choir === choirs[1] && choirs[0].singers.count == 1 && choirs[1].singers.count == 2)
+            choirs[1].songs = []
+            #expect(try context.fetch(FetchRequest<Choirs.Song>()).allSatisfy { $0.choirs.subtracting([choirs[0]]).isEmpty })
+            context.delete(choirs[0])
+            let singers = try context.fetch(FetchRequest<Choirs.Singer>())
+            #expect(singers.count == 3 && singers.count { $0.choir == nil } == 1)
+        }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `S173: enums, structures and collections need no conformances`(_ store: TestStore) async throws {
         var random = SystemRandomNumberGenerator()

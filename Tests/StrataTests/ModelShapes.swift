@@ -133,6 +133,47 @@ enum Spending {
     static let types: [any PersistentModel.Type] = [Receipt.self, Line.self]
 }
 
+/// Sets of models without an annotation: their type alone says that they are relationships.
+enum Choirs {
+    @Model final class Choir {
+        var name: String
+        var singers: Set<Singer> = []
+        /// Both ends of this many-to-many relationship are sets.
+        var songs: Set<Song>
+        var guests: Set<Guest>?
+        /// A set of values, which is no relationship.
+        var years: Set<Int> = []
+
+        init(name: String, songs: Set<Song>) {
+            self.name = name
+            self.songs = songs
+        }
+    }
+
+    @Model final class Singer {
+        var name: String
+        var choir: Choir?
+
+        init(_ name: String) { self.name = name }
+    }
+
+    @Model final class Song {
+        var title: String
+        var choirs = Set<Choir>()
+
+        init(_ title: String) { self.title = title }
+    }
+
+    /// Nothing leads back to the choir.
+    @Model final class Guest {
+        var name: String
+
+        init(_ name: String) { self.name = name }
+    }
+
+    static let types: [any PersistentModel.Type] = [Choir.self, Singer.self, Song.self, Guest.self]
+}
+
 /// Folders within folders, and lists that name nothing but their values.
 enum Lists {
     enum Status: String, Codable { case open, done }
