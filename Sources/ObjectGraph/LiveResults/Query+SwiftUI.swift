@@ -16,16 +16,8 @@
     /// }
     /// ```
     @propertyWrapper @MainActor public struct Query<M: PersistentModel>: @MainActor DynamicProperty {
-        @MainActor private final class Storage {
-            var results: Results<M>?
-            var error: (any Error)?
-            weak var context: ManagedObjectContext?
-            /// The request of the results, as text.
-            var request = ""
-        }
-
         @Environment(\.strataContainer) private var container
-        @State private var storage = Storage()
+        @State private var storage = QueryStorage<M>()
         private let request: FetchRequest<M>
 
         /// Creates a query for the objects of a request.
@@ -39,20 +31,10 @@
         /// The objects, or nil if they cannot be fetched.
         public var wrappedValue: Results<M>? { storage.results }
         /// The error of the first fetch or of the last update.
-        public var error: (any Error)? { storage.error ?? storage.results?.error }
+        public var error: (any Error)? { storage.error }
 
         /// Fetches the objects when the view gets a container or another request, and again after an error.
-        public func update() {
-            guard let context = container?.mainContext else { return }
-            let request = request.description
-            if storage.context === context, storage.request == request { return }
-            do {
-                storage.results = try Results(self.request, context: context)
-                (storage.context, storage.request, storage.error) = (context, request, nil)
-            } catch {
-                (storage.results, storage.error) = (nil, error)
-            }
-        }
+        public func update() { storage.update(request, in: container?.mainContext) }
     }
 
     extension EnvironmentValues {
@@ -65,3 +47,31 @@
         public func strataContainer(_ container: PersistentContainer) -> some View { environment(\.strataContainer, container) }
     }
 #endif
+
+/// The results of a `Query`. SwiftUI keeps them while it creates the structure of the view again.
+///
+/// Compiled on every system, so that tests run it where SwiftUI does not exist.
+@MainActor final class QueryStorage<M: PersistentModel> {
+    private(set) var results: Results<M>?
+    /// The error of the last fetch.
+    private var failure: (any Error)?
+    /// The context and the request of the last fetch, the request as text.
+    private weak var context: ManagedObjectContext?
+    private var request = ""
+
+    /// The error of the last fetch or of the last update.
+    var error: (any Error)? { failure ?? results?.error }
+
+    /// Fetches the objects if the context or the request is another one, and again after an error. Without a context, changes nothing.
+    func update(_ request: FetchRequest<M>, in context: ManagedObjectContext?) {
+        guard let context else { return }
+        let text = request.description
+        if self.context === context, self.request == text, failure == nil { return }
+        do {
+            (results, failure) = (try Results(request, context: context), nil)
+        } catch {
+            (results, failure) = (nil, error)
+        }
+        (self.context, self.request) = (context, text)
+    }
+}
