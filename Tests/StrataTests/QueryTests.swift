@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 /// The property wrapper for SwiftUI, against declarations of the part of SwiftUI that it uses: no other system of the tests has SwiftUI.
+/// `QueryStorageTests` run its fetches.
 @Suite(.enabled(if: SwiftCompiler.shared != nil, "the built modules were not found next to the tests"))
 struct QueryTests {
     private static let declarations = """
@@ -27,8 +28,20 @@ struct QueryTests {
             func update() {}
         }
 
-        @MainActor protocol View {}
-        struct Text: View { init(_ text: String) {} }
+        @MainActor protocol View { associatedtype Body: View; @ViewBuilder var body: Body { get } }
+        extension Never: View { var body: Never { fatalError() } }
+        extension Optional: View where Wrapped: View { var body: Never { fatalError() } }
+        struct Text: View { init(_ text: String) {}; var body: Never { fatalError() } }
+
+        struct ForEach<Data: RandomAccessCollection, ID: Hashable, Content: View>: View {
+            init(_ data: Data, id: KeyPath<Data.Element, ID>, content: @escaping (Data.Element) -> Content) {}
+            var body: Never { fatalError() }
+        }
+
+        @resultBuilder enum ViewBuilder {
+            static func buildBlock<V: View>(_ view: V) -> V { view }
+            static func buildIf<V: View>(_ view: V?) -> V? { view }
+        }
 
         extension View {
             nonisolated func environment<V>(_ keyPath: WritableKeyPath<EnvironmentValues, V>, _ value: V) -> some View { self }
@@ -36,17 +49,31 @@ struct QueryTests {
 
         """
 
-    private static let use = """
+    private static let use = #"""
 
-        @Model final class Track { var title: String; var plays = 0 }
+        @Model final class Piece { var title: String; var plays = 0 }
 
-        struct Titles: View {
-            @Query(where: #Predicate { $0.plays > 3 }, sortBy: [.init(\\.title)], limit: 20) private var tracks: Results<Track>?
-            var body: some View { Text((tracks?.map(\\.title) ?? []).joined()) }
+        // Sources/Strata/Strata.docc/ObservingResults.md
+        struct PieceList: View {
+            @Query(where: #Predicate { $0.plays > 3 }, sortBy: [.init(\.title)], limit: 20)
+            private var pieces: Results<Piece>?
+
+            var body: some View {
+                if let pieces {
+                    ForEach(Array(pieces), id: \.id) { piece in Text(piece.title) }
+                }
+            }
         }
 
-        @MainActor func show(_ container: PersistentContainer) -> some View { Titles().strataContainer(container) }
-        """
+        struct Library: View {
+            let container: PersistentContainer
+
+            var body: some View { PieceList().strataContainer(container) }
+        }
+        // end
+
+        extension PieceList { var message: String { _pieces.error.map { "\($0)" } ?? "" } }
+        """#
 
     /// Catches: a query that does not compile where SwiftUI exists.
     @Test func `S145: the query of SwiftUI compiles, and so does a view with it`() async throws {
@@ -64,7 +91,7 @@ struct QueryTests {
         let messages = try await compiler.messages(about: source)
         #expect(messages.filter { $0.contains(" error: ") || $0.contains(" warning: ") } == [])
         // The same with a mistake, so that a source that the compiler never saw does not pass.
-        let broken = try await compiler.messages(about: source + "\nlet titles: Int = Titles.self")
+        let broken = try await compiler.messages(about: source + "\nlet list: Int = PieceList.self")
         #expect(broken.filter { $0.contains(" error: ") }.count == 1)
     }
 }
