@@ -121,7 +121,7 @@ import Testing
         return (own.reduce(0) { $0 + $1.entries }, own.reduce(0) { $0 + $1.bytes })
     }
 
-    /// Returns nil if SQLite was compiled without its statistics of pages.
+    /// Whether the store knows the sizes of its tables. SQLite can be compiled without them.
     private static func knowsSizes(_ container: PersistentContainer) async throws -> Bool {
         try await !container.coordinator.tableSizes().isEmpty
     }

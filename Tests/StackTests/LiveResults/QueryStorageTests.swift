@@ -37,6 +37,7 @@ import Testing
         storage.update(Self.all, in: nil)
         #expect(storage.results === first)
         container.mainContext.insert("Poster")["title"] = "c"
+        container.mainContext.processPendingChanges()
         #expect(storage.results?.map(\.title) == ["a", "b", "c", "d"])
         storage.update(Self.others, in: container.mainContext)
         #expect(storage.results !== first && storage.results?.map(\.title) == ["a", "b", "d"])
