@@ -125,6 +125,24 @@ import Testing
         #expect(try await disc() == "One")
     }
 
+    /// Runs an import that cancels its own task after the second save of 10 rows. Returns the number of saved rows.
+    private static func savedRowsOfCancelledImport(
+        _ run: @escaping @Sendable (@escaping @Sendable (BatchProgress) -> Void) async throws -> Void
+    ) async throws -> Int {
+        let task = Task {
+            try await run { if $0.savedRows >= 20 { withUnsafeCurrentTask { $0?.cancel() } } }
+        }
+        do {
+            try await task.value
+        } catch BatchError.importStopped(let savedRows, let error) {
+            #expect(error is CancellationError)
+            #expect(savedRows == 20 || savedRows == 30)
+            return savedRows
+        }
+        Issue.record("the import was not cancelled")
+        return 0
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S137: an import reports its saves, and a cancelled one keeps whole saves only`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
@@ -136,22 +154,12 @@ import Testing
             reports.withLock { $0.append(progress) }
         }
         #expect(reports.withLock { $0.map(\.description) } == ["10 of 25 rows", "20 of 25 rows", "25 of 25 rows"])
-        // The import cancels its own task after the second save.
         let many: [[Value]] = (100..<2100).map { [.string("s\($0)")] }
-        let task = Task { [coordinator] in
-            try await coordinator.insert(into: "Song", ["code"], rows: many, options: Self.options(10)) {
-                if $0.savedRows >= 20 { withUnsafeCurrentTask { $0?.cancel() } }
-            }
+        let savedRows = try await Self.savedRowsOfCancelledImport { progress in
+            _ = try await coordinator.insert(into: "Song", ["code"], rows: many, options: Self.options(10), progress: progress)
         }
-        do {
-            _ = try await task.value
-            Issue.record("the import was not cancelled")
-        } catch BatchError.importStopped(let savedRows, let error) {
-            #expect(error is CancellationError)
-            #expect(savedRows == 20 || savedRows == 30)
-            let count = try await container.newBatchOperationContext().perform { try $0.count(FetchRequest<Song>()) }
-            #expect(count == 25 + savedRows)
-        }
+        let count = try await container.newBatchOperationContext().perform { try $0.count(FetchRequest<Song>()) }
+        #expect(count == 25 + savedRows)
         let cancelled = Task { [coordinator] in
             withUnsafeCurrentTask { $0?.cancel() }
             return try await coordinator.insert(into: "Song", ["code"], rows: [["never"]])
@@ -174,24 +182,14 @@ import Testing
         }
         #expect(result.insertedCount == 25)
         #expect(reports.withLock { $0 } == ["10 of 25 rows", "20 of 25 rows", "25 of 25 rows"])
-        // The import cancels its own task after the second save.
         let many = (100..<2100).map { SongValue(code: "s\($0)") }
-        let task = Task { [coordinator] in
-            try await coordinator.insert(contentsOf: many, as: Song.self, options: Self.options(10)) {
-                if $0.savedRows >= 20 { withUnsafeCurrentTask { $0?.cancel() } }
-            }
+        let savedRows = try await Self.savedRowsOfCancelledImport { progress in
+            _ = try await coordinator.insert(contentsOf: many, as: Song.self, options: Self.options(10), progress: progress)
         }
-        do {
-            _ = try await task.value
-            Issue.record("the import was not cancelled")
-        } catch BatchError.importStopped(let savedRows, let error) {
-            #expect(error is CancellationError)
-            #expect(savedRows == 20 || savedRows == 30)
-            let codes = try await container.newBatchOperationContext().perform { context throws in
-                try context.fetch(FetchRequest<Song>()).compactMap(\.code)
-            }
-            #expect(codes == (values + many.prefix(savedRows)).compactMap(\.code))
+        let codes = try await container.newBatchOperationContext().perform { context throws in
+            try context.fetch(FetchRequest<Song>()).compactMap(\.code)
         }
+        #expect(codes == (values + many.prefix(savedRows)).compactMap(\.code))
         let cancelled = Task { [coordinator] in
             withUnsafeCurrentTask { $0?.cancel() }
             return try await coordinator.insert(contentsOf: [SongValue(code: "never")], into: "Song")
