@@ -87,6 +87,7 @@ package final class Environment: @unchecked Sendable {
     /// The page size in bytes, a power of two.
     package let pageSize: Int
     private let isClosed = Atomic(false)
+    private let retirementCount = Atomic(0)
     private let processForks: Int
 
     /// Opens an environment. Blocks: reads the file's first pages and acquires its lock file.
@@ -211,9 +212,13 @@ package final class Environment: @unchecked Sendable {
         readers.withLock { readers in
             guard readers.live == 0, readers.calls == 0 else { return false }
             readers.isRetired = true
+            retirementCount.add(1, ordering: .sequentiallyConsistent)
             return true
         }
     }
+
+    /// How often ``suspend()`` and ``retire()`` have succeeded. If the number has changed, a call may have been refused for that reason.
+    package var retirements: Int { retirementCount.load(ordering: .sequentiallyConsistent) }
 
     /// Runs a call during which the environment stays open.
     func staying<R>(_ body: () throws(LMDBError) -> R) throws(LMDBError) -> R {

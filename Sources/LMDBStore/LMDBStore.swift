@@ -170,13 +170,14 @@ public final class LMDBStore: ObjectStore {
         // Once, because a disk that fails again and again must not keep this call from returning.
         var mayCloseUnusable = true
         while true {
+            let retirements = environment.retirements
             try beginUse()
             do {
                 try opened.readerless?.checkUnused()
                 return try mappingErrors { try reading(newestSnapshotInMap) }
             } catch {
-                // Another thread may have suspended the store meanwhile.
-                if suspension.isOn.load(ordering: .acquiring) { continue }
+                // Another thread may have suspended the store meanwhile, and a third one may have opened it again.
+                if suspension.isOn.load(ordering: .acquiring) || environment.retirements != retirements { continue }
                 guard mayCloseUnusable, closeIfUnusable(error) else { throw error }
                 mayCloseUnusable = false
             }

@@ -25,8 +25,12 @@ extension LMDBStore {
     func closeIfUnread() -> Bool {
         suspension.reopening.withLock { _ in
             if suspension.isOn.load(ordering: .acquiring) { return true }
-            guard environment.suspend() else { return false }
-            suspension.isOn.store(true, ordering: .releasing)
+            // First, so that a reader which is refused by the environment finds out that it has to open the file again.
+            suspension.isOn.store(true, ordering: .sequentiallyConsistent)
+            guard environment.suspend() else {
+                suspension.isOn.store(false, ordering: .releasing)
+                return false
+            }
             return true
         }
     }
