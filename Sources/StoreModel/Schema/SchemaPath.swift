@@ -43,7 +43,7 @@ public struct SchemaPath: Sendable {
             throw StoreError(.schemaMismatch, "\(path) has all derived values, which another process has computed. Open it again")
         }
         let schemas = Self.schemas(from: file, to: model)
-        if schemas.count == 1 { try Self.checkKinship(file, with: model, at: path) }
+        if schemas.count == 1 { try Self.checkKinship(recorded, with: model, at: path) }
         guard wanted.version >= file.version else {
             throw StoreError(
                 .schemaTooNew,
@@ -99,25 +99,32 @@ public struct SchemaPath: Sendable {
     }
 
     /// Checks that the file belongs to this model. Another program's model is not a newer version of this one, whatever its
-    /// number.
-    private static func checkKinship(_ file: StoreSchema, with model: StoreSchema, at path: String) throws {
-        let file = file.withoutKeyedValues
+    /// number. A file that once had entities of an older model is newer than it.
+    private static func checkKinship(_ recorded: RecordedSchemas, with model: StoreSchema, at path: String) throws {
+        let file = recorded.current.withoutKeyedValues
         let model = model.withoutKeyedValues
         guard !file.entities.isEmpty else { return }
         // No program knows the hidden entities of orders.
         func names(_ schema: StoreSchema) -> [String] { schema.entities.filter { !$0.isOrder }.map(\.name) }
-        let known = Set(names(file))
         switch model.migration.allowedLoss {
         case .everything: return
-        case .named(let names): if names.isSuperset(of: known) { return }
+        case .named(let allowed): if allowed.isSuperset(of: names(file)) { return }
         }
-        let isKin = model.entities.contains { known.contains($0.name) || $0.renamedFrom.map(known.contains) == true }
-        guard !isKin else { return }
+        func isKin(_ schema: StoreSchema) -> Bool {
+            let known = Set(names(schema))
+            return model.entities.contains { known.contains($0.name) || $0.renamedFrom.map(known.contains) == true }
+        }
+        let mayBeNewer = file.version > model.version
+        if isKin(file) || mayBeNewer && recorded.earlier.contains(where: isKin) { return }
         func list(_ schema: StoreSchema) -> String { names(schema).sorted().joined(separator: ", ") }
+        let remedy =
+            mayBeNewer
+            ? "If version \(file.version) of the file's model is a newer version of this one, update the program. Otherwise, choose another file"
+            : "Open it with the model that it was written with, or choose another file"
         throw StoreError(
             .schemaMismatch,
             "cannot open \(path) with this model: they have no entity in common. The file has \(list(file)); the model has "
-                + "\(list(model)). Open it with the model that it was written with, or choose another file")
+                + "\(list(model)). \(remedy)")
     }
 }
 

@@ -109,6 +109,25 @@ import Testing
         #expect(try await Self.count(container, "Track") == 100)
     }
 
+    /// Catches: an older model that is taken for another program's, because all entities of the file have new names.
+    @Test(arguments: kinds) func `S164: a file whose entities have all been renamed is too new for the model before`(
+        _ kind: StoreKind
+    ) async throws {
+        let old = try Model([EntityDescription(name: "Track", properties: [Self.title])], version: .init(1))
+        let new = try Model([EntityDescription(name: "Song", properties: [Self.title], renamedFrom: "Track")], version: .init(2))
+        let bed = try TestBed(kind)
+        for model in [old, new] { try await bed.container(model: model).close() }
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(model: old, store: bed.description)
+        }
+        #expect(error?.code == .schemaTooNew, "\(String(describing: error))")
+        // A file that never had the former name does not tell whose model it is.
+        let other = try TestBed(kind)
+        try await other.container(model: new).close()
+        let message = try await Self.refusal(other, old)
+        #expect(message.contains("is a newer version of this one, update the program"), "\(message)")
+    }
+
     /// Catches: hidden entities of orders, which an error lists and which would have to be named.
     @Test(arguments: kinds) func `S165: a file with ordered relationships is replaced if all its entities are named`(
         _ kind: StoreKind
