@@ -148,6 +148,12 @@ struct DerivationResolution {
         _ function: ColumnDerivation.Function, source: Attribute, derived: AttributeDescription, entity: Entity
     ) throws(ModelError) {
         let isFraction = source.type == .double || source.type == .float
+        if function == .sum || function == .average, source.content == .decimal {
+            throw wrong(
+                entity, attribute: derived,
+                remedy:
+                    "decimals have no derived sum or mean: fetch the sum of \(source.name), or name a copy of it in whole cents")
+        }
         switch function {
         case .sum:
             // Unsigned 64-bit integers do not fit a signed sum.

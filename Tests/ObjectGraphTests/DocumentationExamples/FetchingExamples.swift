@@ -54,12 +54,15 @@ private enum FetchingExamples {
 
     static func finding(_ context: ManagedObjectContext) throws {
         // Sources/ObjectGraph/Fetching/Requests/ManagedObjectContext+Finding.swift
+        let played = try context.fetch(where: #Predicate<Track> { $0.playCount > 0 }, sortBy: [.init(\.title)])
+        // end
+        // Sources/ObjectGraph/Fetching/Requests/ManagedObjectContext+Finding.swift
         let longest = try context.first(where: #Predicate<Track> { $0.playCount > 0 }, sortBy: [.init(\.playCount, .descending)])
         // end
         // Sources/ObjectGraph/Fetching/Requests/ManagedObjectContext+Finding.swift
         let track = try context.find(unique: \Track.isrc, "FRZ039800212")
         // end
-        print(longest ?? track as Any)
+        print(played.count, longest ?? track as Any)
     }
 
     static func rows(_ context: ManagedObjectContext) throws {

@@ -132,7 +132,7 @@ struct PredicateLoweringTests {
 
     /// Catches: a part that is silently dropped, or a part that fails only when the first row is read.
     @Test func S134_unsupportedPartsAreNamed() throws {
-        let name = "of type String (it is computed or transient)"
+        let name = "of type String (it is computed, transient, or behind a relationship)"
         #expect(throws: FetchError.unknownProperty(entity: "Song", property: name)) {
             try FetchRequest<Song>(where: #Predicate { $0.shoutedTitle == "a!" }).storeQuery(in: data.scope)
         }

@@ -136,6 +136,11 @@ private enum Tasks {
         try await open(store) { _, context in
             let rows = try context.rows(\Chore.title, \.status, sortBy: [.init(.property(\.status))])
             #expect(rows.map(\.0) == ["second", "first"] && rows.map(\.1) == [.done, .waiting])
+            let sorted = try context.rows(\Chore.title, \.status, sortBy: [.init(\.status, .descending)])
+            #expect(sorted.map(\.0) == ["first", "second"])
+            let open = try context.fetch(
+                where: #Predicate<Chore> { $0.title != "" }, sortBy: [.init(\.title, .descending)], limit: 1)
+            #expect(open.map(\.title) == ["second"])
             let values = try context.rows(\Chore.rank, \.former, \.place, \.other, where: #Predicate { $0.title == "first" })
             #expect(values.count == 1 && values[0].0 == .low && values[0].1 == .open)
             #expect(values[0].2.city == "first" && values[0].3 == nil)
@@ -198,6 +203,46 @@ private enum Tasks {
             #expect(try context.sum(\Chore.cost, of: one) == large.cost)
             context.rollback()
             #expect(try context.sum(\Chore.cost) == Decimal(string: "0.2"))
+        }
+    }
+
+    /// Catches: groups whose decimals a store adds up as other numbers, or not at all.
+    @Test(arguments: TestStore.allCases)
+    func `S133: sums and means of decimals are computed per group, with unsaved changes`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            let project = try #require(try context.find(unique: \Tasks.Project.code, "a"))
+            for (chore, cost) in zip(try context.fetch(FetchRequest<Chore>(sortBy: [.init(\.title)])), ["0.1", "7"]) {
+                chore.cost = Self.decimal(cost)
+            }
+            try await context.save()
+            let third = Chore("third", .open, rank: .low, project: project)
+            third.cost = Self.decimal("0.20")
+            third.tip = Self.decimal("-0.5")
+            context.insert(third)
+            var request = ValueRequest<Chore>(
+                [
+                    .property(\.project, \.code), .sum(\.cost).named("cost"), .average(\.cost), .sum(\.tip), .average(\.tip),
+                    .count,
+                ],
+                groupBy: [.property(\.project, \.code)])
+            func fetch() throws -> [(String, Decimal, Decimal, Decimal, Decimal?, Int)] {
+                try context.rows(request, as: (String, Decimal, Decimal, Decimal, Decimal?, Int).self)
+            }
+            let rows = try fetch()
+            #expect(rows.map(\.0) == ["a", "b"] && rows.map(\.5) == [2, 1])
+            #expect(rows.map(\.1) == [Self.decimal("0.3"), 7] && rows.map(\.2) == [Self.decimal("0.15"), 7])
+            #expect(rows.map(\.3) == [Self.decimal("-0.5"), 0] && rows.map(\.4) == [Self.decimal("-0.5"), nil])
+            #expect("\(try context.fetch(request)[0])".contains("cost: 0.3, average(cost): 0.15, sum(tip): -0.5"))
+            request.sortBy = [.init(.sum(\.cost).named("cost"), .descending)]
+            #expect(try fetch().map(\.0) == ["b", "a"])
+            request.having = ModelColumn<Chore>.sum(\.cost).named("cost").is(.greater, Self.decimal("0.3"))
+            #expect(try fetch().map(\.0) == ["b"])
+            let all = try context.rows(ValueRequest<Chore>([.sum(\.cost), .count]), as: (Decimal, Int).self)
+            #expect(all.map(\.0) == [Self.decimal("7.3")] && all.map(\.1) == [3])
+            #expect(try context.aggregate(ModelColumn<Chore>.sum(\.cost)) == Self.decimal("7.3").storeValue)
+            #expect(try context.aggregate(ModelColumn<Chore>.average(\.tip)) == Self.decimal("-0.5").storeValue)
+            context.rollback()
+            #expect(try fetch().map(\.1) == [7])
         }
     }
 

@@ -16,8 +16,9 @@ extension LayeredView {
     }
 
     private func groupedRows(_ query: ValueQuery) throws -> [[Value]] {
-        let found = try resolved(groups(query.aggregation), query)
+        let found = try resolved(groups(query.aggregation), query, of: query.aggregation)
         let schema = self.schema.entities[query.objects.entity]
+        let sums = try decimalSums(query, schema)
         var rows: [(key: GroupKey, values: [Value])] = []
         for (group, states) in zip(found.keys, found.states) {
             let values = try query.columns.map { column -> Value in
@@ -27,7 +28,8 @@ extension LayeredView {
                 case .aggregate(let position):
                     let aggregate = query.aggregates[position]
                     let definition = aggregate.column.map { schema.columns[$0] }
-                    guard let result = states[position].result(aggregate, of: definition?.type) else {
+                    let decimals = query.decimals(in: aggregate).map { (sums[$0]?[group] ?? DecimalSum()).result(aggregate) }
+                    guard let result = decimals ?? states[position].result(aggregate, of: definition?.type) else {
                         throw FetchError.sumTooLarge(entity: schema.name, property: definition?.name ?? column.name)
                     }
                     return result
@@ -54,14 +56,26 @@ extension LayeredView {
         return Array(values.dropFirst(query.objects.offset).prefix(query.objects.limit ?? .max))
     }
 
+    /// Returns the sums of decimals per group, for each column that is added up. One more aggregation per column.
+    private func decimalSums(_ query: ValueQuery, _ schema: EntitySchema) throws -> [ColumnIndex: [GroupKey: DecimalSum]] {
+        try Set(query.aggregates.compactMap(query.decimals)).reduce(into: [:]) { sums, column in
+            let aggregation = query.aggregation.forDecimals(in: column)
+            let found = try resolved(groups(aggregation), query, of: aggregation)
+            sums[column] = try found.decimalSums(schema.name, property: schema.columns[column].name)
+        }
+    }
+
     /// Replaces references by the values at the end of their paths, one read per reference. The store groups by references.
-    private func resolved(_ groups: AggregateGroups, _ query: ValueQuery) throws -> AggregateGroups {
+    private func resolved(
+        _ groups: AggregateGroups, _ query: ValueQuery, of aggregation: StoreAggregation
+    ) throws -> AggregateGroups {
         guard query.groupBy.contains(where: { !$0.steps.isEmpty }) else { return groups }
-        var result = AggregateGroups(query.aggregation)
+        var result = AggregateGroups(aggregation)
         var reader = PagedReader(self)
         for (key, states) in zip(groups.keys, groups.states) {
-            let values = try zip(query.groupBy, key.values).map { path, value in
-                path.steps.isEmpty ? value : try reader.value(behind: value, path)
+            var values = key.values
+            for (position, path) in query.groupBy.enumerated() where !path.steps.isEmpty {
+                values[position] = try reader.value(behind: values[position], path)
             }
             result.join(GroupKey(values), states)
         }

@@ -152,7 +152,7 @@ extension FetchError: LocalizedError, CustomStringConvertible {
         guard isPath else {
             return ErrorText(
                 "cannot compute \(function) of \(property): it is not numeric",
-                remedy: "Use count, min or max. For a Decimal, use sum(_:of:) or average(_:of:) of the context.")
+                remedy: "Use count, min or max.")
         }
         return ErrorText(
             "cannot compute \(function) of \(property): it is an attribute of a related object, or not numeric",

@@ -9,6 +9,15 @@ import StoreModel
 
 /// Short forms of requests with one predicate (S139). Like all fetching, they include unsaved changes.
 extension ManagedObjectContext {
+    /// Returns the objects that satisfy a predicate. Without a sort, they are in the order of their keys.
+    ///
+    /// ```swift
+    /// let played = try context.fetch(where: #Predicate<Track> { $0.playCount > 0 }, sortBy: [.init(\.title)])
+    /// ```
+    public func fetch<M: PersistentModel>(
+        where predicate: Predicate<M>, sortBy: [SortBy<M>] = [], limit: Int? = nil
+    ) throws -> [M] { try fetch(FetchRequest(where: predicate, sortBy: sortBy, limit: limit)) }
+
     /// Returns the first object that satisfies a predicate; nil if there is none. Without a sort, it is the object with the lowest key.
     ///
     /// ```swift

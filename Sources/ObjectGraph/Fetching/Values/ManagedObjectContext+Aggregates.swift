@@ -49,6 +49,10 @@ extension ManagedObjectContext {
         guard let aggregate = values.aggregates.first else {
             throw FetchError.notGrouped(entity: entity, property: column.name)
         }
+        if let column = values.decimals(in: aggregate) {
+            let sum = try decimals(column, of: query, includesPendingChanges: includesPendingChanges)
+            if let result = sum.result(aggregate) { return result }
+        }
         let groups = try groups(values.aggregation, of: query, includesPendingChanges: includesPendingChanges)
         let definition = aggregate.column.map { storedModel.entities[query.entity].columns[$0] }
         guard let result = groups.states[0][0].result(aggregate, of: definition?.type) else {

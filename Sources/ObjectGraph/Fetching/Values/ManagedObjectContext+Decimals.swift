@@ -12,8 +12,7 @@ import StoreModel
 /// The arithmetic is that of `Decimal`, with 38 digits. Nothing is converted to a binary number. A mean that has more digits, such as a
 /// third, is rounded to the nearest of 38 digits.
 ///
-/// The columns `.sum` and `.average` of a ``ValueRequest`` take no decimals and throw
-/// ``FetchError/unsupportedAggregate(function:entity:property:)``. For sums of groups, call these functions once per group.
+/// The columns `.sum` and `.average` of a ``ValueRequest`` compute sums and means of decimals in the same way, also per group.
 extension ManagedObjectContext {
     /// Returns the sum of a decimal attribute, or zero if there are no objects. Needs memory for the distinct values.
     /// - Throws: ``FetchError/sumTooLarge(entity:property:)`` if the sum is larger than the largest decimal.
@@ -45,26 +44,51 @@ extension ManagedObjectContext {
     private func decimals<M: PersistentModel>(_ keyPath: PartialKeyPath<M>, _ request: FetchRequest<M>) throws -> DecimalSum {
         let query = try request.storeQuery(in: requestScope)
         let name = M.name(of: keyPath)
-        guard let entity = storedModel.entity(for: M.self), let column = entity.column(named: name) else {
+        guard let column = storedModel.entity(for: M.self)?.column(named: name) else {
             throw FetchError.unknownProperty(entity: M.entityName, property: name)
         }
-        let aggregation = StoreAggregation(entity: query.entity, groupBy: [column], aggregates: [.count])
-        let groups = try groups(aggregation, of: query, includesPendingChanges: request.includesPendingChanges)
-        var total = DecimalSum()
+        return try decimals(column, of: query, includesPendingChanges: request.includesPendingChanges)
+    }
+
+    /// Returns the total of a column of decimals over the objects that a query selects.
+    func decimals(_ column: ColumnIndex, of query: StoreQuery, includesPendingChanges: Bool) throws -> DecimalSum {
+        let aggregation = StoreAggregation(entity: query.entity).forDecimals(in: column)
+        let groups = try groups(aggregation, of: query, includesPendingChanges: includesPendingChanges)
+        let entity = storedModel.entities[query.entity]
+        let property = entity.columns[column].name
+        let sum = try groups.decimalSums(entity.name, property: property)[GroupKey([])] ?? DecimalSum()
+        if sum.isTooLarge { throw FetchError.sumTooLarge(entity: entity.name, property: property) }
+        return sum
+    }
+}
+
+extension StoreAggregation {
+    /// Returns the request for the numbers of equal decimals in each group, from which the group's sum follows.
+    func forDecimals(in column: ColumnIndex) -> StoreAggregation {
+        StoreAggregation(entity: entity, predicate: predicate, groupBy: groupBy + [column], aggregates: [.count])
+    }
+}
+
+extension AggregateGroups {
+    /// Returns the sums of decimals by group. Each key has the values of the group, and the decimal at its end.
+    ///
+    /// - Throws: ``FetchError/unsupportedAggregate(function:entity:property:)`` for bytes that are no decimal.
+    func decimalSums(_ entity: String, property: String) throws -> [GroupKey: DecimalSum] {
+        var sums: [GroupKey: DecimalSum] = [:]
         // The order matters for sums that need more digits.
-        for (key, states) in zip(groups.keys, groups.states).sorted(by: { $0.0.order($1.0) < 0 }) where !key.values[0].isNull {
-            guard let value = Decimal(key.values[0]) else {
-                throw FetchError.unsupportedAggregate(function: "a sum", entity: entity.name, property: name)
+        for (key, states) in zip(keys, states).sorted(by: { $0.0.order($1.0) < 0 }) {
+            guard let value = key.values.last, !value.isNull else { continue }
+            guard let decimal = Decimal(value) else {
+                throw FetchError.unsupportedAggregate(function: "a sum", entity: entity, property: property)
             }
-            total.add(value, count: states[0].count)
+            sums[GroupKey(Array(key.values.dropLast())), default: DecimalSum()].add(decimal, count: states[0].count)
         }
-        if total.isTooLarge { throw FetchError.sumTooLarge(entity: entity.name, property: name) }
-        return total
+        return sums
     }
 }
 
 /// The sum of decimals, and their number.
-private struct DecimalSum {
+struct DecimalSum {
     private(set) var sum: Decimal = 0
     private var count = 0
     private var hasNaN = false
@@ -76,5 +100,12 @@ private struct DecimalSum {
         hasNaN = hasNaN || value.isNaN
         sum += value * Decimal(count)
         self.count += count
+    }
+
+    /// Returns a sum or a mean as a value, or nil if it is too large.
+    func result(_ aggregate: StoreAggregate) -> Value? {
+        if isTooLarge { return nil }
+        if case .average = aggregate { return mean?.storeValue ?? .null }
+        return sum.storeValue
     }
 }

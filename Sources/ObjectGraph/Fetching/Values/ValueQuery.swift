@@ -72,9 +72,23 @@ struct ValueQuery: Sendable {
         }
     }
 
+    /// The part of the work that a store can do. In place of the aggregates that add up decimals, it counts.
     var aggregation: StoreAggregation {
         StoreAggregation(
-            entity: objects.entity, predicate: objects.predicate, groupBy: groupBy.map(\.firstColumn), aggregates: aggregates)
+            entity: objects.entity, predicate: objects.predicate, groupBy: groupBy.map(\.firstColumn),
+            aggregates: aggregates.map { decimals(in: $0) == nil ? $0 : .count })
+    }
+
+    /// Returns the column of decimals that an aggregate adds up; nil for other aggregates.
+    func decimals(in aggregate: StoreAggregate) -> ColumnIndex? {
+        switch aggregate {
+        case .sum(let column), .average(let column): isDecimal(column) ? column : nil
+        default: nil
+        }
+    }
+
+    private func isDecimal(_ column: ColumnIndex) -> Bool {
+        model.entities[objects.entity].form(of: column, in: model).content == .decimal
     }
 
     /// For each column of ids, the entity to which they belong.
@@ -98,6 +112,7 @@ struct ValueQuery: Sendable {
             case .aggregate(let position):
                 switch aggregates[position] {
                 case .minimum(let column), .maximum(let column): model.entities[objects.entity].form(of: column, in: model)
+                case .sum(let column), .average(let column): ValueForm(content: isDecimal(column) ? .decimal : .plain)
                 default: ValueForm()
                 }
             }
@@ -134,7 +149,7 @@ struct ValueQuery: Sendable {
 
     private func number(_ name: String, entity: Entity, function: String) throws -> ColumnIndex {
         let column = try attribute(name, entity: entity, function: function)
-        guard entity.columns[column].type.isNumeric else {
+        guard entity.columns[column].type.isNumeric || isDecimal(column) else {
             throw FetchError.unsupportedAggregate(function: function, entity: entity.name, property: name)
         }
         return column

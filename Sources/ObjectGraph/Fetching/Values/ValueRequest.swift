@@ -97,6 +97,14 @@ public struct ValueRequest<M: PersistentModel>: Sendable {
         ) {
             sort = AttributeSort(column.column.name, direction, comparing: comparison, nils: nils)
         }
+
+        /// Creates a sort by an attribute, which is also a column of its name.
+        public init<V>(
+            _ attribute: KeyPath<M, V>, _ direction: StoreSort.Direction = .ascending,
+            comparing comparison: StringComparison = .codePoints, nils: NilPosition = .byDirection
+        ) {
+            sort = AttributeSort(M.name(of: attribute), direction, comparing: comparison, nils: nils)
+        }
     }
 
     /// Creates a request for columns of a model type. Rows are objects, or groups if a column is computed.

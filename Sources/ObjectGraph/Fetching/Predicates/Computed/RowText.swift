@@ -22,7 +22,7 @@ enum RowText {
     }
 
     /// The end of the words for a property that has no name at run time.
-    static let withoutName = "(it is computed or transient)"
+    static let withoutName = "(it is computed, transient, or behind a relationship)"
 
     /// Returns a property's name for messages.
     static func property(_ keyPath: AnyKeyPath) -> String {
