@@ -35,12 +35,15 @@ extension StoredCollection {
     }
 
     /// Returns a value as text: JSON for types that encode themselves. Returns nil for data, and for bytes that are no text.
-    public func text(ofValue bytes: Data) -> String? {
+    public func text(ofValue bytes: Data) -> String? { Self.text(ofValue: bytes, type: valueType) }
+
+    /// Returns a value of a type as text, like ``text(ofValue:)``.
+    static func text(ofValue bytes: Data, type: String) -> String? {
         func number<Number: BitwiseCopyable>(_: Number.Type, _ text: (Number) -> String) -> String? {
             guard bytes.count == MemoryLayout<Number>.size else { return nil }
             return bytes.withUnsafeBytes { text($0.loadUnaligned(as: Number.self)) }
         }
-        return switch valueType {
+        return switch type {
         case "Data": nil
         case "Int", "Int64": number(Int64.self) { "\($0)" }
         case "Int8": number(Int8.self) { "\($0)" }

@@ -38,11 +38,17 @@ extension ManagedObject {
         } else {
             let context = other.requiredContext
             if let arrival = detached.arrival {
-                precondition(arrival === context, "objects of two contexts cannot be related; look up the other by its id")
+                precondition(arrival === context, other.isElsewhere(than: arrival))
             } else {
                 context.awaitArrival(of: self, detached)
             }
         }
+    }
+
+    /// Returns the message for an object that was related to objects of another context.
+    func isElsewhere(than other: ManagedObjectContext) -> String {
+        "\(entityName) of the context \(context?.name ?? "that was released") cannot be related to objects of the context \(other.name); "
+            + "look it up there by its id"
     }
 
     /// Sets a to-one relationship of a detached object. Returns false if the object is in a context.

@@ -134,9 +134,10 @@ extension ManagedObjectContext {
             lastValue(entity, key: key, column: column)?.referenceKey
         }
         for case .deny(let name, let blocker, let blocking) in consequences {
-            throw SaveError.deleteDenied(
-                object: ObjectID(store: storeIdentity, entity: entity, key: key), relationship: name,
-                blocking: blocking.map { ObjectID(store: storeIdentity, entity: blocker, key: $0) })
+            let object = ObjectID(store: storeIdentity, entity: entity, key: key)
+            let blocking = blocking.map { ObjectID(store: storeIdentity, entity: blocker, key: $0) }
+            EntityNames.note([object] + blocking.prefix(1), in: layerStack.view.schema)
+            throw SaveError.deleteDenied(object: object, relationship: name, blocking: blocking)
         }
     }
 }

@@ -2,8 +2,11 @@ extension ChangeSet: CustomStringConvertible {
     /// The number of the save, its author, and the changed objects of each entity: `save 7: entity 2: inserted 12, 13, updated 4`.
     ///
     /// A change set knows entities by number only. Of many keys, the first are shown.
-    public var description: String {
-        var parts = entities.map(\.description)
+    public var description: String { description(naming: { "entity \($0)" }) }
+
+    /// Returns the description with the names of entities.
+    package func description(naming name: (EntityIndex) -> String) -> String {
+        var parts = entities.map { "\(name($0.entity)): \($0.keyText)" }
         parts += links.map(\.description)
         let author = author.isEmpty ? "" : " by \(author)"
         let title = generation == 0 ? "unsaved changes\(author)" : "save \(generation)\(author)"
@@ -13,10 +16,12 @@ extension ChangeSet: CustomStringConvertible {
 
 extension ChangeSet.EntityChange: CustomStringConvertible {
     /// The entity's position and the keys of its changed objects. Of many keys, the first are shown.
-    public var description: String {
+    public var description: String { "entity \(entity): \(keyText)" }
+
+    fileprivate var keyText: String {
         let kinds = [("inserted", insertedKeys), ("updated", updatedKeys), ("deleted", deletedKeys)]
         let texts = kinds.filter { !$0.1.isEmpty }.map { "\($0.0) \(KeyText.list($0.1))" }
-        return "entity \(entity): " + (texts.isEmpty ? "no changes" : texts.joined(separator: ", "))
+        return texts.isEmpty ? "no changes" : texts.joined(separator: ", ")
     }
 }
 

@@ -63,6 +63,39 @@ import Testing
         }
     }
 
+    private struct Draft: Codable { var title: String }
+
+    /// Returns the message of a conflict. The values are those that both contexts read, of the context that fails, and of the store.
+    private static func message<V: Codable & Sendable>(_ values: [V], _ container: PersistentContainer) async throws -> String {
+        try await container.write { try $0.collection("of\(V.self)", of: V.self).setValue(values[0], forKey: "key") }
+        let contexts = await [container.makeBackgroundContext(), container.makeBackgroundContext()]
+        for (context, value) in zip(contexts, values.dropFirst()) {
+            try await context.perform { try $0.collection("of\(V.self)", of: V.self).setValue(value, forKey: "key") }
+        }
+        try await contexts[1].save()
+        let error = await #expect(throws: SaveError.self) { try await contexts[0].save() }
+        return error?.message ?? ""
+    }
+
+    /// Catches: "was data of 8 bytes, here data of 8 bytes".
+    @Test(arguments: Combination.rooted)
+    func `S172, S192: a conflict prints the values of a key by their type`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let messages = [
+            try await Self.message([1, 2, 3], container), try await Self.message(["a", "b", "c"], container),
+            try await Self.message([Draft(title: "a"), Draft(title: "b"), Draft(title: "c")], container),
+            try await Self.message([Data([255]), Data([254]), Data([253])], container),
+        ]
+        let texts = [
+            "ofInt[\"key\"]", "value: was 1, here 2, in the store 3", "value: was \"a\", here \"b\", in the store \"c\"",
+            "value: was {\"title\":\"a\"}, here {\"title\":\"b\"}, in the store {\"title\":\"c\"}",
+            "value: was data of 1 bytes, here data of 1 bytes",
+        ]
+        for (message, text) in zip([messages[0]] + messages, texts) { #expect(message.contains(text), "\(message)") }
+        try await container.close()
+    }
+
     @Test(arguments: Combination.rooted)
     func `S192: contexts that write other keys do not conflict, also in a new collection`(_ combination: Combination) async throws
     {

@@ -26,6 +26,7 @@ import Testing
         let preview = await worker.previewSave()
         let store = container.coordinator.store.identity
         #expect(preview.failure == nil && preview.conflicts.isEmpty)
+        #expect("\(preview)".contains("Track: inserted \(second.key), updated \(first.key)"), "S172: \(preview)")
         #expect(preview.changes.updatedIDs(in: store) == [first])
         #expect(preview.changes.insertedIDs(in: store).contains(second))
         #expect(preview.changes.generation == token.generation.next && preview.changes.metadata.contextName == "worker")

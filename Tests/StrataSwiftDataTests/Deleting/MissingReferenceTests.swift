@@ -194,7 +194,7 @@ import Testing
             let remark = Remark("nice", on: comic)
             context.insert(remark)
             try deleteElsewhere(comic, container)
-            let named = "Remark.comic of \(remark.managedObject.objectID) leads to"
+            let named = "Remark.comic of Remark(id: \(remark.managedObject.objectID.key)) leads to"
             for _ in 0..<2 {
                 #expect(performing: { try context.save() }, throws: { "\($0)".contains(named) })
                 #expect(context.insertedModelsArray.count == 1)

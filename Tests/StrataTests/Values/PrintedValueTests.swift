@@ -46,7 +46,17 @@ private enum Bills {
         }
     }
 
-    static let types: [any PersistentModel.Type] = [Shop.self, Bill.self]
+    @Model final class Account {
+        @Relationship(deleteRule: .deny) var entries: [Entry] = []
+        init() {}
+    }
+
+    @Model final class Entry {
+        var account: Account?
+        init(_ account: Account?) { self.account = account }
+    }
+
+    static let types: [any PersistentModel.Type] = [Shop.self, Bill.self, Account.self, Entry.self]
     static let date = Date(timeIntervalSinceReferenceDate: 778_000_000)
     /// The attributes of a new bill whose amount is 12.5, as names and texts.
     static let texts = [
@@ -160,6 +170,45 @@ private enum Bills {
             #expect(children[7].value as? String == "id \(shop.id.key)")
             let greatest = try context.fetch(ValueRequest<Bill>([.max(\.amount)]))
             #expect(greatest.map { "\($0)" } == ["(max(amount): 12.5)"])
+        }
+    }
+
+    /// Catches: a line of a quarter of a megabyte of ids.
+    @Test(arguments: TestStore.allCases)
+    func `S172: denied deletions and missing objects name a few objects by their entities`(_ store: TestStore) async throws {
+        try await open(store) { container, _, _ in
+            let context = container.mainContext
+            let account = Bills.Account()
+            context.insert(account)
+            let entries = (0..<30).map { _ in Bills.Entry(account) }
+            for entry in entries { context.insert(entry) }
+            try await context.save()
+            let text = "Account(id: \(account.id.key)) cannot be deleted: its Account.entries still has Entry(id: "
+            func check(_ error: SaveError?) {
+                let message = error?.message ?? ""
+                #expect(message.hasPrefix(text) && message.contains("), … (30 objects); delete"), "\(message)")
+            }
+            check(
+                await #expect(throws: SaveError.self) {
+                    try await container.coordinator.batchDelete(FetchRequest<Bills.Account>())
+                })
+            context.delete(account)
+            check(await #expect(throws: SaveError.self) { try await context.save() })
+            context.rollback()
+            let lost = try await container.write { context in
+                let account = Bills.Account()
+                context.insert(account)
+                return account.id
+            }
+            let missing = try #require(context.model(for: lost) as? Bills.Account)
+            try await container.write { context in
+                let account = try #require(context.model(for: lost) as? Bills.Account)
+                context.delete(account)
+            }
+            entries[0].account = missing
+            let error = await #expect(throws: SaveError.self) { try await context.save() }
+            let end = "account of Entry(id: \(entries[0].id.key)) leads to Account(id: \(lost.key)), which does not exist"
+            #expect(error?.message.contains(end) == true, "\(String(describing: error))")
         }
     }
 

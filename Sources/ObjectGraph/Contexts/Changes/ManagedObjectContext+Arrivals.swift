@@ -214,7 +214,7 @@ extension ManagedObjectContext {
             if let arrival = object.detachedState?.arrival { arrival.admitArrivals() }
             if object.state == .detached { insertGraph(of: object) }
         }
-        precondition(object.context === self, "objects of two contexts cannot be related; look up the other by its id")
+        precondition(object.context === self, object.isElsewhere(than: self))
         return object
     }
 }

@@ -1,6 +1,12 @@
 import StoreInterface
 import StoreModel
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// Conflicts of keyed collections (S192): two contexts that write one key conflict on its value, also if both have inserted the key.
 extension SaveCheck {
     /// Applies each change of a key that belongs to another object now to that object, as a conflict. One look-up per inserted key.
@@ -27,14 +33,23 @@ extension SaveCheck {
     /// The entity of keyed values.
     var keyedValues: EntityIndex? { writer.store.schema.keyedValues }
 
-    /// Returns the name of an object in conflicts: its entity's, or the collection with the key.
-    func nameInConflict(_ row: Row?, entity: EntityIndex, key: ObjectKey) throws -> String {
-        guard entity == keyedValues else { return writer.store.schema.entities[entity].name }
+    /// Returns the name of an object in conflicts: its entity's, or the collection with the key and the form of its values.
+    func nameInConflict(_ row: Row?, entity: EntityIndex, key: ObjectKey) throws -> (name: String, form: ValueForm?) {
+        guard entity == keyedValues else { return (writer.store.schema.entities[entity].name, nil) }
         let value =
             try row.flatMap { $0.isSet(KeyedColumn.key) ? $0[KeyedColumn.key] : nil }
             ?? state.view.value(entity, key: key, column: KeyedColumn.key)
             ?? request.base.view.value(entity, key: key, column: KeyedColumn.key)
-        guard case .data(let bytes) = value else { return EntitySchema.keyedValues.name }
-        return KeyedColumn.text(bytes)
+        guard case .data(let bytes) = value else { return (EntitySchema.keyedValues.name, nil) }
+        return (KeyedColumn.text(bytes), try form(entity, key: bytes))
+    }
+
+    /// Returns the form of the value under a key; nil if the types of its collection are not known.
+    private func form(_ entity: EntityIndex, key: Data) throws -> ValueForm? {
+        guard let collection = KeyedColumn.collection(ofKey: key),
+            let record = try state.view.keyedObject(entity, KeyedColumn.typesKey(collection)),
+            case .data(let types) = try state.view.value(entity, key: record, column: KeyedColumn.value)
+        else { return nil }
+        return CollectionTypes(bytes: types).map { ValueForm(type: .data, content: .keyed($0.value)) }
     }
 }

@@ -125,9 +125,10 @@ extension SaveCheck {
         let store = writer.store.identity
         for address in deletedObjects(rules) {
             for case .deny(let name, let entity, let blocking) in try consequences(of: address, rules) {
-                throw SaveError.deleteDenied(
-                    object: ObjectID(store: store, entity: address.entity, key: address.key), relationship: name,
-                    blocking: blocking.map { ObjectID(store: store, entity: entity, key: $0) })
+                let object = ObjectID(store: store, entity: address.entity, key: address.key)
+                let blocking = blocking.map { ObjectID(store: store, entity: entity, key: $0) }
+                EntityNames.note([object] + blocking.prefix(1), in: writer.store.schema)
+                throw SaveError.deleteDenied(object: object, relationship: name, blocking: blocking)
             }
         }
     }
@@ -264,10 +265,9 @@ extension SaveCheck {
     }
 
     private func dangling(_ object: ObjectAddress, property: String, target: ObjectAddress) -> SaveError {
-        let store = writer.store.identity
-        return .danglingReference(
-            object: ObjectID(store: store, entity: object.entity, key: object.key), property: property,
-            target: ObjectID(store: store, entity: target.entity, key: target.key))
+        let ids = [object, target].map { ObjectID(store: writer.store.identity, entity: $0.entity, key: $0.key) }
+        EntityNames.note(ids, in: writer.store.schema)
+        return .danglingReference(object: ids[0], property: property, target: ids[1])
     }
 
     /// Returns the destinations of the layer's references and pairs that will not exist after the save.

@@ -253,6 +253,7 @@ struct SaveCheck {
         let current = state.view
         let schema = writer.store.schema.entities[entity]
         let unmerged = request.checks.unmerged[.init(entity: entity, key: key)]
+        let (name, keyedForm) = try nameInConflict(row, entity: entity, key: key)
         var properties: [MergeConflict.Property] = []
         for (column, definition) in schema.columns.enumerated(as: ColumnIndex.self) {
             let before = try unmerged?.before[column] ?? base.value(entity, key: key, column: column)
@@ -265,11 +266,10 @@ struct SaveCheck {
             properties.append(
                 .init(
                     name: definition.name, base: before, ours: ours, theirs: theirs,
-                    form: request.rules.form(of: column, in: entity)))
+                    form: keyedForm ?? request.rules.form(of: column, in: entity)))
         }
         return MergeConflict(
             objectID: ObjectID(store: writer.store.identity, entity: entity, key: key),
-            entityName: try nameInConflict(row, entity: entity, key: key),
-            properties: properties, isDeletedHere: row?.kind == .delete, isDeletedInStore: !isInStore)
+            entityName: name, properties: properties, isDeletedHere: row?.kind == .delete, isDeletedInStore: !isInStore)
     }
 }

@@ -107,12 +107,12 @@ extension SaveError: LocalizedError {
                 remedy: "Give one of them another value, or choose a merge policy")
         case .deleteDenied(let object, let relationship, let blocking):
             ErrorText(
-                "\(object) cannot be deleted: its \(relationship) still has "
-                    + blocking.map(\.description).joined(separator: ", "),
+                "\(EntityNames.text(object)) cannot be deleted: its \(relationship) still has "
+                    + KeyText.list(blocking.map(EntityNames.text)),
                 separator: "; ", remedy: "delete or move them first")
         case .danglingReference(let object, let property, let target):
             ErrorText(
-                "\(property) of \(object) leads to \(target), which does not exist: it was deleted, or never saved",
+                "\(property) of \(EntityNames.text(object)) leads to \(EntityNames.text(target)), which does not exist: it was deleted, or never saved",
                 separator: "; ", remedy: "set another object or nil and save again")
         case .validation(let failures):
             ErrorText("\(failures)")
@@ -162,6 +162,28 @@ enum UniqueForms {
 
     static func form(of property: String, in entity: String) -> ValueForm {
         forms.withLock { $0["\(entity).\(property)"] } ?? ValueForm()
+    }
+}
+
+/// The names of entities whose objects errors name. An id has the number of its entity alone.
+enum EntityNames {
+    private struct Place: Hashable {
+        var store: StoreIdentity
+        var entity: EntityIndex
+    }
+
+    private static let names = Mutex<[Place: String]>([:])
+
+    /// Remembers the names of the entities of some objects, before an error with their ids is made.
+    static func note(_ ids: some Sequence<ObjectID>, in schema: StoreSchema) {
+        names.withLock { names in
+            for id in ids { names[Place(store: id.store, entity: id.entity)] = schema.entities[id.entity].name }
+        }
+    }
+
+    /// Returns an object as people read it: `Shop(id: 3)`, or its id if the name of its entity is not known.
+    static func text(_ id: ObjectID) -> String {
+        names.withLock { $0[Place(store: id.store, entity: id.entity)] }.map { "\($0)(id: \(id.key))" } ?? "\(id)"
     }
 }
 

@@ -16,6 +16,8 @@ public struct SavePreview: Sendable {
     public var conflicts: [MergeConflict]
     /// The error that the save would throw; nil if it would succeed.
     public var failure: (any Error)?
+    /// The schema of the store, for the names of entities; nil in a preview that a program has made.
+    var schema: StoreSchema?
 
     /// Creates a preview. By default, it is that of a save with no changes.
     public init(changes: ChangeSet = ChangeSet(), conflicts: [MergeConflict] = [], failure: (any Error)? = nil) {
@@ -28,7 +30,9 @@ public struct SavePreview: Sendable {
 extension SavePreview: CustomStringConvertible {
     /// The changes that would be written, the conflicts, and the error that the save would throw.
     public var description: String {
-        let parts = [failure.map { "the save would fail: \($0)" } ?? "\(changes)"] + conflicts.map(\.description)
+        let names = schema?.entities.map(\.name) ?? []
+        let text = changes.description(naming: { $0.rawValue < names.count ? names[$0.rawValue] : "entity \($0)" })
+        let parts = [failure.map { "the save would fail: \($0)" } ?? text] + conflicts.map(\.description)
         return parts.joined(separator: "; ")
     }
 }

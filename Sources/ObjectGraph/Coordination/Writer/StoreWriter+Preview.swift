@@ -44,6 +44,7 @@ extension StoreWriter {
         request.isPreview = true
         let start = state
         var preview = SavePreview()
+        preview.schema = store.schema
         do {
             try transaction { transaction in
                 let base = try writtenBase(start, transaction)

@@ -17,6 +17,8 @@ enum AttributeContent: Sendable, Hashable {
     case decimal
     /// Other JSON.
     case encoded
+    /// A value of a keyed collection, by the name of its type.
+    case keyed(String)
 
     init<V: AttributeValue>(of type: V.Type) {
         if let type = type as? any AttributeContentProvider.Type {
@@ -73,7 +75,7 @@ struct ValueForm: Sendable, Hashable {
     func text(_ value: Value) -> String {
         if let destination, let key = value.referenceKey { return "\(destination)(id: \(key))" }
         guard let text = decoded(value) else { return value.text(as: type) }
-        return content == .decimal ? text : Value.quoted(text, with: "")
+        return content == .decimal ? text : Value.quoted(text, with: content == .keyed("String") ? "\"" : "")
     }
 
     /// Returns a value for mirrors: references and decimals as ``text(_:)``, because the mirror of `Decimal` shows its storage, and JSON
@@ -93,6 +95,7 @@ struct ValueForm: Sendable, Hashable {
         case .elements where bytes.isEmpty: "[]"
         case .encoded where bytes.isEmpty: "empty"
         case .elements, .encoded: String(bytes: bytes, encoding: .utf8)
+        case .keyed(let type): StoredCollection.text(ofValue: bytes, type: type)
         }
     }
 }
