@@ -1,3 +1,4 @@
+import Observation
 import Testing
 
 // The code of the article "From an empty folder to a live list", compiled and run. The architecture tests compare both.
@@ -22,12 +23,14 @@ import Strata
 @MainActor final class Library {
     let container: PersistentContainer
     let unread: Results<Book>
+    let shelves: Results<Shelf>
 
     init(store: StoreDescription) async throws {
         container = try await PersistentContainer(for: Book.self, Shelf.self, store: store)
         unread = try Results(
             FetchRequest<Book>(where: #Predicate { !$0.isRead }, sortBy: [.init(\.title)]),
             context: container.mainContext)
+        shelves = try Results(FetchRequest<Shelf>(), context: container.mainContext)
     }
 }
 // end
@@ -48,7 +51,8 @@ extension Library {
 // Sources/Strata/Strata.docc/GettingStarted.md
 extension Library {
     var lines: [String] {
-        unread.map { book in "\(book.title) (\(book.shelf?.name ?? "no shelf"))" }
+        _ = shelves.count  // to follow the names of shelves too
+        return unread.map { book in "\(book.title) (\(book.shelf?.name ?? "no shelf"))" }
     }
 
     func printChanges() async {
@@ -121,6 +125,18 @@ extension Library {
         #expect(again.unread[0].title == "Frankenstein")
         changes.cancel()
         try await again.container.close()
+    }
+
+    @MainActor @Test(.timeLimit(.minutes(1))) func `renaming a shelf notifies a reader of the lines`() async throws {
+        let library = try await Library(store: .memory)
+        try await library.add(["Emma"], to: "Classics")
+        let shelf = try #require(try library.container.mainContext.find(unique: \Shelf.name, "Classics")).id
+        await withCheckedContinuation { continuation in
+            withObservationTracking { _ = library.lines } onChange: { continuation.resume() }
+            library.container.mainContext.object(Shelf.self, with: shelf).name = "Novels"
+        }
+        #expect(library.lines == ["Emma (Novels)"])
+        try await library.container.close()
     }
 
     // Sources/Strata/Strata.docc/GettingStarted.md

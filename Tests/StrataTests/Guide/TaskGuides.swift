@@ -121,6 +121,20 @@ enum Articles {
         // end
     }
 
+    @MainActor static func applyingDifferences(_ pieces: Results<Piece>) async {
+        // Sources/Strata/Strata.docc/ObservingResults.md
+        var rows = pieces.snapshot.ids
+        for await update in pieces.updates {
+            let (next, difference) = (update.snapshot.ids, update.difference)
+            let removed = difference.deletions + difference.moves.map(\.from)
+            for position in removed.sorted(by: >) { rows.remove(at: position) }
+            let inserted = difference.insertions + difference.moves.map(\.to)
+            for position in inserted.sorted() { rows.insert(next[position], at: position) }
+            print("show \(rows.count) rows, and draw \(difference.updates) again")
+        }
+        // end
+    }
+
     @MainActor static func observingProperties(_ piece: Piece) {
         // Sources/Strata/Strata.docc/ObservingResults.md
         withObservationTracking {
