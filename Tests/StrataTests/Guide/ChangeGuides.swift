@@ -131,6 +131,24 @@ extension Articles {
         try await container.close()
     }
 
+    @MainActor @Test func `the custom policy of the article on conflicts keeps the greater number of plays`() async throws {
+        let container = try await open()
+        let piece = Articles.Piece(title: "Sun")
+        container.mainContext.insert(piece)
+        try await container.mainContext.save()
+        let id = piece.id
+        let importer = container.newBackgroundContext(name: "import")
+        try await importer.perform { context in
+            Articles.settling(context)
+            try context.existingObject(Articles.Piece.self, with: id).plays = 3
+        }
+        try await container.write { try $0.existingObject(Articles.Piece.self, with: id).plays = 5 }
+        try await importer.save()
+        let plays = try await container.read { try $0.existingObject(Articles.Piece.self, with: id).plays }
+        #expect(plays == 5)
+        try await container.close()
+    }
+
     @MainActor @Test func `the examples of child contexts save through their parents`() async throws {
         let container = try await open()
         container.mainContext.insert(Articles.Piece(title: "intro"))

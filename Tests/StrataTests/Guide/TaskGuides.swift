@@ -160,6 +160,32 @@ enum Articles {
         // end
     }
 
+    static func settling(_ context: ManagedObjectContext) {
+        // Sources/Strata/Strata.docc/SavingAndConflicts.md
+        context.mergePolicy = .custom { conflicts in
+            var resolutions: [ObjectID: ConflictResolution] = [:]
+            for conflict in conflicts {
+                let plays = conflict.properties.first { $0.name == "plays" }
+                if case .int(let ours) = plays?.ours, case .int(let theirs) = plays?.theirs {
+                    resolutions[conflict.objectID] = .values(["plays": .int(max(ours, theirs))])
+                } else {
+                    resolutions[conflict.objectID] = .objectTrump
+                }
+            }
+            return resolutions
+        }
+        // end
+    }
+
+    @MainActor static func previewing(_ context: ManagedObjectContext) async throws {
+        // Sources/Strata/Strata.docc/SavingAndConflicts.md
+        let preview = await context.previewSave()
+        print(preview)  // the changes, the conflicts, and the error that the save would throw
+        if preview.failure == nil { try await context.save() }
+        // end
+        #expect(preview.failure == nil)
+    }
+
     static func writing(_ container: PersistentContainer, id: ObjectID) async throws {
         // Sources/Strata/Strata.docc/SavingAndConflicts.md
         try await container.write(retrying: 5) { context in
@@ -366,6 +392,7 @@ enum Articles {
             try await Articles.background(container, titles: ["Sun", "Intro"])
             #expect(try context.count(FetchRequest<Articles.Piece>()) == 4)
             try await Articles.relating(context)
+            try await Articles.previewing(context)
             try await Articles.saving(context)
             try Articles.fetching(context, band: "Air")
             let piece = try #require(try context.first(where: #Predicate<Articles.Piece> { $0.title == "Sun" }))
