@@ -99,6 +99,13 @@ enum Articles {
         let pairs = try context.rows(\Piece.title, \.plays, where: #Predicate { $0.plays > 0 }, limit: 10)
         // end
         _ = pairs
+        // Sources/Strata/Strata.docc/FetchingObjects.md
+        let plays = ModelColumn<Piece>.sum(\.plays)
+        let played = ValueRequest<Piece>(
+            [.property(\.album, \.title), plays], groupBy: [.property(\.album, \.title)],
+            having: plays.is(.greater, 100), sortBy: [.init(plays, .descending)], limit: 10)
+        // end
+        #expect(try context.fetch(played).isEmpty)
     }
 
     @MainActor static func observing(_ context: ManagedObjectContext, show: @MainActor ([Piece]) -> Void) async throws {

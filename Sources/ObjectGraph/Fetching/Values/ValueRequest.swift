@@ -73,7 +73,9 @@ public struct ValueRequest<M: PersistentModel>: Sendable {
     public var propertiesToFetch: [ModelColumn<M>]
     /// The columns by which objects are grouped.
     public var propertiesToGroupBy: [ModelColumn<M>]
-    /// A condition on columns of the result: `.sum(\.plays).is(.greater, 100)`.
+    /// A condition on columns of the result: `ModelColumn<Track>.sum(\.playCount).is(.greater, 100)`.
+    ///
+    /// Each column that it names must be one of ``propertiesToFetch``.
     public var having: Condition
     /// A Boolean value that indicates whether equal rows are returned only once.
     public var returnsDistinctResults = false
