@@ -23,7 +23,7 @@ import StoreModel
 /// Use a collection where its context is used. A look-up costs one search of an index, one read of a page, and the decoding. Data,
 /// strings, numbers, dates and UUIDs are stored as their bytes, and other values as JSON.
 ///
-/// Two contexts that write one key conflict: see ``ManagedObjectContext/mergePolicy``. The conflict has the property `value`.
+/// Two contexts that write one key conflict: see ``ManagedObjectContext/mergePolicy``. The conflict's `properties` have one entry, `value`.
 public struct KeyedCollection<Key, Value: Codable & Sendable> {
     /// The name of the collection in its file.
     public let name: String

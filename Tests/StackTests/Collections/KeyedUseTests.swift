@@ -83,6 +83,13 @@ import Testing
         try await container.saveMain()
         #expect(try notes.keys == tracks.map(\.objectID).sorted { $0.key < $1.key })
         #expect(notes[tracks[1].objectID] == "about \(tracks[1].objectID.key)")
+        // Sources/ObjectGraph/ObjectGraph.docc/KeyedCollections.md
+        let log = try container.collection("log", of: String.self, key: (String, Int).self)
+        log[("ann", 3)] = "opened"
+        let all = try log.range(withPrefix: "ann").entries()
+        let some = try log.range(from: ("ann", 2), upTo: ("ann", 5)).keys()
+        // end
+        #expect(all.map(\.value) == ["opened"] && some.map(\.1) == [3])
     }
 
     @MainActor @Test(arguments: Combination.all)
