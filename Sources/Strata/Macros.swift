@@ -150,7 +150,7 @@ public macro Derived(from path: AnyKeyPath) = #externalMacro(module: "StrataMacr
 public macro Derived(count relationship: AnyKeyPath) = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
 
 /// Derives an attribute from the sum of an attribute of related objects: see ``Derived(from:)``. Sums of integers are `Int`, others
-/// `Double`.
+/// `Double`. A `Decimal` has no sum.
 @attached(peer)
 public macro Derived(sum attribute: AnyKeyPath, in relationship: AnyKeyPath) =
     #externalMacro(module: "StrataMacros", type: "MarkerMacro")
