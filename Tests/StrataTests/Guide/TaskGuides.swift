@@ -345,6 +345,12 @@ enum Articles {
         let deleted = try await container.coordinator.deleteHistory(before: token)
         // end
         #expect(deleted > 0)
+        // Sources/Strata/Strata.docc/BackupAndHistory.md
+        let findings = try await container.coordinator.verify()
+        for finding in findings { print(finding) }
+        try await container.coordinator.compact()
+        // end
+        #expect(findings.isEmpty)
         return token
     }
 

@@ -9,8 +9,8 @@ import StoreModel
 #endif
 
 extension PersistentStoreCoordinator {
-    /// Reduces the size of the store's file while the store is in use: see `ObjectStore`. A store that cannot be compacted is left
-    /// unchanged.
+    /// Packs pages of the store while it is in use: see `ObjectStore`. The file keeps its length, and later saves use the freed space. A
+    /// store that cannot be compacted is left unchanged.
     ///
     /// Saves continue between the transactions of the compaction. Deferred saves that are not on disk are not compacted. Runs off
     /// the calling executor. Root contexts that merge automatically move to the compacted pages without a notice. Other contexts,
@@ -122,7 +122,7 @@ extension StoreWriter {
 }
 
 extension PersistentContainer {
-    /// Reduces the size of the store's file: see `PersistentStoreCoordinator.compact`.
+    /// Packs pages of the store, so that later saves use their space: see `PersistentStoreCoordinator.compact`.
     @discardableResult
     public func compact(
         _ options: CompactionOptions = CompactionOptions(),
