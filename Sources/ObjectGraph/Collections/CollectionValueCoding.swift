@@ -54,7 +54,7 @@ struct CollectionValueCoding<Value: Codable & Sendable> {
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
         do {
-            return try decoder.decode(Value.self, from: bytes)
+            return try decoder.decodeStored(Value.self, from: bytes)
         } catch {
             throw UndecodableValue(error)
         }

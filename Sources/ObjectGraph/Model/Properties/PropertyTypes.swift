@@ -98,6 +98,18 @@ public struct EncodedAttribute<V: Codable>: AttributeValue {
     private static func none<N: ExpressibleByNilLiteral>(_ type: N.Type) -> V? { N(nilLiteral: ()) as? V }
 }
 
+extension JSONDecoder {
+    /// Decodes a value that this library has encoded. `JSONEncoder` writes a decimal that is not a number as NaN, which only JSON 5 has.
+    func decodeStored<V: Decodable>(_ type: V.Type, from bytes: Data) throws -> V {
+        do {
+            return try decode(type, from: bytes)
+        } catch DecodingError.dataCorrupted where !allowsJSON5 && bytes.firstRange(of: Data("NaN".utf8)) != nil {
+            allowsJSON5 = true
+            return try decode(type, from: bytes)
+        }
+    }
+}
+
 /// The JSON of attributes of `Codable` types.
 enum AttributeJSON {
     /// Returns the same bytes for equal values, unless their type encodes something that has no order, such as a set in a structure.
@@ -114,7 +126,7 @@ enum AttributeJSON {
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-        return try decoder.decode(type, from: bytes)
+        return try decoder.decodeStored(type, from: bytes)
     }
 
     /// Returns the empty value of a collection, or of a type all of whose properties may be absent; nil for other types.
