@@ -655,4 +655,30 @@ import Testing
         try await container.close()
         try await elsewhere.close()
     }
+
+    /// Catches: contexts that have read between their suspension and the closing of the file, and keep their snapshots.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S167: contexts that read again and again do not keep the store from being suspended`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        _ = try await container.write { $0.makeTrack("a").objectID }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                let reader = await container.newBackgroundContext()
+                group.addTask {
+                    while !Task.isCancelled {
+                        let count = try? await reader.perform { try $0.count(EntityFetchRequest("Track")) }
+                        #expect(count == 1 || Task.isCancelled)
+                        try? await Task.sleep(for: .milliseconds(1))
+                    }
+                }
+            }
+            defer { group.cancelAll() }
+            for _ in 0..<20 {
+                try await container.suspend()
+                await container.resume()
+            }
+        }
+        try await container.close()
+    }
 }

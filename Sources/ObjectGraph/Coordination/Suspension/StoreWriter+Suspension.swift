@@ -20,10 +20,25 @@ extension StoreWriter {
         }
     }
 
-    /// Closes the file until its next use.
+    /// Closes the file until its next use. Contexts that have read since their suspension are suspended again meanwhile.
     ///
     /// - Throws: `StoreError` `.inUseElsewhere` for a read that does not end, such as a backup.
-    func closeFile() async throws { try await onDisk { try $0.store.suspend() } }
+    func closeFile() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.onDisk { try $0.store.suspend() } }
+            group.addTask {
+                while (try? await Task.sleep(for: .milliseconds(10))) != nil { try await self.releaseReads() }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Releases the snapshots of contexts with an executor, and those that the program keeps.
+    private func releaseReads() async throws {
+        await suspendContexts()
+        try await onQueue { $0.snapshotRegistry.endKept($0.state.suspended($0.store)) }
+    }
 
     /// Moves every context to the newest state that it has to show, and lets saves pass again. Does nothing if the store is not suspended.
     func resume() async {
