@@ -132,7 +132,11 @@ extension Library {
         try await library.add(["Emma"], to: "Classics")
         let shelf = try #require(try library.container.mainContext.find(unique: \Shelf.name, "Classics")).id
         await withCheckedContinuation { continuation in
-            withObservationTracking { _ = library.lines } onChange: { continuation.resume() }
+            withObservationTracking {
+                _ = library.lines
+            } onChange: {
+                continuation.resume()
+            }
             library.container.mainContext.object(Shelf.self, with: shelf).name = "Novels"
         }
         #expect(library.lines == ["Emma (Novels)"])
