@@ -97,6 +97,7 @@ import Testing
             try FileManager.default.removeItem(atPath: signal)
         }
         try await container.close()
+        for process in [watch, history] { #expect(try await process.isEndedByRequest()) }
     }
 
     @Test(arguments: fileKinds)
@@ -242,7 +243,8 @@ private final class ToolProcess: Sendable {
         try process.run()
     }
 
-    deinit { if process.isRunning { process.terminate() } }
+    // A process that is left keeps the output of the tests open, and whoever reads it waits for its end.
+    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
     /// Returns the line that a shell prints for a line; an empty one if the shell has ended.
     func answer(_ line: String) async throws -> String {
@@ -270,6 +272,14 @@ private final class ToolProcess: Sendable {
             text += byte
         }
         return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Asks the tool to end. Returns whether it does.
+    func isEndedByRequest() async throws -> Bool {
+        try await onQueue { [self] in
+            process.terminate()
+            return hasEnded.wait(timeout: .now() + 300) == .success
+        }
     }
 
     /// Sends the signal of control with C.
