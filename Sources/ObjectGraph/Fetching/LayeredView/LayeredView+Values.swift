@@ -28,8 +28,10 @@ extension LayeredView {
                 case .aggregate(let position):
                     let aggregate = query.aggregates[position]
                     let definition = aggregate.column.map { schema.columns[$0] }
-                    let decimals = query.decimals(in: aggregate).map { (sums[$0]?[group] ?? DecimalSum()).result(aggregate) }
-                    guard let result = decimals ?? states[position].result(aggregate, of: definition?.type) else {
+                    if let decimals = query.decimals(in: aggregate) {
+                        return (sums[decimals]?[group] ?? DecimalSum()).value(aggregate)
+                    }
+                    guard let result = states[position].result(aggregate, of: definition?.type) else {
                         throw FetchError.sumTooLarge(entity: schema.name, property: definition?.name ?? column.name)
                     }
                     return result

@@ -50,8 +50,7 @@ extension ManagedObjectContext {
             throw FetchError.notGrouped(entity: entity, property: column.name)
         }
         if let column = values.decimals(in: aggregate) {
-            let sum = try decimals(column, of: query, includesPendingChanges: includesPendingChanges)
-            if let result = sum.result(aggregate) { return result }
+            return try decimals(column, of: query, includesPendingChanges: includesPendingChanges).value(aggregate)
         }
         let groups = try groups(values.aggregation, of: query, includesPendingChanges: includesPendingChanges)
         let definition = aggregate.column.map { storedModel.entities[query.entity].columns[$0] }

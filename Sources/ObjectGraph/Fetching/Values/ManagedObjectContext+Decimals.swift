@@ -55,10 +55,7 @@ extension ManagedObjectContext {
         let aggregation = StoreAggregation(entity: query.entity).forDecimals(in: column)
         let groups = try groups(aggregation, of: query, includesPendingChanges: includesPendingChanges)
         let entity = storedModel.entities[query.entity]
-        let property = entity.columns[column].name
-        let sum = try groups.decimalSums(entity.name, property: property)[GroupKey([])] ?? DecimalSum()
-        if sum.isTooLarge { throw FetchError.sumTooLarge(entity: entity.name, property: property) }
-        return sum
+        return try groups.decimalSums(entity.name, property: entity.columns[column].name)[GroupKey([])] ?? DecimalSum()
     }
 }
 
@@ -72,7 +69,8 @@ extension StoreAggregation {
 extension AggregateGroups {
     /// Returns the sums of decimals by group. Each key has the values of the group, and the decimal at its end.
     ///
-    /// - Throws: ``FetchError/unsupportedAggregate(function:entity:property:)`` for bytes that are no decimal.
+    /// - Throws: ``FetchError/unsupportedAggregate(function:entity:property:)`` for bytes that are no decimal;
+    ///   ``FetchError/sumTooLarge(entity:property:)``.
     func decimalSums(_ entity: String, property: String) throws -> [GroupKey: DecimalSum] {
         var sums: [GroupKey: DecimalSum] = [:]
         // The order matters for sums that need more digits.
@@ -83,6 +81,7 @@ extension AggregateGroups {
             }
             sums[GroupKey(Array(key.values.dropLast())), default: DecimalSum()].add(decimal, count: states[0].count)
         }
+        if sums.values.contains(where: \.isTooLarge) { throw FetchError.sumTooLarge(entity: entity, property: property) }
         return sums
     }
 }
@@ -102,9 +101,8 @@ struct DecimalSum {
         self.count += count
     }
 
-    /// Returns a sum or a mean as a value, or nil if it is too large.
-    func result(_ aggregate: StoreAggregate) -> Value? {
-        if isTooLarge { return nil }
+    /// Returns a sum or a mean as a value.
+    func value(_ aggregate: StoreAggregate) -> Value {
         if case .average = aggregate { return mean?.storeValue ?? .null }
         return sum.storeValue
     }
