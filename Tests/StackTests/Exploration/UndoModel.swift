@@ -92,13 +92,24 @@ extension ContextModel.Context {
             return isChanged
         }
         var hasConflicts = false
+        var values = present
         for column in present.indices {
             guard let new = wanted[column], new != present[column] else { continue }
             // An object to insert exists again, or an attribute was changed since.
             let isConflict = expected.map { $0[column] != present[column] } ?? true
             if isConflict { hasConflicts = true }
-            if !isConflict || policy == .force { update(object, column, new) }
+            if !isConflict || policy == .force { values[column] = new }
         }
+        let (list, position) = (ContextModel.list, ContextModel.position)
+        // A position belongs to a list: it returns with the object, and stays with an object that stays (S046).
+        if let wantedList = wanted[list] {
+            if values[list] != wantedList {
+                values[position] = present[position]
+            } else if values[list] != present[list], let old = wanted[position] {
+                values[position] = old
+            }
+        }
+        for column in present.indices { update(object, column, values[column]) }
         return hasConflicts
     }
 
