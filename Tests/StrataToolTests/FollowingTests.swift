@@ -230,37 +230,25 @@ import Testing
 private final class ToolProcess: Sendable {
     /// Reads and writes, which block.
     private let queue = DispatchQueue(label: "shell")
-    private let process = Process()
-    private let (input, output) = (Pipe(), Pipe())
-    private let hasEnded = DispatchSemaphore(value: 0)
+    private let program: RunningProgram
 
-    init(_ tool: String, _ arguments: [String]) throws {
-        process.executableURL = URL(fileURLWithPath: tool)
-        process.arguments = arguments
-        process.standardInput = input
-        process.standardOutput = output
-        process.terminationHandler = { [hasEnded] _ in hasEnded.signal() }
-        try process.run()
-    }
-
-    // A process that is left keeps the output of the tests open, and whoever reads it waits for its end.
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    init(_ tool: String, _ arguments: [String]) throws { program = try RunningProgram(tool, arguments) }
 
     /// Returns the line that a shell prints for a line; an empty one if the shell has ended.
     func answer(_ line: String) async throws -> String {
         try await onQueue { [self] in
             // Writing to a pipe without a reader would end the tests.
-            guard process.isRunning else { return "" }
-            try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+            guard program.isRunning else { return "" }
+            try program.standardInput.write(contentsOf: Data((line + "\n").utf8))
             return try read()
         }
     }
 
     /// Returns the next line that the tool prints by itself. A tool that never prints it is ended, and the line is empty.
     func line() async throws -> String {
-        let ending = Task { [process] in
+        let ending = Task { [program] in
             try await Task.sleep(for: .seconds(300))
-            process.terminate()
+            program.send(SIGKILL)
         }
         defer { ending.cancel() }
         return try await onQueue { [self] in try read() }
@@ -268,7 +256,7 @@ private final class ToolProcess: Sendable {
 
     private func read() throws -> String {
         var text = Data()
-        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data("\n".utf8) {
+        while let byte = try program.standardOutput.read(upToCount: 1), !byte.isEmpty, byte != Data("\n".utf8) {
             text += byte
         }
         return String(decoding: text, as: UTF8.self)
@@ -277,20 +265,19 @@ private final class ToolProcess: Sendable {
     /// Asks the tool to end. Returns whether it does.
     func isEndedByRequest() async throws -> Bool {
         try await onQueue { [self] in
-            process.terminate()
-            return hasEnded.wait(timeout: .now() + 300) == .success
+            program.send(SIGTERM)
+            return program.waitForEnd(seconds: 300)
         }
     }
 
     /// Sends the signal of control with C.
-    func interrupt() { process.interrupt() }
+    func interrupt() { program.send(SIGINT) }
 
     /// Ends the shell and returns the exit status. By a line, because processes that were started meanwhile keep the input open.
-    func end() async throws -> Int32 {
+    func end() async throws -> Int32? {
         try await onQueue { [self] in
-            if process.isRunning { try input.fileHandleForWriting.write(contentsOf: Data("exit\n".utf8)) }
-            hasEnded.wait()
-            return process.terminationStatus
+            if program.isRunning { try program.standardInput.write(contentsOf: Data("exit\n".utf8)) }
+            return program.exitStatus()
         }
     }
 
