@@ -300,8 +300,17 @@ package struct TreeCheck {
         return bytes
     }
 
-    private static func number<T: FixedWidthInteger>(_ bytes: [UInt8], at offset: Int, as type: T.Type) -> T {
-        bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: type) }
+    // Not generic: a program that is not optimized would look types up for each number, and spend most of the check on it.
+    private static func number(_ bytes: [UInt8], at offset: Int, as _: UInt16.Type) -> UInt16 {
+        UInt16(bytes[offset]) | UInt16(bytes[offset + 1]) << 8
+    }
+
+    private static func number(_ bytes: [UInt8], at offset: Int, as _: UInt32.Type) -> UInt32 {
+        UInt32(number(bytes, at: offset, as: UInt16.self)) | UInt32(number(bytes, at: offset + 2, as: UInt16.self)) << 16
+    }
+
+    private static func number(_ bytes: [UInt8], at offset: Int, as _: UInt64.Type) -> UInt64 {
+        UInt64(number(bytes, at: offset, as: UInt32.self)) | UInt64(number(bytes, at: offset + 4, as: UInt32.self)) << 32
     }
 
     // MARK: Trees

@@ -5,6 +5,23 @@ extension UnsafeRawPointer {
         T(littleEndian: loadUnaligned(fromByteOffset: offset, as: T.self))
     }
 
+    // The same for the types of most fields. Programs that are not optimized call these, and need not look the type up for each number.
+
+    @inline(__always)
+    func number(_: UInt16.Type, at offset: Int) -> UInt16 {
+        UInt16(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+    }
+
+    @inline(__always)
+    func number(_: UInt32.Type, at offset: Int) -> UInt32 {
+        UInt32(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    @inline(__always)
+    func number(_: UInt64.Type, at offset: Int) -> UInt64 {
+        UInt64(littleEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
     /// Reads a number of 0, 1, 2, 4 or 8 bytes, extended with zeros.
     @inline(__always)
     func unsigned(width: Int, at offset: Int) -> UInt64 {

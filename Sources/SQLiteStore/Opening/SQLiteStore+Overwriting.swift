@@ -103,7 +103,7 @@ extension SQLiteStore {
     private func hasUUID(_ file: inout KnownContent.File) -> Bool {
         guard let page = file.metaPage, let bytes = writer.bytesOfFile(page), FilePage.isLeafOfKeys(bytes) else { return true }
         let uuid = Array(openedLineage.store.uuidString.utf8)
-        func isAt(_ offset: Int) -> Bool { bytes[offset..<(offset + uuid.count)].elementsEqual(uuid) }
+        func isAt(_ offset: Int) -> Bool { bytes[offset] == uuid[0] && bytes[offset..<(offset + uuid.count)].elementsEqual(uuid) }
         if let known = file.uuidOffset, isAt(known) { return true }
         let found = (0...(bytes.count - uuid.count)).first(where: isAt)
         // Until the first checkpoint the page may not be in the file.

@@ -12,7 +12,7 @@ import Testing
     private func filled() throws -> Scratch {
         let scratch = try Scratch()
         let store = try scratch.store()
-        for _ in 0..<4 { try store.insertTracks(3000) }
+        for _ in 0..<4 { try store.insertTracks(1000) }
         let keys = try store.snapshot().keys(StoreQuery(entity: Samples.track))
         try store.save { layer, _ in
             for key in keys where key.rawValue % 3 == 0 {

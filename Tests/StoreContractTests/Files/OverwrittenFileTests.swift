@@ -23,7 +23,8 @@ import Testing
 
     private static func save(_ store: any ObjectStore, _ numbers: Range<Int>, bytes: Int) throws {
         for number in numbers {
-            let name = "\(number) " + String(repeating: "x", count: bytes)
+            // Repeating a text takes several times as long.
+            let name = "\(number) " + String(decoding: [UInt8](repeating: 120, count: bytes), as: UTF8.self)
             try ContractStore.save(store, durability: .durable) {
                 $0.insertItem(ObjectKey(64 + number), name: name, number: Int64(number))
             }

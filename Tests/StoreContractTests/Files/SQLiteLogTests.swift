@@ -22,7 +22,8 @@ import Testing
 
     /// Saves one item of some kilobytes.
     private func save(_ contract: ContractStore, _ number: Int) throws {
-        let (key, name) = (ObjectKey(64 + number % 100), Value.string(String(repeating: "x", count: 20_000)))
+        let key = ObjectKey(64 + number % 100)
+        let name = Value.string(String(decoding: [UInt8](repeating: 120, count: 20_000), as: UTF8.self))
         try contract.save { layer in
             if number < 100 {
                 layer.insertItem(key, changing: [0: name, 1: .int(Int64(number))])
