@@ -90,7 +90,9 @@ test-peers: setup ## run the tests of that comparison
 
 test: setup ## run the tests of the package and of the benchmarks
 	@$(call say,"Tests")
-	@$(call run_tests)
+	@$(call run_tests,,STRATA_TESTS=others)
+	@$(call say,"Tests of the macros")
+	@$(call run_tests,,STRATA_TESTS=macros)
 	@$(call say,"Short run of simulated crashes")
 	@$(MAKE) --no-print-directory crash-runs NO_MACROS=
 	@$(call simulate_power_cuts,60,workload=saves forgets=3)
@@ -147,7 +149,7 @@ server-load: setup ## load the example server, check its data and snapshots (LOA
 
 test-long: setup ## run the tests with long random runs and many crashes
 	@$(call say,"Tests with long runs")
-	@$(call run_tests,,STRATA_LONG=1)
+	@$(call run_tests,,STRATA_LONG=1 STRATA_TESTS=others)
 
 # LAYERS names a folder of clones. Without it, git fetches twenty repositories from github.com.
 test-layers: setup ## round-trip data of public SwiftData models on each store (LAYERS=folder)

@@ -258,6 +258,16 @@ if withMacros {
     ]
 }
 
+// SwiftPM builds the tests of a package for the computer that compiles if one of them tests a macro, and all libraries twice. So `make test`
+// builds the tests of the macros apart from the others: with STRATA_TESTS=macros, and with STRATA_TESTS=others.
+switch Context.environment["STRATA_TESTS"] {
+case "macros":
+    package.name = "strata-macros"
+    package.targets.removeAll { $0.type == .test && $0.name != "StrataMacrosTests" }
+case "others": package.targets.removeAll { $0.name == "StrataMacrosTests" }
+default: break
+}
+
 // `make docs` sets it: the plugin that builds the documentation is no dependency of packages that use this one.
 if Context.environment["STRATA_DOCS"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
