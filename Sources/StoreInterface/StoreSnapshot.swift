@@ -52,6 +52,9 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey]
     /// Returns the keys of the objects that have all of the values, column by column, ascending. The default asks ``keys(_:)``.
     func lookup(_ entity: EntityIndex, columns: [ColumnIndex], values: [Value]) throws -> [ObjectKey]
+    /// Returns the first of the keys that ``lookup(_:column:value:)`` returns for these bytes in a column of data, or nil. For look-ups
+    /// without copies. The bytes are valid only during the call. The default copies them.
+    func holder(_ entity: EntityIndex, column: ColumnIndex, of data: UnsafeRawBufferPointer) throws -> ObjectKey?
     /// Returns the objects whose bytes in a column of data are in a range, in the order of the bytes, each with its bytes. Objects with
     /// equal bytes are in the order of their keys, whatever the direction.
     ///
@@ -81,4 +84,7 @@ public protocol StorePage: AnyObject, Sendable {
     func value(_ slot: Int, _ column: ColumnIndex) throws -> Value
     /// Returns the value of a column, or nil if the slot is empty. The default makes two calls.
     func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value?
+    /// Calls `body` with the bytes of a column of data, which are valid only during the call. Returns false without a call if the slot is
+    /// empty or the value is null. Implement it if the page has the bytes in one piece. The default copies them.
+    func withData(_ slot: Int, column: ColumnIndex, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool
 }

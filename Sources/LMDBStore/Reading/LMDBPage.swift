@@ -53,6 +53,28 @@ final class LMDBPage: StorePage, @unchecked Sendable {
         page.presence >> UInt64(slot) & 1 != 0 ? try value(slot, column) : nil
     }
 
+    func withData(
+        _ slot: Int, column: ColumnIndex, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Bool {
+        guard page.presence >> UInt64(slot) & 1 != 0 else { return false }
+        if !checksLargeValues, let bytes = try dataInPlace(slot, column) {
+            // Valid because the caller's reference to this page keeps the transaction or the unpacked bytes.
+            try body(bytes)
+            return true
+        }
+        guard case .data(let data) = try value(slot, column) else { return false }
+        try data.withUnsafeBytes(body)
+        return true
+    }
+
+    private func dataInPlace(_ slot: Int, _ column: ColumnIndex) throws -> UnsafeRawBufferPointer? {
+        do {
+            return try page.dataInPlace(slot, column)
+        } catch {
+            throw StoreError.damagedPage(reader.store, entity: entity, number: number, error: error)
+        }
+    }
+
     func value(_ slot: Int, _ column: ColumnIndex) throws -> Value {
         do {
             if checksLargeValues { try checkLargeValue(slot, column) }

@@ -3,6 +3,12 @@ import PageCodec
 import StoreInterface
 import StoreModel
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 extension LMDBSnapshot {
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         switch relation {
@@ -31,6 +37,21 @@ extension LMDBSnapshot {
                 let first = try key.bytes.withUnsafeBytes { try cursor.find($0) }
                 if let first { try cursor.appendValues(after: first, to: &keys) }
                 return keys
+            }
+        }
+    }
+
+    func holder(_ entity: EntityIndex, column: ColumnIndex, of data: UnsafeRawBufferPointer) throws -> ObjectKey? {
+        guard data.count < KeyCodec.maximumCount - 1, store.schema.entities[entity].columns[column].type == .data,
+            let index = self.index(entity, column)
+        else { return try lookup(entity, column: column, value: .data(Data(data))).first }
+        return try withUnsafeTemporaryAllocation(byteCount: KeyCodec.maximumCount, alignment: 1) { space -> ObjectKey? in
+            let key = KeyCodec.key(of: data, in: space)
+            do throws(LMDBError) {
+                guard let found = try transaction.get(index.database, key), found.count == 8 else { return nil }
+                return ObjectKey(rawValue: found.loadUnaligned(as: UInt64.self))
+            } catch {
+                throw StoreError(error, path: store.url.path)
             }
         }
     }

@@ -136,14 +136,18 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 
     /// Returns the stored bytes of a value, also of one that does not decode; nil if there is none.
     public func bytes(forKey key: Key) throws -> Data? {
-        try context.keyedBytes(bytes(of: key))
+        try context.keyedBytes(keyBytes(of: key))
     }
 
     /// Calls `body` with the stored bytes of a value. Returns nil without a call if there is none.
     ///
-    /// The bytes of `Data`, `String` and numbers are the value itself. They are valid only during the call.
+    /// The bytes of `Data`, `String` and numbers are the value itself. They are valid only during the call, in which the collection may be
+    /// changed. On LMDB, only a large value and an unsaved one are copied.
+    @inlinable
     public func withBytes<R>(forKey key: Key, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
-        try bytes(forKey: key)?.withUnsafeBytes(body)
+        var result: R?
+        _ = try context.useKeyedBytes(keyBytes(of: key)) { result = try body($0) }
+        return result
     }
 
     /// Returns the stored bytes of a value as a stream, which reads a large value in parts; nil if there is none. One look-up; the value
@@ -211,13 +215,16 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 
     static var logger: Logger { Logger(label: "strata.collections") }
 
-    func bytes(of key: Key) -> Data {
+    func bytes(of key: Key) -> Data { Data(keyBytes(of: key)) }
+
+    @usableFromInline
+    func keyBytes(of key: Key) -> [UInt8] {
         var bytes: [UInt8] = []
         // Most keys fit. Without this, the array is allocated twice.
         bytes.reserveCapacity(prefix.count + 64)
         bytes += prefix
         keyCoding.append(key, &bytes)
-        return Data(bytes)
+        return bytes
     }
 
     @usableFromInline

@@ -121,7 +121,7 @@ extension ManagedObjectContext {
                     layerStack.folded().collectionsWithEntries(entity, \.inserted, \.updated).lazy.map(CollectionName.init)
                         .contains(name)
                 {
-                    try types.check(keyedBytes(key) ?? Data(), name.text)
+                    try types.check(keyedBytes(Array(key)) ?? Data(), name.text)
                     tracker.keyed.records[name] = object
                 }
                 continue

@@ -43,7 +43,57 @@ extension ManagedObjectContext {
     }
 
     /// Returns the value under a key, or nil.
-    func keyedBytes(_ key: Data) throws -> Data? { try using { try keyedObject(key).map(keyedValue) } }
+    func keyedBytes(_ key: [UInt8]) throws -> Data? {
+        try using {
+            switch try storedPlace(of: key) {
+            case .absent: return nil
+            case .slot(let slot, let page):
+                if let value = try page.presentValue(slot, KeyedColumn.value) { return value.keyedBytes }
+            case .undecided: break
+            }
+            return try keyedObject(Data(key)).map(keyedValue)
+        }
+    }
+
+    /// Calls `body` with the value under a key, which is valid only during the call, and not copied if the store has it in one piece.
+    /// Returns false without a call if there is none.
+    @usableFromInline
+    func useKeyedBytes(_ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
+        try using {
+            switch try storedPlace(of: key) {
+            case .absent: return false
+            case .slot(let slot, let page): if try page.withData(slot, column: KeyedColumn.value, body) { return true }
+            case .undecided: break
+            }
+            guard let value = try keyedObject(Data(key)).map(keyedValue) else { return false }
+            try value.withUnsafeBytes(body)
+            return true
+        }
+    }
+
+    /// Where the store has the value of a key.
+    private enum StoredPlace {
+        case slot(Int, any StorePage)
+        case absent
+        /// The layers of the context decide.
+        case undecided
+    }
+
+    @inline(__always)
+    private func storedPlace(of key: [UInt8]) throws -> StoredPlace {
+        checkIsolation()
+        try checkOpen()
+        guard let entity = keyedEntity else { return .absent }
+        if layerStack.baseState.state.pendingSaves > 0 || layerStack.hasLayers && layerStack.view.touches(entity: entity) {
+            return .undecided
+        }
+        // Read once, because counting references to a snapshot costs much of a look-up.
+        let base = layerStack.view.base
+        let object = try key.withUnsafeBytes { try base.holder(entity, column: KeyedColumn.key, of: $0) }
+        guard let object else { return .absent }
+        let page = try layerStack.pages.page(entity, object.page, in: base)
+        return page.map { .slot(object.slot, $0) } ?? .undecided
+    }
 
     /// Returns the parts of the value under a key, or nil.
     func keyedParts(_ key: Data) throws -> (any ValueParts)? {
@@ -241,14 +291,14 @@ extension ManagedObjectContext {
 
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if the collection has other types in this context.
     func checkCollection(_ name: String, _ types: CollectionTypes) throws {
-        guard let bytes = try keyedBytes(KeyedColumn.typesKey(name)) else { return }
+        guard let bytes = try keyedBytes(Array(KeyedColumn.typesKey(name))) else { return }
         try types.check(bytes, name)
     }
 
     func record(_ name: String, _ types: CollectionTypes) throws {
         guard let entity = keyedEntity, tracker.keyed.recorded[CollectionName(name)]?.areTypes(of: types) != true else { return }
         let key = KeyedColumn.typesKey(name)
-        if let bytes = try keyedBytes(key) {
+        if let bytes = try keyedBytes(Array(key)) {
             if try types.check(bytes, name) == .renamed {
                 // An undo of the write must not take back the name, under which others read and write the collection meanwhile.
                 try withoutUndo { try put(entity, key: key, value: types.bytes()) }

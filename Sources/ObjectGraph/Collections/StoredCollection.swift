@@ -143,7 +143,7 @@ extension ManagedObjectContext {
 
     /// Returns the bytes of the value under a key; nil if there is none.
     public func storedValue(forKey key: Data, of collection: StoredCollection) throws -> Data? {
-        try keyedBytes(Data(collection.prefix) + key)
+        try keyedBytes(collection.prefix + key)
     }
 
     /// Returns the record that an object is, as the history names it; nil for an object of a model, and for one that does not exist.

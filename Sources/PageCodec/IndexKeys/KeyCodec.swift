@@ -77,6 +77,15 @@ public enum KeyCodec {
         return false
     }
 
+    /// Writes the key of bytes that need not be cut to memory that has room for it.
+    /// - Returns: The key, a part of that memory.
+    public static func key(of data: UnsafeRawBufferPointer, in space: UnsafeMutableRawBufferPointer) -> UnsafeRawBufferPointer {
+        precondition(data.count < min(maximumCount, space.count), "a key of \(data.count) bytes has no room")
+        space[0] = 1
+        UnsafeMutableRawBufferPointer(rebasing: space[1...]).copyMemory(from: data)
+        return UnsafeRawBufferPointer(rebasing: space[..<(data.count + 1)])
+    }
+
     private static func putNumber<T: FixedWidthInteger>(_ number: T, _ bytes: inout [UInt8]) {
         bytes.append(1)
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }

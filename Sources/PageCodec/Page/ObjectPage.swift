@@ -105,6 +105,16 @@ public struct ObjectPage {
         return try value(slot, in: section)
     }
 
+    /// Returns the bytes of a column of data in the page. Returns nil if the page does not have them in one piece: for null, an out-of-line
+    /// value, and a column that an older schema wrote. Precondition as for ``value(_:_:)``.
+    public func dataInPlace(_ slot: Int, _ column: ColumnIndex) throws(PageError) -> UnsafeRawBufferPointer? {
+        guard slot >= 0, slot < capacity else { throw absent(slot) }
+        guard column.rawValue < columnCount else { return nil }
+        let section = section(column)
+        guard section.code == .data, (section.nulls | section.outside) >> UInt64(slot) & 1 == 0 else { return nil }
+        return try span(slot, in: section)
+    }
+
     /// Returns whether a value is null, without decoding it. Precondition as for ``value(_:_:)``.
     public func isNull(_ slot: Int, _ column: ColumnIndex) throws(PageError) -> Bool {
         guard slot >= 0, slot < capacity else { throw absent(slot) }

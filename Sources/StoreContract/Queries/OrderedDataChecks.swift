@@ -12,7 +12,12 @@ enum OrderedDataChecks {
         Check(
             "a range of data comes in the order of its bytes, with the bytes",
             obligation: "StoreSnapshot.orderedData returns the objects that keys returns for the same range, with their bytes.",
-            aRangeOfDataComesInItsOrder)
+            aRangeOfDataComesInItsOrder),
+        Check(
+            "objects are found by their bytes, and bytes are read in place, as by values",
+            obligation:
+                "StoreSnapshot.holder finds the first object that lookup finds; StorePage.withData has the bytes that value has.",
+            bytesAreFoundAndReadInPlace),
     ]
 
     private static let column = Sample.column(of: .data)
@@ -23,9 +28,8 @@ enum OrderedDataChecks {
         return (0..<Int.random(in: 0...3, using: &random)).map { _ in random.pick([0, 1, 2, 255]) }
     }
 
-    private static func aRangeOfDataComesInItsOrder(_ trial: Trial) throws {
-        var random = trial.random
-        let tested = try trial.newStore()
+    /// Saves objects with bytes, changes some and deletes some. Returns the bytes of those that have any.
+    private static func fill(_ tested: StoreUnderTest, _ random: inout SeededRandom) throws -> [ObjectKey: [UInt8]] {
         let columns = Sample.schema.entities[Sample.everything].columns.count
         var existing = Set(ObjectKey(64)..<160)
         var stored: [ObjectKey: [UInt8]] = [:]
@@ -53,6 +57,13 @@ enum OrderedDataChecks {
                 }
             }
         }
+        return stored
+    }
+
+    private static func aRangeOfDataComesInItsOrder(_ trial: Trial) throws {
+        var random = trial.random
+        let tested = try trial.newStore()
+        let stored = try fill(tested, &random)
         let snapshot = try tested.snapshot()
         for _ in 0..<200 {
             let query = OrderedDataQuery(
@@ -68,6 +79,24 @@ enum OrderedDataChecks {
             let found = try snapshot.orderedData(query)
             try expect(found.keys, equals: expected.map(\.key), "\(query)")
             try expect(found.keys.indices.map { Array(found.data(at: $0)) }, equals: expected.map(\.value), "\(query)")
+        }
+    }
+
+    private static func bytesAreFoundAndReadInPlace(_ trial: Trial) throws {
+        var random = trial.random
+        let tested = try trial.newStore()
+        let stored = try fill(tested, &random)
+        let snapshot = try tested.snapshot()
+        for _ in 0..<200 {
+            let wanted = bytes(&random)
+            let found = try wanted.withUnsafeBytes { try snapshot.holder(Sample.everything, column: column, of: $0) }
+            try expect(found, equals: stored.filter { $0.value == wanted }.keys.min(), "\(wanted)")
+        }
+        for key in ObjectKey(64)..<192 {
+            var found: [UInt8]?
+            let isRead = try snapshot.page(Sample.everything, key.page)?.withData(key.slot, column: column) { found = Array($0) }
+            try expect(found, equals: stored[key], "\(key)")
+            try expect(isRead ?? false, equals: stored[key] != nil, "\(key)")
         }
     }
 }

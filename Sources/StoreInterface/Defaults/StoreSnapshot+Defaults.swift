@@ -1,5 +1,11 @@
 import StoreModel
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 extension StoreSnapshot {
     /// Returns whether the object has a version.
     public func exists(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
@@ -12,6 +18,11 @@ extension StoreSnapshot {
 
     /// 64, the default for pages that have copies of their values.
     public var pagesWorthKeeping: Int { 64 }
+
+    /// Returns the object with these bytes in a column by a look-up of a copy.
+    public func holder(_ entity: EntityIndex, column: ColumnIndex, of data: UnsafeRawBufferPointer) throws -> ObjectKey? {
+        try lookup(entity, column: column, value: .data(Data(data))).first
+    }
 
     /// Returns the keys of the objects that have all of the values, by a query of the columns.
     ///
@@ -68,6 +79,15 @@ extension StorePage {
     /// Returns the value of a column by two calls, or nil if the slot is empty.
     public func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value? {
         try contains(slot) ? value(slot, column) : nil
+    }
+
+    /// Calls `body` with the bytes of a copied value.
+    public func withData(
+        _ slot: Int, column: ColumnIndex, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Bool {
+        guard case .data(let data)? = try presentValue(slot, column) else { return false }
+        try data.withUnsafeBytes(body)
+        return true
     }
 
     /// Returns whether ``presence`` has the slot.

@@ -393,4 +393,31 @@ import Testing
             #expect(try blobs.withBytes(forKey: "none") { $0.count } == nil)
         }
     }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S193: bytes in a closure stay whole while the closure changes the collection, and its error is the caller's`(
+        _ kind: StoreKind
+    ) async throws {
+        struct Refused: Error {}
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let texts = try container.collection("texts", of: String.self)
+        let text = String(repeating: "abc", count: 100)
+        for number in 0..<200 { texts["\(number)"] = text }
+        try await container.saveMain()
+        try await container.read { context in
+            let stored = try context.collection("texts", of: String.self)
+            #expect(throws: Refused.self) { try stored.withBytes(forKey: "7") { _ in throw Refused() } }
+            let whole = try stored.withBytes(forKey: "7") { bytes in
+                try stored.removeAll()
+                stored["7"] = "other"
+                context.refreshAllObjects()
+                return String(decoding: bytes, as: UTF8.self)
+            }
+            #expect(whole == text)
+            #expect(try stored.withBytes(forKey: "7") { String(decoding: $0, as: UTF8.self) } == "other")
+            #expect(try stored.withBytes(forKey: "8") { $0.count } == nil)
+            context.rollback()
+        }
+    }
 }

@@ -340,6 +340,10 @@ struct KeyedExploration {
         var read: [String: Int] = [:]
         for key in KeyedStep.keys { read[key] = numbers[key] }
         if read != wanted { return "reads \(read), should be \(wanted)" }
+        for key in KeyedStep.keys {
+            let bytes = try numbers.withBytes(forKey: key) { $0.loadUnaligned(as: Int.self) }
+            if bytes != wanted[key] { return "has bytes of \(bytes ?? 0) under \(key.debugDescription)" }
+        }
         if try numbers.count != wanted.count || numbers.last?.key != keys.last { return "counts \(try numbers.count)" }
         var visited: [String] = []
         try numbers["a"..<"b"].forEach(.descending) { key, _ in visited.append(key) }

@@ -133,6 +133,10 @@ final class LazySnapshot: StoreSnapshot {
         try read { try $0.lookup(entity, columns: columns, values: values) }
     }
 
+    func holder(_ entity: EntityIndex, column: ColumnIndex, of data: UnsafeRawBufferPointer) throws -> ObjectKey? {
+        try read { try $0.holder(entity, column: column, of: data) }
+    }
+
     func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try read { try $0.orderedData(query) } }
 
     func parts(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) throws -> (any ValueParts)? {

@@ -200,6 +200,10 @@ final class RevocableSnapshot: StoreSnapshot {
         try readObjects { try $0.lookup(entity, columns: columns, values: values) }
     }
 
+    func holder(_ entity: EntityIndex, column: ColumnIndex, of data: UnsafeRawBufferPointer) throws -> ObjectKey? {
+        try readObjects { try $0.holder(entity, column: column, of: data) }
+    }
+
     func orderedData(_ query: OrderedDataQuery) throws -> OrderedData { try readObjects { try $0.orderedData(query) } }
 
     /// The parts of a large value keep the store's snapshot themselves: a stream has to be ended before the container is closed.
@@ -247,6 +251,11 @@ private final class RevocablePage: StorePage {
     func version(_ slot: Int) throws -> Generation { try read(0) { try $0.version(slot) } }
     func value(_ slot: Int, _ column: ColumnIndex) throws -> Value { try read(.null) { try $0.value(slot, column) } }
     func presentValue(_ slot: Int, _ column: ColumnIndex) throws -> Value? { try read(nil) { try $0.presentValue(slot, column) } }
+    func withData(
+        _ slot: Int, column: ColumnIndex, _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws -> Bool {
+        try read(false) { try $0.withData(slot, column: column, body) }
+    }
 }
 
 extension StoreState {
