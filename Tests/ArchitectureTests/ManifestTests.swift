@@ -69,6 +69,12 @@ extension SourceFile {
             ])
     }
 
+    /// Another one among the tests that `make test` builds together would make SwiftPM compile every library twice again.
+    @Test func `only the tests that are built apart test the macros themselves`() {
+        let users = targets.filter { $0.dependencies.contains("StrataMacros") && $0.name.hasSuffix("Tests") }.map(\.name)
+        #expect(users == ["StrataMacrosTests"])
+    }
+
     /// Programs that use a library do not build the server of the tool's page.
     @Test func `only the page of the tool needs a server`() {
         let users = targets.filter { $0.products.contains { $0.hasPrefix("NIO") } }.map(\.name)

@@ -142,7 +142,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     /// Calls `body` with the stored bytes of a value. Returns nil without a call if there is none.
     ///
     /// The bytes of `Data`, `String` and numbers are the value itself. They are valid only during the call, in which the collection may be
-    /// changed. On LMDB, only a large value and an unsaved one are copied.
+    /// changed. On LMDB, a small value that is in the file is not copied.
     @inlinable
     public func withBytes<R>(forKey key: Key, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         var result: R?

@@ -408,6 +408,11 @@ import Testing
         try await container.read { context in
             let stored = try context.collection("texts", of: String.self)
             #expect(throws: Refused.self) { try stored.withBytes(forKey: "7") { _ in throw Refused() } }
+            // Two copies at the same time would have two addresses.
+            let isInPlace = try stored.withBytes(forKey: "7") { bytes in
+                try stored.withBytes(forKey: "7") { $0.baseAddress == bytes.baseAddress }
+            }
+            if kind == .lmdb { #expect(isInPlace == true) }
             let whole = try stored.withBytes(forKey: "7") { bytes in
                 try stored.removeAll()
                 stored["7"] = "other"
