@@ -62,6 +62,10 @@ let package = Package(
             dependencies: [.product(name: "ObjectGraph", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
 
         .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
+        // Optimized, because some mistakes show only then. No package depends on this one, so the flag harms nobody.
+        .testTarget(
+            name: "OptimizedModelTests", dependencies: [.product(name: "ObjectGraph", package: "strata")],
+            swiftSettings: [.unsafeFlags(["-O"])]),
         .testTarget(
             name: "WorkloadsTests",
             dependencies: [

@@ -137,7 +137,7 @@ extension ModelClass {
         let up = superclass == nil ? [] : ["super.init(wrapping: ())"]
         let modifiers = superclass == nil ? (isFinal ? "private " : access) : "override \(access)"
         return """
-            \(raw: modifiers)init(wrapping: Void) {
+            @inline(never) \(raw: modifiers)init(wrapping: Void) {
                 \(raw: misuses.isEmpty ? (assignments + up).joined(separator: "\n    ") : "fatalError()")
             }
             """
@@ -156,7 +156,7 @@ extension ModelClass {
         let limits = Set(assigned.compactMap(\.accessLimit))
         let limit = limits.contains("private") ? "private " : limits.contains("fileprivate") ? "fileprivate " : ""
         return """
-            \(raw: limit)init(\(raw: parameters.joined(separator: ", "))) {
+            @inline(never) \(raw: limit)init(\(raw: parameters.joined(separator: ", "))) {
                 \(raw: misuses.isEmpty ? assignments.joined(separator: "\n    ") : "fatalError()")
             }
             """

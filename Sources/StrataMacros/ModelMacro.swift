@@ -37,11 +37,18 @@ extension ModelMaking {
         return model.members
     }
 
-    /// Returns the accessor macro of a stored property; nothing for a transient property.
+    /// Returns the accessor macro of a stored property; nothing for a transient property. An initializer gets `@inline(never)`.
+    ///
+    /// A context finds the model of an object by the address of its anchor. An optimized program that sees the allocation of a model can
+    /// keep it on the stack, without the header that counts its references, unless some function gets a reference to it. It does not see
+    /// the allocation behind an initializer that is not inlined.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [AttributeSyntax] {
+        if let initializer = member.as(InitializerDeclSyntax.self) {
+            return declaration.is(ClassDeclSyntax.self) && !initializer.isInliningStated ? ["@inline(never)"] : []
+        }
         guard let declaration = declaration.as(ClassDeclSyntax.self),
             let variable = member.as(VariableDeclSyntax.self), variable.isStoredInInstances,
             let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName
@@ -69,5 +76,12 @@ extension ModelMaking {
             extensions.append(try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"))
         }
         return extensions
+    }
+}
+
+extension InitializerDeclSyntax {
+    /// Whether the program itself says if the initializer is inlined. Swift accepts this attribute once.
+    fileprivate var isInliningStated: Bool {
+        attributes.contains { $0.as(AttributeSyntax.self)?.attributeName.trimmedDescription == "inline" }
     }
 }

@@ -13,10 +13,11 @@ import Testing
         })
 
     @Test func everyLinkToAFileLeadsSomewhere() {
+        let link = /\]\(([^)#]+)(?:#[^)]*)?\)/
         for document in Self.documents {
             let folder = Repository.root.appending(path: document.path).deletingLastPathComponent()
             for (number, line) in document.lines.enumerated() {
-                for match in line.matches(of: /\]\(([^)#]+)(?:#[^)]*)?\)/) where !match.1.contains("://") {
+                for match in line.matches(of: link) where !match.1.contains("://") {
                     let target = folder.appending(path: String(match.1)).path
                     #expect(FileManager.default.fileExists(atPath: target), "\(document.path):\(number + 1): \(match.1)")
                 }
@@ -34,8 +35,9 @@ import Testing
     @Test(arguments: ["Docs/Internals/Architecture.md", "Docs/Concurrency.md"])
     func everyTypeThatADocumentNamesIsInTheSources(path: String) {
         guard let document = Self.documents.first(where: { $0.path == path }) else { return }
+        let typeInCode = /`([A-Z][a-z]\w+)(?:\.(\w+))?(?:\([\w:]*\))?`/
         for (number, line) in document.lines.enumerated() {
-            for match in line.matches(of: /`([A-Z][a-z]\w+)(?:\.(\w+))?(?:\([\w:]*\))?`/)
+            for match in line.matches(of: typeInCode)
             where !["swift", "md"].contains(match.2) {
                 let names = [match.1, match.2].compactMap { $0 }
                 let isFolder = Repository.swiftFiles.contains {
@@ -121,6 +123,7 @@ import Testing
             "DefaultSerialModelExecutor", "PersistentModel",
         ]
         var found: Set<String> = []
+        let declaration = /^(@\w+ )*public (final )?(class|struct|enum|actor|protocol) (\w+)/
         for file in Repository.swiftFiles {
             let isMet = ["ObjectGraph", "Strata", "StrataSwiftData"].contains { file.path.hasPrefix("Sources/\($0)/") }
             guard isMet else { continue }
@@ -131,7 +134,6 @@ import Testing
                 if line.hasPrefix("#endif") { conditions -= 1 }
                 // The formatter indents the code between `#if` and `#endif`. A nested type is indented more.
                 guard file.lines[number].count - line.count == 4 * conditions else { continue }
-                let declaration = /^(@\w+ )*public (final )?(class|struct|enum|actor|protocol) (\w+)/
                 guard let match = line.firstMatch(of: declaration) else { continue }
                 let comment = lines[..<number].reversed().prefix { $0.hasPrefix("///") || $0.hasPrefix("@") }
                 let name = String(match.4)

@@ -72,13 +72,10 @@ struct Import {
 
 extension SourceFile {
     var imports: [Import] {
-        codeLines(with: "import").compactMap { number, line in
-            guard
-                let match = line.firstMatch(
-                    of:
-                        /^\s*(?:@[\w]+(?:\([^)]*\))?\s+)*(?:(public|package|internal|fileprivate|private)\s+)?(?:@[\w]+\s+)*import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
-                )
-            else { return nil }
+        let declaration =
+            /^\s*(?:@[\w]+(?:\([^)]*\))?\s+)*(?:(public|package|internal|fileprivate|private)\s+)?(?:@[\w]+\s+)*import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
+        return codeLines(with: "import").compactMap { number, line in
+            guard let match = line.firstMatch(of: declaration) else { return nil }
             return Import(module: String(match.2), access: match.1.map(String.init), line: number)
         }
     }

@@ -17,9 +17,10 @@ import Testing
     }
 
     @Test func noFileFolderOrTypeHasANameThatExcludesNothing() {
+        let declaration = /\b(?:class|struct|enum|actor|protocol|typealias)\s+(\w+)/
         for file in Repository.swiftFiles {
             let types = file.codeLines(with: "class", "struct", "enum", "actor", "protocol", "typealias").flatMap { _, line in
-                line.matches(of: /\b(?:class|struct|enum|actor|protocol|typealias)\s+(\w+)/).map { String($0.1) }
+                line.matches(of: declaration).map { String($0.1) }
             }
             let places = file.path.split(separator: "/").map { String($0.replacing(".swift", with: "")) }
             for name in types + places {

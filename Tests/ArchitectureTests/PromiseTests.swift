@@ -14,12 +14,13 @@ enum Promises {
     }
 
     /// All promises, in the order of the page.
-    static let all: [Promise] = contract.lines.compactMap { line in
-        guard let match = line.firstMatch(of: /^\*\*S(\d{3})\.\*\*( \*\*B\+\*\*)?( \*not built yet\*)?/),
-            let number = Int(match.1)
-        else { return nil }
-        return Promise(number: number, isBuilt: match.3 == nil, isBeyondCoreData: match.2 != nil)
-    }
+    static let all: [Promise] = {
+        let promise = /^\*\*S(\d{3})\.\*\*( \*\*B\+\*\*)?( \*not built yet\*)?/
+        return contract.lines.compactMap { line in
+            guard let match = line.firstMatch(of: promise), let number = Int(match.1) else { return nil }
+            return Promise(number: number, isBuilt: match.3 == nil, isBeyondCoreData: match.2 != nil)
+        }
+    }()
 
     static let numbers = Set(all.map(\.number))
 
@@ -28,9 +29,11 @@ enum Promises {
     /// The tests of each promise, by number.
     static let tested: [Int: [String]] = {
         var found: [Int: [String]] = [:]
+        // A regular expression is compiled wherever it stands, so it stands outside the loop.
+        let function = /\bfunc (`?)(S\d.*)/
         for file in Repository.swiftFiles where file.isTest {
             for (_, line) in file.codeLines(with: "func S", "func `S") {
-                guard let match = line.firstMatch(of: /\bfunc (`?)(S\d.*)/) else { continue }
+                guard let match = line.firstMatch(of: function) else { continue }
                 let isSentence = !match.1.isEmpty
                 // A test name may begin with several numbers: `S050, S051: …`.
                 let head = isSentence ? match.2.prefix { $0 != ":" } : match.2.prefix(4)
@@ -38,9 +41,10 @@ enum Promises {
             }
         }
         // The checks of the contract are tests whose names are strings.
+        let check = /^\s*"(S\d{3}[^:]*): (.*)",$/
         for file in Repository.modules["StoreContract"] ?? [] {
-            for line in file.lines {
-                guard let match = line.firstMatch(of: /^\s*"(S\d{3}[^:]*): (.*)",$/) else { continue }
+            for line in file.lines where line.holds("\"S") {
+                guard let match = line.firstMatch(of: check) else { continue }
                 for number in numbers(in: String(match.1)) { found[number, default: []].append("\(file.path): \(match.2)") }
             }
         }
@@ -108,9 +112,10 @@ enum Promises {
     }
 
     @Test func aTestOfAPromiseWritesItsNumberWithThreeDigits() {
+        let function = /\bfunc `?S(\d+)/
         for file in Repository.swiftFiles where file.isTest {
             for (_, line) in file.codeLines(with: "func S", "func `S") {
-                guard let match = line.firstMatch(of: /\bfunc `?S(\d+)/) else { continue }
+                guard let match = line.firstMatch(of: function) else { continue }
                 #expect(match.1.count == 3, "\(file.path): \(line)")
             }
         }

@@ -63,12 +63,9 @@ import Testing
     }
 
     @Test func rowsAndBytesAreCountedPerObject() {
+        let rate = /\b(bytes|µs|ns|ms|times|rows|pages|bits|hops) an? (object|page|row|value|second|save|entity|commit|key)\b/
         // The search for words alone is much cheaper.
-        for (file, number, text) in Self.prose
-        where (text.contains(" a ") || text.contains(" an "))
-            && text.contains(
-                /\b(bytes|µs|ns|ms|times|rows|pages|bits|hops) an? (object|page|row|value|second|save|entity|commit|key)\b/)
-        {
+        for (file, number, text) in Self.prose where (text.holds(" a ") || text.holds(" an ")) && text.contains(rate) {
             Issue.record("\(file.path):\(number): write per: \(text)")
         }
     }

@@ -3,20 +3,19 @@ import Testing
 extension SourceFile {
     /// The lines that turn off a check of the compiler without a comment nearby that says why. Lines are counted from 1.
     var unreasonedUnsafeLines: [Int] {
-        codeLines(with: "@unchecked", "unsafe", "Unsafe").filter { number, code in
+        // The words of a reason for sharing: it names what keeps two threads apart.
+        let sharingReason =
+            /(?i)unchecked|sendable|because|lock|mutex|atomic|immutable|thread|executor|queue|isolat|seal|actor|once|own|purpose/
+        let unsafety = /\bunsafe(?:Downcast|BitCast)\(|^\s*(?:\w+\s+)*(?:let|var) \w+: Unsafe\w*Pointer/
+        return codeLines(with: "@unchecked", "unsafe", "Unsafe").filter { number, code in
             if code.holds("@unchecked Sendable") || code.holds("nonisolated(unsafe)") {
-                return !hasComment(near: number - 1, matching: Self.sharingReasons)
+                return !hasComment(near: number - 1, matching: sharingReason)
             }
-            if code.contains(/\bunsafe(?:Downcast|BitCast)\(|^\s*(?:\w+\s+)*(?:let|var) \w+: Unsafe\w*Pointer/) {
+            if code.contains(unsafety) {
                 return !hasComment(near: number - 1, matching: /./)
             }
             return false
         }.map(\.number)
-    }
-
-    /// The words of a reason for sharing: it names what keeps two threads apart.
-    private static var sharingReasons: Regex<Substring> {
-        /(?i)unchecked|sendable|because|lock|mutex|atomic|immutable|thread|executor|queue|isolat|seal|actor|once|own|purpose/
     }
 
     private func hasComment(near index: Int, matching reason: Regex<Substring>) -> Bool {

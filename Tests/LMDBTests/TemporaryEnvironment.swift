@@ -2,7 +2,7 @@ import Foundation
 import LMDB
 import StoreContract
 
-/// An environment in a folder that is removed with it.
+/// An environment in a folder that is removed with it. The file is closed with the last transaction that a test keeps.
 final class TemporaryEnvironment {
     private let temporary: TemporaryFolder
     var folder: URL { temporary.url }
@@ -15,10 +15,6 @@ final class TemporaryEnvironment {
             path: folder.appendingPathComponent("data").path,
             options: .init(
                 mapSize: mapSize, smallestMapSize: 1 << 20, maximumReaders: maximumReaders, maximumDatabases: maximumDatabases))
-    }
-
-    deinit {
-        environment.close()
     }
 
     func open(_ name: String, _ kind: Database.Kind) throws -> Database {

@@ -69,6 +69,24 @@ import Testing
         for part in expected { #expect(text.contains(part), "\(part)") }
     }
 
+    /// Catches: a model that an optimized program keeps on the stack, where a context cannot retain it.
+    @Test func `initializers are not inlined unless they say so themselves`() {
+        let written = [
+            "convenience init() { self.init(text: \"\") }", "init?(text: String?) { return nil }",
+            "@inline(__always) init(text: String) {}",
+        ]
+        let model = "@Model class A {\nvar text: String\n\(written.joined(separator: "\n"))\n}"
+        let lines = MacroExpansion(of: model).text.split(separator: "\n").map { $0.drop { $0 == " " } }
+        let initializers = lines.indices.filter { lines[$0].contains(" init(") || lines[$0].hasPrefix("init") }
+            .filter { !lines[$0].hasPrefix("init(initialValue)") && !lines[$0].contains("managedObject: ManagedObject") }
+        #expect(initializers.count == 4)
+        for line in initializers {
+            let text = lines[line - 1] + " " + lines[line]
+            #expect(text.contains("@inline(never)") != text.contains("@inline(__always)"), "\(text)")
+        }
+        #expect(MacroExpansion(of: "@Model class A { var text: String }").text.contains("@inline(never) init(text: String)"))
+    }
+
     @Test func anAttributeReadsAndWritesItsColumn() {
         expectExpansion(
             of: """

@@ -96,12 +96,12 @@ final class Song {
         self.init(wrapping: ())
     }
 
-    private init(wrapping: Void) {
+    @inline(never) private init(wrapping: Void) {
         _$isrc = ModelPlaceholder()
         _$title = ModelPlaceholder()
     }
 
-    init(isrc: String, title: String, plays: Int = 0, rating: Double? = nil, band: Band? = nil) {
+    @inline(never) init(isrc: String, title: String, plays: Int = 0, rating: Double? = nil, band: Band? = nil) {
         self.isrc = isrc
         self.title = title
         self.plays = plays
@@ -160,11 +160,11 @@ final class Band {
         self.init(wrapping: ())
     }
 
-    private init(wrapping: Void) {
+    @inline(never) private init(wrapping: Void) {
         _$name = ModelPlaceholder()
     }
 
-    init(name: String, songs: [Song] = []) {
+    @inline(never) init(name: String, songs: [Song] = []) {
         self.name = name
         self.songs = songs
     }

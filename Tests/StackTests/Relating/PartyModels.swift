@@ -72,13 +72,13 @@ final class Guest: PersistentModel {
         self.init(wrapping: ())
     }
 
-    private init(wrapping: Void) {
+    @inline(never) private init(wrapping: Void) {
         _name = ModelPlaceholder()
         note = ""
     }
 
     /// Sets the relationship first, while the instance is incomplete.
-    init(party: Party?, friends: [Guest] = [], name: String, note: String = "") {
+    @inline(never) init(party: Party?, friends: [Guest] = [], name: String, note: String = "") {
         self.party = party
         self.friends = friends
         self.name = name
@@ -88,7 +88,7 @@ final class Guest: PersistentModel {
     struct Refused: Error {}
 
     /// Fails before the instance is complete, and perhaps after a use of the context that inserts its object.
-    init(refusedBy party: Party, friends: [Guest] = [], isShown: Bool) throws {
+    @inline(never) init(refusedBy party: Party, friends: [Guest] = [], isShown: Bool) throws {
         self.party = party
         self.friends = friends
         if isShown { _ = party.guests }
@@ -98,7 +98,7 @@ final class Guest: PersistentModel {
     }
 
     /// Uses the context of the party before the instance is complete.
-    init(sittingIn party: Party) {
+    @inline(never) init(sittingIn party: Party) {
         self.party = party
         let number = party.guests.count
         self.name = "\(party.title) \(number)"
@@ -151,9 +151,9 @@ final class Party: PersistentModel {
         self.init(wrapping: ())
     }
 
-    private init(wrapping: Void) { _title = ModelPlaceholder() }
+    @inline(never) private init(wrapping: Void) { _title = ModelPlaceholder() }
 
-    init(title: String, guests: [Guest] = []) {
+    @inline(never) init(title: String, guests: [Guest] = []) {
         self.title = title
         self.guests = guests
     }

@@ -134,6 +134,8 @@ import Testing
             return refusal != nil
         }
         #expect(try #require(refusal).description.contains("forgotten"))
+        // Optimized, the test would otherwise release it at once.
+        withExtendedLifetime(kept) {}
         kept.removeAll()
         // Main reads the old state too until it has merged.
         await MainActor.run { container.mainContext.refreshAllObjects() }
