@@ -171,8 +171,8 @@ test-kill: setup crash-runs ## kill 10,000 processes that save, one or two on a 
 	@$(CRASH_RUNS) kill kills=$(KILLS) $(CRASH_SEED)
 
 # The sanitizer maps memory beside each map of a file. With all tests at once, the system has no mappings left.
-# Optimized as release builds of users are, with assertions. Takes three times as long to build, and a quarter of the time to run.
-test-optimized: setup ## run the tests optimized
+# Compiled with -O as in a release build, but with assertions. The build takes several times as long as that of `make test`.
+test-optimized: setup ## run the tests compiled with -O
 	@$(call say,"Optimized tests")
 	@$(call run_tests,--scratch-path .build-optimized -Xswiftc -O -Xswiftc -assert-config -Xswiftc Debug,STRATA_TESTS=others)
 

@@ -62,7 +62,8 @@ let package = Package(
             dependencies: [.product(name: "ObjectGraph", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
 
         .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
-        // Optimized, because some mistakes show only then. No package depends on this one, so the flag harms nobody.
+        // Compiled with -O, because only the optimizer allocates models on the stack. SwiftPM refuses packages with unsafe flags as
+        // dependencies, and no package depends on the benchmarks.
         .testTarget(
             name: "OptimizedModelTests", dependencies: [.product(name: "ObjectGraph", package: "strata")],
             swiftSettings: [.unsafeFlags(["-O"])]),

@@ -37,17 +37,17 @@ extension ModelMaking {
         return model.members
     }
 
-    /// Returns the accessor macro of a stored property; nothing for a transient property. An initializer gets `@inline(never)`.
+    /// Returns the accessor macro of a stored property, nothing for a transient property, and `@inline(never)` for an initializer.
     ///
-    /// A context finds the model of an object by the address of its anchor. An optimized program that sees the allocation of a model can
-    /// keep it on the stack, without the header that counts its references, unless some function gets a reference to it. It does not see
-    /// the allocation behind an initializer that is not inlined.
+    /// A context finds the model of an object by the address of the model's anchor, and then retains the model. Where Swift inlines an
+    /// initializer, the optimizer may allocate the model on the stack, without the header that counts references. A model that a function
+    /// returns is on the heap. An initializer with `@inline(__always)` gets the attribute too, so that the compiler reports a duplicate.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [AttributeSyntax] {
         if let initializer = member.as(InitializerDeclSyntax.self) {
-            return declaration.is(ClassDeclSyntax.self) && !initializer.isInliningStated ? ["@inline(never)"] : []
+            return declaration.is(ClassDeclSyntax.self) && !initializer.isNeverInlined ? ["@inline(never)"] : []
         }
         guard let declaration = declaration.as(ClassDeclSyntax.self),
             let variable = member.as(VariableDeclSyntax.self), variable.isStoredInInstances,
@@ -80,8 +80,8 @@ extension ModelMaking {
 }
 
 extension InitializerDeclSyntax {
-    /// Whether the program itself says if the initializer is inlined. Swift accepts this attribute once.
-    fileprivate var isInliningStated: Bool {
-        attributes.contains { $0.as(AttributeSyntax.self)?.attributeName.trimmedDescription == "inline" }
+    /// Whether the program has marked the initializer `@inline(never)`.
+    fileprivate var isNeverInlined: Bool {
+        attributes.contains { $0.trimmedDescription == "@inline(never)" }
     }
 }

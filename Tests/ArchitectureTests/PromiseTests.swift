@@ -29,7 +29,7 @@ enum Promises {
     /// The tests of each promise, by number.
     static let tested: [Int: [String]] = {
         var found: [Int: [String]] = [:]
-        // A regular expression is compiled wherever it stands, so it stands outside the loop.
+        // Outside the loops, because Swift compiles a regular expression literal each time it evaluates it.
         let function = /\bfunc (`?)(S\d.*)/
         for file in Repository.swiftFiles where file.isTest {
             for (_, line) in file.codeLines(with: "func S", "func `S") {

@@ -2,7 +2,7 @@ import Foundation
 import LMDB
 import StoreContract
 
-/// An environment in a folder that is removed with it. The file is closed with the last transaction that a test keeps.
+/// An environment in a folder that is removed with it. Releasing the last of its transactions closes the file.
 final class TemporaryEnvironment {
     private let temporary: TemporaryFolder
     var folder: URL { temporary.url }

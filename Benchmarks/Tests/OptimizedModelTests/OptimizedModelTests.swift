@@ -2,8 +2,8 @@ import MemoryStore
 import ObjectGraph
 import Testing
 
-// Two models as `@Model` expands them, in one file with their uses, because the compiler then sees both when it optimizes. A test of the macro
-// checks that it writes `@inline(never)`.
+// Two models as `@Model` expands them. They and their uses are in one file, so that the compiler could inline the initializers. A test of the
+// macro checks that the expansion has `@inline(never)`.
 
 final class Song: PersistentModel {
     var title: String {
@@ -58,7 +58,7 @@ final class Song: PersistentModel {
 }
 
 extension Song {
-    /// An initializer of an extension can be inlined, because a macro does not see it.
+    /// Without `@inline(never)`, because the macro does not see extensions.
     convenience init(numbered number: Int, band: Band) { self.init(title: "song \(number)", band: band) }
 }
 
@@ -88,7 +88,7 @@ final class Band: PersistentModel {
     @inline(never) init() {}
 }
 
-/// Catches: a new model that the optimizer keeps on the stack, without the header by which a context would retain it.
+/// Catches: a new model that the optimizer allocates on the stack, without the header that counts references.
 @Suite @MainActor struct OptimizedModelTests {
     @Test func `the target is optimized`() {
         var isChecked = false

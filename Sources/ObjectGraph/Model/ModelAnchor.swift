@@ -22,8 +22,8 @@ public struct ModelAnchor: ~Copyable {
     /// A context finds the model of a new object by the address of the anchor, which this property notes. Otherwise it creates another
     /// model of the object if the object is related in an initializer and read at the other end before it is used.
     ///
-    /// - Precondition: The anchor is a stored property of a model, whose designated initializers are marked `@inline(never)`. Otherwise an
-    ///   optimized program may keep the model on the stack, where it cannot be retained.
+    /// - Precondition: The anchor is a stored property of a model, whose designated initializers are marked `@inline(never)`. Otherwise the
+    ///   optimizer may allocate the model on the stack, and a context that retains it would corrupt memory. `@Model` marks them.
     public var locatedObject: ManagedObject {
         mutating get {
             noteAddress()

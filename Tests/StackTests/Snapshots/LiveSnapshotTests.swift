@@ -134,7 +134,7 @@ import Testing
             return refusal != nil
         }
         #expect(try #require(refusal).description.contains("forgotten"))
-        // Optimized, the test would otherwise release it at once.
+        // Compiled with -O, the test would otherwise release the snapshot directly after its creation.
         withExtendedLifetime(kept) {}
         kept.removeAll()
         // Main reads the old state too until it has merged.
