@@ -136,7 +136,7 @@ enum MigrationScript {
     }
 
     @Test func S164_aKilledCustomMigrationLeavesTheOldFileOrTheNewOne() async throws {
-        for round in 0..<Rounds.of(4, long: 40) {
+        for round in 0..<Rounds.of(3, long: 40) {
             let bed = try TestBed(.lmdb)
             let file = bed.file
             try await MigrationScript.fill(file)

@@ -274,7 +274,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         try await container.coordinator.insert(
-            into: "Track", ["title", "plays"], rows: (0..<2000).map { [.string("title \($0)"), .int(Int64($0))] })
+            into: "Track", ["title", "plays"], rows: (0..<500).map { [.string("title \($0)"), .int(Int64($0))] })
         let copy = copy(in: bed)
         var cancelled = 0
         for moment in 1... {

@@ -314,6 +314,8 @@ import Testing
         schema.entities[0].columns.removeAll { $0.type == .reference }
         schema.entities[0].indexes = []
         schema.migration.allowedLoss = .everything
+        // The background queue keeps the store for a moment after the compaction.
+        try store?.shutDown()
         store = nil
         let opened = try LMDBStore.open(scratch.url, schema: schema)
         #expect(try opened.verify() == [], "while they wait to be removed")

@@ -32,7 +32,7 @@ private struct Reference {
         var reference = Reference()
         var store = try scratch.store()
         var packed = 0
-        for round in 0..<80 {
+        for round in 0..<40 {
             try step(store, &reference, &random)
             if random.chance(percentWithCompaction) {
                 packed += try await store.compact(CompactionOptions(age: random.chance(50) ? .any : .saves(5), effort: .fast))
@@ -43,7 +43,7 @@ private struct Reference {
                 // The writer clears references to deleted objects and refuses a second unique value. These saves bypass it.
                 #expect(try store.verify().filter { !Self.isExpected($0) } == [])
             }
-            if round == 50 { store = try scratch.store() }
+            if round == 25 { store = try scratch.store() }
         }
         if percentWithCompaction > 0 {
             // The last compaction may find that earlier ones have packed every page.
@@ -52,8 +52,8 @@ private struct Reference {
             try check(store, reference)
         }
         try checkQueries(store, reference, &random)
-        #expect(try store.changes(after: 0)?.count == 80)
-        #expect(try store.changes(after: 78)?.map(\.generation) == [79, 80])
+        #expect(try store.changes(after: 0)?.count == 40)
+        #expect(try store.changes(after: 38)?.map(\.generation) == [39, 40])
     }
 
     private static func isExpected(_ finding: VerificationFinding) -> Bool {

@@ -271,7 +271,7 @@ import Testing
     ) async throws {
         var seeds = SeededGenerator()
         var saves = 0
-        for round in 0..<Rounds.of(6, long: 500) {
+        for round in 0..<Rounds.of(3, long: 500) {
             // The first one found that a parent kept what it had recorded about a child's changes, whose save had failed.
             let seed = round == 0 ? 8_042_816_237_647_694_682 : seeds.next()
             var run = try await Run(kind, stack, seed: seed)

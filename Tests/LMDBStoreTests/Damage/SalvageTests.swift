@@ -60,7 +60,7 @@ import Testing
         let (file, copy) = (scratch.folder.appendingPathComponent("file"), scratch.folder.appendingPathComponent("copy"))
         var random = SeededGenerator()
         var copies = 0
-        for _ in 0..<Rounds.of(60, long: 1500) {
+        for _ in 0..<Rounds.of(25, long: 1500) {
             var damaged = bytes
             var isOfMetaPages = false
             for _ in 0..<Int.random(in: 1...3, using: &random) {

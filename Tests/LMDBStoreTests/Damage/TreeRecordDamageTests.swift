@@ -18,7 +18,7 @@ import Testing
         /// Few bits of the counts and of the root are enough: the low ones, which lead to pages of the file, and some high ones.
         static var tried: [Int] {
             if Rounds.of(0, long: 1) == 1 { return Array(0..<384) }
-            let numbers = (counts + [root]).flatMap { field in (Array(0..<12) + [20, 40, 63]).map { field.lowerBound + $0 } }
+            let numbers = (counts + [root]).flatMap { field in (Array(0..<6) + [9, 20, 40, 63]).map { field.lowerBound + $0 } }
             return [0, 31] + Array(flags) + Array(depth) + numbers
         }
     }

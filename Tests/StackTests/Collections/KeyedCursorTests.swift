@@ -76,7 +76,7 @@ import Testing
         let walk = try Walk(SeededGenerator(), container, isRooted: isRooted)
         for number in 0..<300 where number % 3 != 0 { try walk.set(Self.key(number), number) }
         try await walk.save()
-        for round in 0..<Rounds.of(8, long: 300) {
+        for round in 0..<Rounds.of(3, long: 300) {
             let what = "\(combination), STRATA_SEED=\(walk.random.seed), round \(round)"
             let isAscending = walk.random.chance(50)
             let changes = walk.random.below(3) * 8

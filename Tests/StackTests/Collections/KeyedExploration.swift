@@ -355,7 +355,7 @@ struct KeyedExploration {
     @Test(arguments: StoreKind.allCases)
     func `S191, S192: collections show what the model says after every step in trees of contexts`(_ kind: StoreKind) async throws
     {
-        for run in 0..<UInt64(Rounds.of(25, long: 2000)) {
+        for run in 0..<UInt64(Rounds.of(10, long: 2000)) {
             let seed = Seed.value &+ run
             var random = SeededGenerator(seed: seed)
             let steps = KeyedStep.sequence(30, &random)

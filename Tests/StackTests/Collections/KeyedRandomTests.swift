@@ -57,7 +57,7 @@ import Testing
         let container = try await bed.container(combination.stack)
         let main = container.mainContext
         var (committed, pending): (Entries, Entries) = ([:], [:])
-        for round in 0..<Rounds.of(40, long: 1000) {
+        for round in 0..<Rounds.of(20, long: 1000) {
             let what = "\(combination), STRATA_SEED=\(random.seed), round \(round)"
             switch random.below(10) {
             case 0..<3: pending = try Self.work(main, random.next(), pending)
@@ -107,7 +107,7 @@ import Testing
         for worker in workers { await worker.perform { $0.mergePolicy = isTrumping ? .objectTrump : .storeTrump } }
         var store: Entries = [:]
         var bases: [Entries] = [[:], [:]]
-        for round in 0..<Rounds.of(60, long: 1500) {
+        for round in 0..<Rounds.of(25, long: 1500) {
             let what = "\(combination), STRATA_SEED=\(random.seed), round \(round)"
             for number in [0, 1] where random.chance(70) {
                 let (seed, base) = (random.next(), bases[number])

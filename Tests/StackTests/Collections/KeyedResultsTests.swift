@@ -65,7 +65,7 @@ import Testing
         let limited = try KeyedResults(numbers.all, .descending, limit: 4)
         let results = try ranges.map { try KeyedResults($0) }
         let differences = results[0].differences
-        for round in 0..<Rounds.of(40, long: 1000) {
+        for round in 0..<Rounds.of(20, long: 1000) {
             let what = "\(combination), STRATA_SEED=\(random.seed), round \(round)"
             switch random.below(8) {
             case 0..<3:

@@ -151,7 +151,7 @@ import Testing
     /// Catches: a check that passes on the consequences of a dropped end one partner at a time, and gives up after a number of rounds.
     @Test(arguments: StoreKind.allCases, [false, true])
     func `S052, S105: a long chain of exchanged profiles is dropped as a unit`(_ kind: StoreKind, _ isUpward: Bool) async throws {
-        let count = 1500
+        let count = 600
         let bed = try TestBed(kind)
         let roots = try await Roots(bed)
         let artists = try await roots.ours.perform(andSave: .durable) { context in

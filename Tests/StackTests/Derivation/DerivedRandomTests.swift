@@ -83,7 +83,7 @@ import Testing
         let policies: [MergePolicy] = [.objectTrump, .storeTrump, .overwrite, .rollback, .error]
         var contexts = [container.coordinator.newBackgroundContext(), await container.newBackgroundContext()]
         contexts.append(await contexts[0].newBackgroundChild())
-        for round in 0..<Rounds.of(60, long: 600) {
+        for round in 0..<Rounds.of(30, long: 600) {
             if random.chance(10) {
                 // A batch may meet the delete rules of a newer state.
                 try await Self.batch(container.coordinator, &random)

@@ -8,7 +8,7 @@ import Testing
     func `S090, S046, S141, S162: contexts and results show what the model says after every step of a random sequence`(
         _ kind: StoreKind
     ) async throws {
-        for run in 0..<UInt64(Rounds.of(25, long: 2000)) {
+        for run in 0..<UInt64(Rounds.of(10, long: 2000)) {
             let seed = Seed.value &+ run
             var random = SeededGenerator(seed: seed)
             let steps = ContextStep.sequence(30, &random)

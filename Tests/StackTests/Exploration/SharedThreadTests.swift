@@ -69,7 +69,7 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for context in contexts {
                 group.addTask {
-                    for _ in 0..<5 {
+                    for _ in 0..<2 {
                         try await context.perform { context throws in
                             try body(context)
                             peak.note()

@@ -125,7 +125,7 @@ import Testing
         let people = await first.perform { context in (0..<3).map { _ in context.insert("Person").objectID } }
         try await first.save(through: .store)
         var committed: World = [:]
-        for round in 0..<Rounds.of(8, long: 150) {
+        for round in 0..<Rounds.of(4, long: 150) {
             let worker = await container.newBackgroundContext()
             if random.chance(50) { try await container.coordinator.refresh() }
             await worker.perform { $0.undoHistory = UndoHistory() }
@@ -234,7 +234,7 @@ import Testing
         let container = try await bed.container(model: try Trips.numberedModel())
         let coordinator = container.coordinator
         var kinds: [ObjectID: String] = [:]
-        for round in 0..<Rounds.of(30, long: 1500) {
+        for round in 0..<Rounds.of(15, long: 1500) {
             var roots: [BackgroundContext] = []
             var editors: [BackgroundContext] = []
             for _ in 0..<2 {

@@ -22,16 +22,17 @@ import Testing
     /// Catches: live results that go on showing objects which a failed save has given back to a context that was reset meanwhile.
     @Test(arguments: Combination.all.filter { $0.stack == .nested })
     func `S141, S145: live results follow a reset during a save that fails`(_ combination: Combination) async throws {
-        try await explore(combination, rounds: 1, atOnce: 4, from: 2_257_356_512_861_234_988)
+        try await explore(combination, rounds: 1, atOnce: 4, steps: 80, from: 2_257_356_512_861_234_988)
     }
 
     private func explore(
-        _ combination: Combination, rounds: Int, atOnce count: Int, from start: UInt64 = Seed.value
+        _ combination: Combination, rounds: Int, atOnce count: Int, steps: Int = Rounds.of(40, long: 80),
+        from start: UInt64 = Seed.value
     ) async throws {
         for run in 0..<UInt64(rounds) {
             let seed = start &+ run
             var random = SeededGenerator(seed: seed)
-            let steps = (0..<80).map { _ in random.next() }
+            let steps = (0..<steps).map { _ in random.next() }
             let failure = await Shrinking.failure(of: steps, seed: seed, on: "\(combination)") { steps in
                 try await LiveResultExploration.run(steps, combination, seed: seed, atOnce: count)
             }

@@ -13,7 +13,7 @@ import Testing
         for run in 0..<UInt64(Rounds.of(1, long: 100)) {
             let seed = (Rounds.of(0, long: 1) == 1 ? Seed.value : 1) &+ run
             var random = SeededGenerator(seed: seed)
-            let steps = (0..<80).map { _ in random.next() }
+            let steps = (0..<Rounds.of(40, long: 80)).map { _ in random.next() }
             let failure = await Shrinking.failure(of: steps, seed: seed, on: "\(combination)") { steps in
                 try await LiveResultExploration.run(steps, combination, seed: seed, watching: .objects)
             }

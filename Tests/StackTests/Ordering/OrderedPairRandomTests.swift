@@ -143,7 +143,7 @@ import Testing
         let container = try await bed.container(combination.stack, model: try Mixes.model(mixes: true))
         let first = try await container.read { try Lists($0) }
         var committed = first
-        for round in 0..<Rounds.of(8, long: 300) {
+        for round in 0..<Rounds.of(4, long: 300) {
             let note = "STRATA_SEED=\(random.seed), round \(round)"
             let worker = await container.newBackgroundContext(name: "round \(round)")
             await worker.perform { $0.undoHistory = UndoHistory() }

@@ -112,7 +112,7 @@ import Testing
         let container = try await bed.container(combination.stack, model: try Books.model())
         let books = try await Self.make(container)
         var committed: Shelf = [books[0]: ["a", "b", "c", "d"], books[1]: ["e"]]
-        for round in 0..<Rounds.of(10, long: 200) {
+        for round in 0..<Rounds.of(5, long: 200) {
             let worker = await container.newBackgroundContext(name: "round \(round)")
             let pending = try await Self.session(books, in: worker, from: committed, &random, "\(round)-")
             let shown = try await worker.perform { try Self.shelf(books, in: $0) }
@@ -180,7 +180,7 @@ import Testing
         let books = try await Self.make(container)
         let workers = [container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext()]
         for worker in workers { await worker.perform { $0.mergePolicy = policy } }
-        for round in 0..<Rounds.of(25, long: 400) {
+        for round in 0..<Rounds.of(12, long: 400) {
             for worker in workers { await worker.perform { $0.refreshAllObjects() } }
             let first = try await Self.side(books, in: workers[0], "\(round)x-", &random)
             let second = try await Self.side(books, in: workers[1], "\(round)y-", &random)

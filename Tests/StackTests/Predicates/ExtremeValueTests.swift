@@ -291,7 +291,7 @@ final class Measure: PersistentModel {
 
     private static func compare(_ context: ManagedObjectContext, _ what: String, _ random: inout SeededGenerator) throws {
         let objects = try context.fetch(FetchRequest<Measure>())
-        for _ in 0..<Rounds.of(150, long: 3000) {
+        for _ in 0..<Rounds.of(60, long: 3000) {
             let start = random
             var end = random
             let predicate = Predicate<Measure> { object in
@@ -324,7 +324,7 @@ final class Measure: PersistentModel {
     /// Compares sorts, with limits and offsets, and aggregates with those of plain values.
     private static func compareOrders(_ context: ManagedObjectContext, _ what: String, _ random: inout SeededGenerator) throws {
         let objects = try context.fetch(EntityFetchRequest("Measure"))
-        for _ in 0..<Rounds.of(60, long: 600) {
+        for _ in 0..<Rounds.of(25, long: 600) {
             let sorts = (0...random.below(2)).map { _ -> AttributeSort in
                 var name = names[random.below(names.count)]
                 if random.chance(20) { name = "next." + name }

@@ -35,7 +35,7 @@ import Testing
         let root = await container.newBackgroundContext()
         try await root.perform { context throws in
             var random = SeededGenerator(seed: seed)
-            try Errands.change(context, steps: 90, &random)
+            try Errands.change(context, steps: 45, &random)
             try PredicateTable.errands.expectAll(context, "unsaved")
         }
         try await root.save()
@@ -44,7 +44,7 @@ import Testing
         let child = await root.newBackgroundChild()
         try await child.perform { context throws in
             var random = SeededGenerator(seed: seed &+ 1)
-            try Errands.change(context, steps: 40, &random)
+            try Errands.change(context, steps: 20, &random)
             try PredicateTable.errands.expectAll(context, "child")
             try PredicateTable.errands.expectDeletions(context)
         }

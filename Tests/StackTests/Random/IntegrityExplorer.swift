@@ -81,7 +81,7 @@ import Testing
         _ kind: StoreKind
     ) async throws {
         let hasTracks = Flag()
-        for round in 0..<Rounds.of(12, long: 2000) {
+        for round in 0..<Rounds.of(6, long: 2000) {
             let seed = Seed.value &+ UInt64(round)
             let steps = IntegrityStep.sequence(60, seed: seed)
             // By the seed, so that a printed seed repeats the model too.
@@ -105,7 +105,7 @@ import Testing
         _ kind: StoreKind
     ) async throws {
         var hasSaved = false
-        for round in 0..<Rounds.of(4, long: 200) {
+        for round in 0..<Rounds.of(2, long: 200) {
             let seed = Seed.value &+ UInt64(round)
             var processes = TwoProcesses(kind: kind, seed: seed, count: 120)
             if let failure = await processes.shortestFailure() { return _ = Issue.record("\(failure)") }

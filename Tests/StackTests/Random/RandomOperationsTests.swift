@@ -33,7 +33,7 @@ import Testing
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)
         var committed = Library()
-        for round in 0..<Rounds.of(12, long: 150) {
+        for round in 0..<Rounds.of(6, long: 150) {
             let worker = await container.newBackgroundContext(name: "round \(round)")
             var pending = committed
             for _ in 0..<Int.random(in: 1...4, using: &random) {

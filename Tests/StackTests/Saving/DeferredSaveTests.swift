@@ -7,7 +7,7 @@ import Testing
 /// Deferred saves are folded in memory and written while further saves are accepted. Neither may be visible.
 @Suite struct DeferredSaveTests {
     private static let saves = 30
-    private static let tracksPerSave = 500
+    private static let tracksPerSave = 100
 
     @Test(arguments: StoreKind.allCases, [Duration.seconds(600), .milliseconds(3)])
     func S066_manyDeferredSavesAreThereAtOnceAndAfterAReopen(_ store: StoreKind, _ bound: Duration) async throws {

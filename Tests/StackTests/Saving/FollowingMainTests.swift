@@ -70,7 +70,7 @@ import Testing
         let roots = [container.newBatchOperationContext(name: "a"), container.newBatchOperationContext(name: "b")]
         let results = try Results(EntityFetchRequest("Track", sortBy: [AttributeSort("plays")]), context: main)
         var expected = Expectation(count)
-        for round in 0..<Rounds.of(120, long: 5000) {
+        for round in 0..<Rounds.of(50, long: 5000) {
             let what = "\(combination), STRATA_SEED=\(random.seed), round \(round)"
             let (index, value) = (random.below(count), round + 1)
             let id = ids[index]
@@ -132,7 +132,7 @@ import Testing
         let main = container.mainContext
         let ids = (0..<8).map { main.makeTrack("\($0)").objectID }
         try await container.saveMain()
-        let rounds = Rounds.of(40, long: 2000)
+        let rounds = Rounds.of(20, long: 2000)
         // Each track's plays are counted by one root; its title by main, or by a child of main.
         async let roots: Void = withThrowingTaskGroup(of: Void.self) { group in
             for name in 0..<2 {

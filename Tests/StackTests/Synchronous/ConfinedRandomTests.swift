@@ -34,7 +34,7 @@ import Testing
             let isDirty = try await carriers[number].onThread { $0.hasChanges }
             if number == 1 || !isDirty { expected[number].saved = saved }
         }
-        for step in 0..<Rounds.of(120, long: 2000) {
+        for step in 0..<Rounds.of(60, long: 2000) {
             let number = random.below(2)
             let title = "\(number)-\(random.below(6))"
             let plays = random.below(1000)

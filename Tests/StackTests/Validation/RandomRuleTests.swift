@@ -14,7 +14,7 @@ import Testing
         let container = try await bed.container(combination.stack, model: Shelf.model)
         var (first, second) = (await container.newBackgroundContext(), await container.newBackgroundContext())
         var saved = PlainShelf()
-        for round in 0..<Rounds.of(12, long: 300) {
+        for round in 0..<Rounds.of(6, long: 300) {
             // The other context takes over, after it has seen the saves.
             if random.chance(30) { swap(&first, &second) }
             let worker = first

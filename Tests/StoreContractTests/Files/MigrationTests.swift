@@ -11,7 +11,7 @@ import Testing
     @Test(arguments: kinds) func S163_randomLightweightChangesKeepWhatWasSaved(_ kind: StoreKind) throws {
         var random = SeededRandom("S163 \(kind)")
         let isLong = ProcessInfo.processInfo.environment["STRATA_LONG"] != nil
-        for _ in 0..<(isLong ? 40 : 3) {
+        for _ in 0..<(isLong ? 40 : 2) {
             let folder = try TemporaryFolder()
             var model = EvolvingModel(&random)
             for step in 0..<25 {
