@@ -227,6 +227,7 @@ if withMacros {
             name: "StrataMacros",
             dependencies: [
                 .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+                .product(name: "SwiftIfConfig", package: "swift-syntax"),
                 .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
             ]),
         .target(
@@ -245,6 +246,7 @@ if withMacros {
             name: "StrataMacrosTests",
             dependencies: [
                 "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
+                .product(name: "SwiftIfConfig", package: "swift-syntax"),
             ]),
         .testTarget(
             name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "StrataTool", "SQLiteStore", "TestSupport"]),

@@ -37,7 +37,11 @@ struct ModelClass {
     private(set) var isAbstract = false
 
     /// - Parameter context: The declarations around the class, the innermost first.
-    init(_ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata, isSubclass: Bool = false, in context: [Syntax] = []) {
+    /// - Parameter refusesConstants: Whether the compiler refuses accessors of a constant.
+    init(
+        _ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata, isSubclass: Bool = false, in context: [Syntax] = [],
+        refusingConstants refusesConstants: Bool = false
+    ) {
         superclass = isSubclass ? declaration.firstInherited : nil
         mayBeSubclass = declaration.mayBeSubclass
         self.spelling = spelling
@@ -66,7 +70,7 @@ struct ModelClass {
         readFormerName(declaration)
         for member in declaration.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self) else { continue }
-            var reader = PropertyReader(variable, spelling, in: name)
+            var reader = PropertyReader(variable, spelling, in: name, refusingConstants: refusesConstants)
             defer { misuses += reader.misuses }
             guard variable.isStoredInInstances else {
                 reader.checkNotStored()
@@ -193,6 +197,9 @@ extension VariableDeclSyntax {
             return accessors.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
         }
     }
+
+    /// Whether the declaration begins with `let`.
+    var isConstant: Bool { bindingSpecifier.tokenKind == .keyword(.let) }
 
     /// Returns the attribute with this name, with or without a module name.
     func attribute(named name: String) -> AttributeSyntax? { attributes.attribute(named: name) }

@@ -10,6 +10,7 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
         "a class with @Model cannot be isolated to the main actor, because background contexts use its objects too; remove '@MainActor'"
     case severalInOne = "declare each property of a model on its own line"
     case pattern = "a property of a model is declared by one name, not by a pattern"
+    case constant = "a stored property of a model cannot be a constant in the language mode 6 of Swift; declare it with 'var'"
     case lazy = "a stored property of a model cannot be 'lazy'; mark it with @Transient"
     case reference = "a stored property of a model cannot be 'weak' or 'unowned'; mark it with @Transient"
     case closure = "a closure cannot be stored; mark the property with @Transient"
@@ -94,6 +95,12 @@ extension Remedy {
             return MemberBlockItemSyntax(decl: declaration.with(\.leadingTrivia, start))
         }
         return [replace(variable, with: MemberBlockItemListSyntax(items), "declare each property on its own line")]
+    }
+
+    /// Declares a constant as a variable.
+    static func makeVariable(_ variable: VariableDeclSyntax) -> FixIt {
+        let specifier = variable.bindingSpecifier
+        return replace(specifier, with: specifier.with(\.tokenKind, .keyword(.var)), "replace 'let' by 'var'")
     }
 
     /// Excludes a property from the store.

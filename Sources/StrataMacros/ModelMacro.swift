@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftIfConfig
 import SwiftSyntax
 import SwiftSyntaxMacros
 
@@ -32,7 +33,8 @@ extension ModelMaking {
             return []
         }
         let model = ModelClass(
-            declaration, spelling, isSubclass: declaration.isSubclass(conformingTo: protocols), in: context.lexicalContext)
+            declaration, spelling, isSubclass: declaration.isSubclass(conformingTo: protocols), in: context.lexicalContext,
+            refusingConstants: context.refusesConstants)
         for misuse in model.misuses { context.diagnose(misuse) }
         return model.members
     }
@@ -53,7 +55,8 @@ extension ModelMaking {
             let variable = member.as(VariableDeclSyntax.self), variable.isStoredInInstances,
             let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName
         else { return [] }
-        let model = ModelClass(declaration, spelling, in: context.lexicalContext)
+        let model = ModelClass(
+            declaration, spelling, in: context.lexicalContext, refusingConstants: context.refusesConstants)
         guard !model.isRefused, let property = model.property(named: name) else { return [] }
         return property.accessorMacro(spelling, mayBeInherited: model.mayBeSubclass).map { [$0] } ?? []
     }
@@ -77,6 +80,11 @@ extension ModelMaking {
         }
         return extensions
     }
+}
+
+extension MacroExpansionContext {
+    /// Whether the compiler refuses accessors of a constant, as it does in the language mode 6. In earlier ones, it warns.
+    fileprivate var refusesConstants: Bool { buildConfiguration.map { $0.languageVersion >= VersionTuple(6) } ?? false }
 }
 
 extension InitializerDeclSyntax {

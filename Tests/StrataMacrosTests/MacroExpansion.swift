@@ -1,5 +1,6 @@
 import StrataMacros
 import SwiftDiagnostics
+import SwiftIfConfig
 import SwiftParser
 import SwiftSyntax
 import SwiftSyntaxMacroExpansion
@@ -30,12 +31,19 @@ struct MacroExpansion {
     ///   - source: The source text.
     ///   - model: The implementation of `@Model`.
     ///   - missing: The protocols to which the classes do not conform by themselves.
-    init(of source: String, model: any Macro.Type = ModelMacro.self, missing: [String] = ["PersistentModel", "Sendable"]) {
+    ///   - languageMode: The language mode that the compiler tells the macro; nil if it tells none.
+    init(
+        of source: String, model: any Macro.Type = ModelMacro.self, missing: [String] = ["PersistentModel", "Sendable"],
+        languageMode: Int? = nil
+    ) {
         var specs = Self.specs
         specs["Model"] = MacroSpec(type: model, conformances: missing.map { "\(raw: $0)" })
         let file = Parser.parse(source: source)
         let context = BasicMacroExpansionContext(
-            sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "test.swift")])
+            sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "test.swift")],
+            buildConfiguration: languageMode.map {
+                StaticBuildConfiguration(languageVersion: VersionTuple($0), compilerVersion: VersionTuple(6, 3))
+            })
         let expanded = file.expand(
             macroSpecs: specs,
             contextGenerator: { BasicMacroExpansionContext(sharingWith: context, lexicalContext: $0.allMacroLexicalContexts()) },

@@ -91,6 +91,25 @@ import Testing
         #expect(expansion.text.contains("self.a = a"))
     }
 
+    @Test func `S173: a stored constant is a mistake in the language mode 6 only`() {
+        let model = """
+            @Model final class A {
+                @Attribute(.unique) let a: Int
+                let b: Other?
+                @Transient let c = 1
+                @Attribute(.ephemeral) let d = 1
+                static let e = 1
+            }
+            """
+        let expansion = MacroExpansion(of: model, languageMode: 6)
+        #expect(expansion.messages == [ModelDiagnostic.constant.message, ModelDiagnostic.constant.message])
+        #expect(expansion.lines == [2, 3])
+        let corrected = expansion.applyingFixIts(to: model)
+        #expect(corrected == model.replacing("let a: Int", with: "var a: Int").replacing("let b: Other?", with: "var b: Other?"))
+        #expect(MacroExpansion(of: corrected, languageMode: 6).messages == [])
+        for mode in [5, nil] { #expect(MacroExpansion(of: model, languageMode: mode).messages == []) }
+    }
+
     /// Catches: an option that a program declares in an extension, so that it compiles, and that the macro ignores without a word.
     @Test func `S173: a program stops at an option that @Model does not know`() {
         for body in ["@Attribute(.key) var a: Int", "@Attribute(.key(1)) var a: Int", "@Relationship(.key) var a: [Other]"] {

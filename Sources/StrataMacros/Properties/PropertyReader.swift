@@ -7,6 +7,8 @@ struct PropertyReader {
     private let spelling: Spelling
     /// The class of the property; nil if only the property is known.
     private let className: String?
+    /// Whether the compiler refuses accessors of a constant.
+    private let refusesConstants: Bool
     private(set) var misuses: [Diagnostic] = []
 
     /// Attributes that are not property wrappers.
@@ -17,9 +19,12 @@ struct PropertyReader {
         "_PersistedAttribute", "_PersistedToOne", "_PersistedToMany", "_PersistedProperty",
     ]
 
-    init(_ variable: VariableDeclSyntax, _ spelling: Spelling, in className: String? = nil) {
+    init(
+        _ variable: VariableDeclSyntax, _ spelling: Spelling, in className: String? = nil, refusingConstants refuses: Bool = false
+    ) {
         self.variable = variable
         self.className = className
+        refusesConstants = refuses
         self.spelling = spelling
     }
 
@@ -101,7 +106,7 @@ struct PropertyReader {
             return misuse(.transientMixed, at: marker, fixIts: [remove(marker), remove(other)])
         }
         let isLazy = variable.modifiers.contains { $0.name.text == "lazy" }
-        let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
+        let isConstant = variable.isConstant
         if property.initialValue == nil, !isLazy, isConstant || !property.isImplicitlyNil {
             let fixIts = variable.bindings.first.map { Remedy.addValue(to: $0, isConstant: isConstant) } ?? []
             return misuse(.transientWithoutValue, at: variable.bindings, fixIts: fixIts)
@@ -109,10 +114,14 @@ struct PropertyReader {
         return property
     }
 
-    /// Reports `lazy`, `weak`, observers and wrappers, which cannot be stored.
+    /// Reports `let` where it cannot have accessors, `lazy`, `weak`, observers and wrappers, which cannot be stored.
     private mutating func checkStorage(_ binding: PatternBindingSyntax) -> Bool {
         let before = misuses.count
         let remedy = [Remedy.markTransient(variable)]
+        let isEphemeral = variable.attribute(named: "Attribute")?.hasOption("ephemeral") == true
+        if refusesConstants, variable.isConstant, !isEphemeral {
+            _ = misuse(.constant, at: variable.bindingSpecifier, fixIts: [Remedy.makeVariable(variable)])
+        }
         for modifier in variable.modifiers {
             switch modifier.name.text {
             case "lazy": _ = misuse(.lazy, at: modifier, fixIts: remedy)
@@ -130,7 +139,6 @@ struct PropertyReader {
                 _ = misuse(.wrapped, at: attribute, fixIts: remedy)
             }
         }
-        let isEphemeral = variable.attribute(named: "Attribute")?.hasOption("ephemeral") == true
         if misuses.count == before, !isEphemeral, let type = binding.typeAnnotation?.type, type.isFunction {
             // Without a value, the property could not be transient either.
             _ = misuse(.closure, at: type, fixIts: binding.initializer == nil ? [] : remedy)
