@@ -50,6 +50,7 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
 
     case formerName = "renamedFrom: takes a former name, as a string without interpolation that differs from the current name"
     case sameFormerName = "another property has the same former name"
+    case indexOfOther = "an index belongs to the model that contains it; write the name of this class in angle brackets"
     case wrongIndex = "an index is a list of key paths of stored properties, as in '[\\.name, \\.year]'"
 
     var message: String { rawValue }

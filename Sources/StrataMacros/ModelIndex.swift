@@ -32,6 +32,11 @@ extension ModelClass {
         case "Unique": kind = "unique"
         default: return
         }
+        if case .type(let other)? = macro.genericArgumentClause?.arguments.first?.argument, ![name, "Self"].contains(other.lastName) {
+            let remedy = Remedy.replace(other, with: TypeSyntax("\(raw: sourceName)"), "use '\(sourceName)'")
+            misuses.append(ModelDiagnostic.indexOfOther.at(other, fixIts: [remedy]))
+            return
+        }
         for argument in macro.arguments {
             let elements = argument.keyPaths?.elements.map(\.expression)
             // SwiftData accepts an empty list, which requires nothing.

@@ -68,6 +68,8 @@ import Testing
         ("#Index<A>([\\.b])\nvar b: Int { 1 }", .wrongIndex),
         ("#Index<A>([\\.id])\nvar a: Int", .wrongIndex),
         ("#Index<A>([\\.b.count])\nvar b: String", .wrongIndex),
+        ("#Index<Other>([\\.a])\nvar a: Int", .indexOfOther),
+        ("#Unique<A.Other>([\\.a])\nvar a: Int", .indexOfOther),
         ("@Attribute(.unique) var a: Int { 1 }", .markerOfOther),
         ("@Attribute static var a = 1", .markerOfOther),
         ("@Relationship var a: [Other] { get { [] } set {} }", .markerOfOther),

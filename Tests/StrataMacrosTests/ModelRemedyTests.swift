@@ -51,6 +51,7 @@ import Testing
         ),
         ("@Relationship(renamedFrom: nil) var a: [B]", "@Relationship var a: [B]", "remove 'renamedFrom: nil'"),
         ("#Index<A>(\\.a)\n    var a: Int", "#Index<A>([\\.a])\n    var a: Int", "use '[\\.a]'"),
+        ("#Unique<Other>([\\.a])\n    var a: Int", "#Unique<A>([\\.a])\n    var a: Int", "use 'A'"),
         ("@Attribute(.unique) var a: Int { 1 }", "var a: Int { 1 }", "remove '@Attribute'"),
         ("@Relationship static var a: [B] = []", "static var a: [B] = []", "remove '@Relationship'"),
         (

@@ -4,13 +4,15 @@
     import Foundation
 #endif
 
-/// Values as people write them. The type of the column distinguishes dates from numbers.
+/// Values as people write them. The type of the column distinguishes dates from numbers, and tells how many digits a number has.
 extension Value {
-    /// Returns the value of a column as text: a date in ISO 8601, null as `nil`, and other values as in ``description``.
+    /// Returns the value of a column as text: a date in ISO 8601, null as `nil`, a float with its own digits, and other values as in
+    /// ``description``.
     package func text(as type: ColumnType?) -> String {
         switch (self, type) {
         case (.null, _): "nil"
         case (.double(let seconds), .date): Self.dateText(seconds)
+        case (.double(let number), .float): Self.floatText(number)
         default: description
         }
     }
@@ -20,6 +22,7 @@ extension Value {
         switch (self, type) {
         case (.null, _): "nil"
         case (.double(let seconds), .date): Date(timeIntervalSinceReferenceDate: seconds)
+        case (.double(let number), .float): Float(exactly: number) ?? number
         case (.bool(let flag), _): flag
         case (.int(let number), _): number
         case (.uint(let number), _): number
@@ -28,6 +31,13 @@ extension Value {
         case (.data, _), (.reference, _): description
         case (.uuid(let uuid), _): uuid
         }
+    }
+
+    /// Returns the number of a float as the shortest text from which it can be read: `0.1`, and not the digits that the same number has as a
+    /// double. A number that is no float, or that reads of doubles would not give back, has the text of a double.
+    package static func floatText(_ number: Double) -> String {
+        guard let float = Float(exactly: number), Double("\(float)").map(Float.init) == float else { return "\(number)" }
+        return "\(float)"
     }
 
     private static func dateText(_ seconds: Double) -> String {

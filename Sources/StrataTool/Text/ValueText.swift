@@ -15,7 +15,7 @@ enum ValueText {
         case .bool(let flag): flag ? "true" : "false"
         case .int(let number): "\(number)"
         case .uint(let number): "\(number)"
-        case .double(let number): type == .date ? DateText.text(number) ?? self.number(number) : self.number(number)
+        case .double(let number): (type == .date ? DateText.text(number) : nil) ?? self.number(number, type)
         case .string(let text): text
         case .data(let data): data.base64EncodedString()
         case .uuid(let uuid): uuid.uuidString
@@ -24,10 +24,10 @@ enum ValueText {
     }
 
     /// Returns a number with as many digits as it needs, without `.0` for whole numbers.
-    private static func number(_ number: Double) -> String {
+    private static func number(_ number: Double, _ type: ColumnType) -> String {
         if number.isNaN { return "NaN" }
         if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
-        let text = "\(number)"
+        let text = type == .float ? Value.floatText(number) : "\(number)"
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 

@@ -338,4 +338,21 @@ import Testing
         #expect(seconds != 0.5 || text == "2001-01-01T00:00:00.500Z")
         #expect(!text.isEmpty)
     }
+
+    @Test(arguments: [(0.1, "0.1"), (-0.0, "-0.0"), (16_777_216, "16777216.0"), (.infinity, "inf"), (.nan, "nan")] as [(Float, String)])
+    func `S172: a float prints with its own digits`(_ number: Float, _ text: String) {
+        #expect(Value.double(Double(number)).text(as: .float) == text)
+        #expect("\(Value.double(Double(number)).content(as: .float))" == text)
+    }
+
+    /// Catches: digits that are read as another float.
+    @Test func `S172: the digits of a float are read as the same float`() {
+        var random = SeededGenerator()
+        for _ in 0..<2000 {
+            let number = Float(bitPattern: UInt32(truncatingIfNeeded: random.next()))
+            guard number.isFinite else { continue }
+            let text = Value.double(Double(number)).text(as: .float)
+            #expect(Double(text).map(Float.init)?.bitPattern == number.bitPattern, "\(text)")
+        }
+    }
 }
