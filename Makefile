@@ -24,10 +24,10 @@ STRATA_BENCH := Benchmarks/.build/release/strata-bench
 say = printf '==> %s\n' $(1)
 # All tests at once would need some 20,000 file descriptors. A process often has 1,024.
 TESTS_AT_ONCE := --experimental-maximum-parallelization-width 24
-# Builds and runs the tests of a package: flags, environment, flags of the run. Prints suites, what tests print, and
-# failures, these once more at the end.
+# Builds and runs the tests of a package: flags, environment, flags of the run, what is built. Prints suites, what tests
+# print, and failures, these once more at the end.
 run_tests = set -e -o pipefail; \
-    $(2) swift build $(QUIET) --build-tests $(1); \
+    $(2) swift build $(QUIET) $(or $(4),--build-tests) $(1); \
     $(2) swift test --skip-build --disable-xctest $(1) $(or $(3),$(TESTS_AT_ONCE)) 2>&1 | awk \
         '/^✘/ || failures && /^↳/ { failures = failures $$0 "\n" } \
         !/^◇/ && (!/^✔/ || /^✔ (Suite|Test run)/) { print; fflush() } \
@@ -92,7 +92,7 @@ test: setup ## run the tests of the package and of the benchmarks
 	@$(call say,"Tests")
 	@$(call run_tests,,STRATA_TESTS=others)
 	@$(call say,"Tests of the macros")
-	@$(call run_tests,,STRATA_TESTS=macros)
+	@$(call run_tests,,STRATA_TESTS=macros,,--product strata-macrosPackageTests)
 	@$(call say,"Short run of simulated crashes")
 	@$(MAKE) --no-print-directory crash-runs NO_MACROS=
 	@$(call simulate_power_cuts,60,workload=saves forgets=3)

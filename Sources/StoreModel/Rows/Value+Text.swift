@@ -33,8 +33,8 @@ extension Value {
         }
     }
 
-    /// Returns the number of a float as the shortest text from which it can be read: `0.1`, and not the digits that the same number has as a
-    /// double. A number that is no float, or that reads of doubles would not give back, has the text of a double.
+    /// Returns the number of a float as the shortest text from which it can be read: `0.1`, and not the digits of the same number as a
+    /// double. A number that is no float has the text of a double.
     package static func floatText(_ number: Double) -> String {
         guard let float = Float(exactly: number), Double("\(float)").map(Float.init) == float else { return "\(number)" }
         return "\(float)"
