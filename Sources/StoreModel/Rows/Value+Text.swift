@@ -12,7 +12,7 @@ extension Value {
         switch (self, type) {
         case (.null, _): "nil"
         case (.double(let seconds), .date): Self.dateText(seconds)
-        case (.double(let number), .float): Self.floatText(number)
+        case (.double(let number), .float): Float(exactly: number).map { "\($0)" } ?? description
         default: description
         }
     }
@@ -31,13 +31,6 @@ extension Value {
         case (.data, _), (.reference, _): description
         case (.uuid(let uuid), _): uuid
         }
-    }
-
-    /// Returns the number of a float as the shortest text from which it can be read: `0.1`, and not the digits of the same number as a
-    /// double. A number that is no float has the text of a double.
-    package static func floatText(_ number: Double) -> String {
-        guard let float = Float(exactly: number), Double("\(float)").map(Float.init) == float else { return "\(number)" }
-        return "\(float)"
     }
 
     private static func dateText(_ seconds: Double) -> String {

@@ -27,7 +27,9 @@ enum ValueText {
     private static func number(_ number: Double, _ type: ColumnType) -> String {
         if number.isNaN { return "NaN" }
         if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
-        let text = type == .float ? Value.floatText(number) : "\(number)"
+        var text = "\(number)"
+        // The digits of a float are fewer, unless they would be read as another one.
+        if type == .float, let float = Float(exactly: number), Double("\(float)").map(Float.init) == float { text = "\(float)" }
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
