@@ -32,7 +32,9 @@ extension ModelClass {
         case "Unique": kind = "unique"
         default: return
         }
-        if case .type(let other)? = macro.genericArgumentClause?.arguments.first?.argument, ![name, "Self"].contains(other.lastName) {
+        if case .type(let other)? = macro.genericArgumentClause?.arguments.first?.argument,
+            ![name, "Self"].contains(other.lastName)
+        {
             let remedy = Remedy.replace(other, with: TypeSyntax("\(raw: sourceName)"), "use '\(sourceName)'")
             misuses.append(ModelDiagnostic.indexOfOther.at(other, fixIts: [remedy]))
             return

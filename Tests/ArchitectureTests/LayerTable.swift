@@ -39,8 +39,8 @@ enum LayerTable {
         Module(
             name: "StrataMacros", below: [],
             outside: [
-                "SwiftCompilerPlugin", "SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion",
-                "SwiftSyntaxMacros",
+                "SwiftCompilerPlugin", "SwiftDiagnostics", "SwiftIfConfig", "SwiftSyntax", "SwiftSyntaxBuilder",
+                "SwiftSyntaxMacroExpansion", "SwiftSyntaxMacros",
             ]),
         Module(name: "Strata", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreFiles", "StoreInterface", "StoreModel"]),
         Module(

@@ -95,7 +95,7 @@ extension Pupil: ManagedObjectLifecycle {
         ({ $0.seat = "B12" }, ["seat must match [A-Z]\\d"]),
         ({ $0.grade = 5.01 }, ["grade must be from 0 to 5, is 5.01"]),
         ({ $0.grade = -.infinity }, ["grade must be from 0 to 5, is -inf"]),
-        ({ $0.share = 0.2 }, ["share must be from 0.0 to 0.1, is 0.2"]),
+        ({ $0.share = 0.2 }, ["share must be from 0.0 to 0.10000000149011612, is 0.20000000298023224"]),
         ({ $0.count = .max }, ["count must be less than 10, is 18446744073709551615"]),
         ({ $0.count = 9 }, []),
         ({ $0.fee = 0 }, ["fee must be from 0.5 to 10, is 0"]),

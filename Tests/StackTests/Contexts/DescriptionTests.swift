@@ -339,7 +339,9 @@ import Testing
         #expect(!text.isEmpty)
     }
 
-    @Test(arguments: [(0.1, "0.1"), (-0.0, "-0.0"), (16_777_216, "16777216.0"), (.infinity, "inf"), (.nan, "nan")] as [(Float, String)])
+    @Test(arguments: [
+        (0.1 as Float, "0.1"), (-0.0, "-0.0"), (16_777_216, "16777216.0"), (.infinity, "inf"), (.nan, "nan"),
+    ])
     func `S172: a float prints with its own digits`(_ number: Float, _ text: String) {
         #expect(Value.double(Double(number)).text(as: .float) == text)
         #expect("\(Value.double(Double(number)).content(as: .float))" == text)
