@@ -180,6 +180,19 @@ import Testing
         #expect(try await contents("copy", .lmdb) == original)
     }
 
+    /// Catches: the digits that the number of a float has as a double.
+    @Test(arguments: ["copy.jsonl", "copy"]) func `a float is exported with its own digits`(_ name: String) async throws {
+        let folder = try ToolFolder()
+        let properties = [PropertyDescription.attribute(.init(name: "number", type: .float))]
+        try await folder.fill("store", .lmdb, try Model([EntityDescription(name: "Number", properties: properties)])) { context in
+            context.insert("Number")["number"] = .double(Double(0.1 as Float))
+        }
+        #expect(await ToolRun("export", folder.path("store"), folder.path(name)).status == 0)
+        let file = name == "copy" ? folder.url.appending(path: "copy/Number.csv") : folder.url.appending(path: name)
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(text.contains("0.1") && !text.contains("0.10"), "\(text)")
+    }
+
     /// Catches: a date of minus zero that became zero.
     @Test func `numbers keep their bits as JSON lines and as CSV, except for those of NaN`() async throws {
         let folder = try ToolFolder()
