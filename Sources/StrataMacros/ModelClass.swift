@@ -36,8 +36,9 @@ struct ModelClass {
     let overridableAccess: String
     private(set) var isAbstract = false
 
-    /// - Parameter context: The declarations around the class, the innermost first.
-    /// - Parameter refusesConstants: Whether the compiler refuses accessors of a constant.
+    /// - Parameters:
+    ///   - context: The declarations around the class, the innermost first.
+    ///   - refusesConstants: Whether the compiler refuses accessors of a constant.
     init(
         _ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata, isSubclass: Bool = false, in context: [Syntax] = [],
         refusingConstants refusesConstants: Bool = false
