@@ -77,6 +77,33 @@ import Testing
 
     enum End: CaseIterable { case suspending, closing }
 
+    /// Catches: a suspension that succeeds although the file is open, because its caller was cancelled.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S167: a cancelled suspension does not say that it has closed a file that is still read`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await Self.container(bed)
+        let (begun, mayEnd) = (Flag(), Flag())
+        let backup = Task {
+            try await container.coordinator.backup(to: bed.folder.appendingPathComponent("copy")) { _ in
+                begun.set()
+                _ = mayEnd.wait(atMost: .seconds(600))
+            }
+        }
+        try await until("the backup has begun") { begun.wait(atMost: .zero) }
+        let suspension = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await container.suspend()
+        }
+        let error = await #expect(throws: StoreError.self) { try await suspension.value }
+        #expect(error?.code == .inUseElsewhere)
+        // The container is not suspended: its saves pass.
+        try await container.coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("d") }
+        mayEnd.set()
+        _ = try await backup.value
+        try await container.close()
+    }
+
     /// Catches: a file that is open after the suspension, because a copy has a connection of its own.
     @Test(arguments: [StoreKind.lmdb, .sqlite], End.allCases)
     func `S167: a store is neither suspended nor closed while a backup reads it`(_ kind: StoreKind, _ end: End) async throws {

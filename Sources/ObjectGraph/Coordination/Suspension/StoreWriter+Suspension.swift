@@ -24,14 +24,15 @@ extension StoreWriter {
     ///
     /// - Throws: `StoreError` `.inUseElsewhere` for a read that does not end, such as a backup.
     func closeFile() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.onDisk { try $0.store.suspend() } }
-            group.addTask {
-                while (try? await Task.sleep(for: .milliseconds(10))) != nil { try await self.releaseReads() }
-            }
-            defer { group.cancelAll() }
-            try await group.next()
+        // Tasks of their own, which go on to an end if the caller's task is cancelled: otherwise the file might stay open unnoticed.
+        let closing = Task { try await onDisk { try $0.store.suspend() } }
+        let releasing = Task {
+            while (try? await Task.sleep(for: .milliseconds(10))) != nil { try await releaseReads() }
         }
+        let result = await closing.result
+        releasing.cancel()
+        _ = await releasing.result
+        try result.get()
     }
 
     /// Releases the snapshots of contexts with an executor, and those that the program keeps.
