@@ -39,8 +39,7 @@ extension StoreWriter {
 
     private func migrateSome() {
         do {
-            if isRetired { throw StoreError.closed(store.name) }
-            if suspension.isSuspended { return migration.withLock { $0.isSuspended = true } }
+            if try waitsForResumption() { return }
             guard let progress = try store.continueMigration() else {
                 endMigration(nil)
                 return
@@ -53,6 +52,18 @@ extension StoreWriter {
         } catch {
             Self.log.warning("building indexes stopped until the store is opened again or finishMigration() is called: \(error)")
             endMigration(error)
+        }
+    }
+
+    /// Leaves the work to ``resumeMigration()`` if the store is suspended. Returns whether it is.
+    ///
+    /// - Throws: `StoreError` `.closed` if the store is being closed.
+    private func waitsForResumption() throws -> Bool {
+        try migration.withLock { migration in
+            // Within the lock, because a store is woken, or the writer retired, before `resumeMigration()` takes it.
+            if isRetired { throw StoreError.closed(store.name) }
+            migration.isSuspended = suspension.isSuspended
+            return migration.isSuspended
         }
     }
 
