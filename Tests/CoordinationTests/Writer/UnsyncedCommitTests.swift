@@ -54,6 +54,26 @@ import Testing
         #expect(second.currentHistoryToken.generation == 1)
     }
 
+    /// Catches: a token that stays behind because of a save that no power failure can take, as it is not in the file.
+    @Test(arguments: [false, true])
+    func `S160: a deferred save whose commit has failed holds no token back`(hasEarlier: Bool) async throws {
+        let first = try PersistentStoreCoordinator.music(store, clock)
+        try await save("a", first, .durable)
+        if hasEarlier { try await save("b", first, .deferred(within: .seconds(600))) }
+        let failing = store.count(.commit) + 1
+        store.fail { call, number in
+            call == .commit && number >= failing ? StoreError(.full, "the disk is full. Make room") : nil
+        }
+        await #expect(throws: StoreError.self) { try await save("c", first, .deferred(within: .seconds(600))) }
+        store.fail(nil)
+        let other = try PersistentStoreCoordinator.music(other, clock)
+        try await save("d", other, .durable)
+        try await first.refresh()
+        // The durable save of the other connection has taken the earlier one to disk, too.
+        #expect(first.currentHistoryToken.generation == (hasEarlier ? 3 : 2))
+        #expect(try await first.titles() == (hasEarlier ? ["a", "b", "d"] : ["a", "d"]))
+    }
+
     @Test func `S066: a flush of one connection takes the unsynced saves of another to disk`() async throws {
         let first = try PersistentStoreCoordinator.music(store, clock)
         let second = try PersistentStoreCoordinator.music(other, clock)

@@ -106,6 +106,7 @@ extension StoreWriter {
         defer { turn?.release() }
         let group = CommitGroup(jobs: jobs, writer: self)
         var start = group.start
+        let unsyncedBefore = unsynced.newest(by: self)
         do {
             let generation = try disk.sync {
                 try store.write(group.durability) { transaction in
@@ -130,6 +131,7 @@ extension StoreWriter {
         } catch {
             if let shown = endCommitting() { withdraw(shown) }
             shared.withLock { $0.isCommitting = false }
+            if group.isUnsynced { unsynced.didFail(by: self, before: unsyncedBefore) }
             if let shown = group.shown { announce(shown) }
             if state.pendingSaves == 0 { claim.release() }
             throw error

@@ -29,7 +29,13 @@ final class UnsyncedCommits: Sendable {
     /// Returns whether a writer has such saves.
     func isOwed(by writer: StoreWriter) -> Bool { entries.withLock { entries in entries.contains { $0.writer === writer } } }
 
+    /// The newest unsynced save of a writer; nil if it has none.
+    func newest(by writer: StoreWriter) -> Generation? {
+        entries.withLock { entries in entries.first { $0.writer === writer }?.newest }
+    }
+
     /// Records a commit without a sync before it is made.
+    ///
     /// - Parameters:
     ///   - older: The newest save before the commit.
     ///   - newest: The newest save of the commit.
@@ -40,6 +46,16 @@ final class UnsyncedCommits: Sendable {
             } else {
                 entries.append(Entry(writer: writer, synced: older, newest: newest))
             }
+        }
+    }
+
+    /// Takes back what ``willCommit(by:after:through:)`` has recorded, because the commit has failed.
+    ///
+    /// - Parameter newest: What ``newest(by:)`` was before it.
+    func didFail(by writer: StoreWriter, before newest: Generation?) {
+        entries.withLock { entries in
+            guard let place = entries.firstIndex(where: { $0.writer === writer }) else { return }
+            if let newest { entries[place].newest = newest } else { entries.remove(at: place) }
         }
     }
 
