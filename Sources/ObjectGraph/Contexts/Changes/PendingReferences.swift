@@ -6,6 +6,8 @@ struct PendingReferences: ObjectReader {
     let schema: StoreSchema
     /// The layers, newest first.
     let layers: [Layer]
+    /// The objects of which the layers may contain updates although they are deleted below (S106). No relationship leads to these.
+    let gone: Set<ObjectAddress>
 
     private func newest(_ entity: EntityIndex, _ key: ObjectKey) -> RowKind? {
         layers.newestRow(entity, key)?.kind
@@ -17,7 +19,13 @@ struct PendingReferences: ObjectReader {
         return if case .row(let row) = answer, row.isSet(column) { row[column] } else { nil }
     }
 
-    func exists(_ entity: EntityIndex, _ key: ObjectKey) -> Bool { newest(entity, key) != .delete }
+    func exists(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
+        switch newest(entity, key) {
+        case .insert: true
+        case .delete: false
+        case .update, nil: !gone.contains(ObjectAddress(entity: entity, key: key))
+        }
+    }
 
     func version(_ entity: EntityIndex, _ key: ObjectKey) -> Generation? { exists(entity, key) ? 0 : nil }
 
@@ -28,7 +36,7 @@ struct PendingReferences: ObjectReader {
             let wanted = Value.reference(key)
             for layer in layers {
                 for other in layer.candidates(entity: entity, column: column, value: wanted)
-                where value(entity, key: other, column: column) == wanted { found.insert(other) }
+                where value(entity, key: other, column: column) == wanted && exists(entity, other) { found.insert(other) }
             }
         case .link(let link, let direction, let destination):
             var verdicts: [ObjectKey: Bool] = [:]
@@ -48,12 +56,16 @@ extension RelationshipRules {
     ///
     /// References that the layer itself set after a deletion stay, because a save reports them. O(deletions · layers).
     ///
-    /// - Parameter layers: The older layers, oldest first.
-    func consequences(of newest: Layer, over layers: [Layer], _ schema: StoreSchema) -> Layer? {
+    /// - Parameters:
+    ///   - layers: The older layers, oldest first.
+    ///   - gone: The objects of which the older layers contain updates although they are deleted below.
+    func consequences(
+        of newest: Layer, over layers: [Layer], without gone: Set<ObjectAddress>, _ schema: StoreSchema
+    ) -> Layer? {
         guard newest.mayDelete, !layers.isEmpty else { return nil }
         let made = Layer(schema: schema)
-        let reader = PendingReferences(schema: schema, layers: [made, newest] + layers.reversed())
-        let older = PendingReferences(schema: schema, layers: layers.reversed())
+        let reader = PendingReferences(schema: schema, layers: [made, newest] + layers.reversed(), gone: gone)
+        let older = PendingReferences(schema: schema, layers: layers.reversed(), gone: gone)
         var waiting = newest.deletions
         while let (entity, key) = waiting.popLast() {
             // The references of the deleted object itself. Its deletion keeps those that the owner of the layer set before it.

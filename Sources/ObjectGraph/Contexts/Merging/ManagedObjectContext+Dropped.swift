@@ -35,6 +35,42 @@ extension ManagedObjectContext {
         }
         return added.isEmpty ? nil : added
     }
+
+    /// Returns the changes of the view that the layers of a save leave, and updates their registered objects; nil if there are none.
+    ///
+    /// - Parameter others: The changes that the view shows after the save.
+    func withdrawn(_ written: [Layer], without others: [ChangeSet]) -> ChangeSet? {
+        guard let withdrawn = ChangeSet(withdrawing: written, without: others) else { return nil }
+        _ = refreshRegistered(withdrawn)
+        let shown = withoutMissing(withdrawn, among: withdrawn)
+        return shown.isEmpty ? nil : shown
+    }
+
+    /// Returns changes without the objects that are not back although their deletion was withdrawn, because another context has deleted
+    /// them, too. O(withdrawn deletions).
+    func withoutMissing(_ changes: ChangeSet, among withdrawn: ChangeSet) -> ChangeSet {
+        var missing: [EntityIndex: [PageNumber: UInt64]] = [:]
+        for change in withdrawn.entities {
+            for page in change.pages {
+                for slot in SlotIterator(page.inserted) {
+                    let key = PageAddress.key(page: page.number, slot: slot)
+                    if trapOnStoreError({ try exists(change.entity, key) }) { continue }
+                    missing[change.entity, default: [:]][page.number, default: 0] |= 1 << UInt64(slot)
+                }
+            }
+        }
+        if missing.isEmpty { return changes }
+        var left = changes
+        for index in left.entities.indices {
+            let known = missing[left.entities[index].entity] ?? [:]
+            for page in left.entities[index].pages.indices {
+                left.entities[index].pages[page].inserted &= ~(known[left.entities[index].pages[page].number] ?? 0)
+            }
+            left.entities[index].pages.removeAll { $0.inserted | $0.updated | $0.deleted == 0 }
+        }
+        left.entities.removeAll(where: \.pages.isEmpty)
+        return left
+    }
 }
 
 extension ChangeSet {

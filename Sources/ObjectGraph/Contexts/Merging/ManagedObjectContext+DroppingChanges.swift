@@ -175,6 +175,7 @@ extension ManagedObjectContext {
     /// Sets a registered object to the remainder of its changes.
     private func show(_ entity: EntityIndex, _ key: ObjectKey) {
         tracker.log.note(entity, key)
+        if changeKind(entity, key) == nil { tracker.updatesOfDeleted.forget(ObjectAddress(entity: entity, key: key)) }
         guard let object = registry.object(entity, key) else { return }
         object.row = newestOwnRow(entity, key)
         object.isDeletedHere = object.row?.kind == .delete

@@ -190,10 +190,13 @@ extension ManagedObjectContext {
     /// Updates whether an object is gone because it is deleted in the base state. An update that has every value shows them until a save
     /// settles it.
     private func noteExistence(of object: ManagedObject) {
-        if let row = object.row {
+        // Of an object that is gone, an undo or a merge policy leaves the last values in a row that is in no layer.
+        let hasLastValues = object.row != nil && newestOwnRow(object.entity, object.key) == nil
+        if let row = object.row, !hasLastValues {
             guard row.kind == .update, object.isDeletedHere || row.set.count < row.columnCount else { return }
         }
         object.isDeletedHere = !trapOnStoreError { try exists(object.entity, object.key) }
+        if hasLastValues, !object.isDeletedHere { object.row = nil }
     }
 
     // MARK: Refresh

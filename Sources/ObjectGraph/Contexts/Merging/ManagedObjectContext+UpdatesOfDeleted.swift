@@ -28,7 +28,8 @@ struct UpdatesOfDeletedObjects: Sendable {
 
     fileprivate mutating func addCompletion(_ address: ObjectAddress, _ columns: ColumnSet) { completions[address] = columns }
 
-    fileprivate mutating func remove(_ address: ObjectAddress) { changed[address] = nil }
+    /// Forgets an object that the context does not change any more.
+    mutating func forget(_ address: ObjectAddress) { changed[address] = nil }
 
     fileprivate mutating func noteDeletion() { hasDeletions = true }
 
@@ -174,7 +175,7 @@ extension ManagedObjectContext {
             guard let completed = layerStack.top.row(entity, key), completed.kind == .update else { continue }
             let exists = trapOnStoreError { try self.exists(entity, key) }
             if !exists, !own.isEmpty { continue }
-            tracker.updatesOfDeleted.remove(address)
+            tracker.updatesOfDeleted.forget(address)
             if own.isEmpty {
                 layerStack.top.remove(entity: entity, key: key)
             } else {

@@ -386,8 +386,12 @@ extension ManagedObjectContext {
     func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
         if own.isEmpty, pushed.count == 1 { return pushed }
         var layers = own
+        let gone = tracker.updatesOfDeleted.changed.keys.filter { place in
+            !trapOnStoreError { try exists(place.entity, place.key) }
+        }
         for layer in pushed {
-            let consequences = capabilities.rules.consequences(of: layer, over: layers, storedModel.storeSchema)
+            let consequences = capabilities.rules.consequences(
+                of: layer, over: layers, without: Set(gone), storedModel.storeSchema)
             layers.append(layer)
             if let consequences { layers.append(consequences) }
         }

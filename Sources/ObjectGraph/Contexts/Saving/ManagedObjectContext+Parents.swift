@@ -216,20 +216,24 @@ extension ManagedObjectContext {
         // A reset of the parent is not announced.
         let hasMissed = phase.hasMissedParent || target.parentResetGeneration != base.parentResetGeneration
         phase.hasMissedParent = false
-        let counted =
-            revision == base.parentViewRevision
-            ? ChangeSet()
-            : !hasMissed && new.differsOnlyBySaves(from: base) ? changes.map { new.withdrawn(from: base, with: $0) } : nil
+        let isKnown = revision != base.parentViewRevision && !hasMissed && new.differsOnlyBySaves(from: base)
+        let withdrawn = isKnown ? changes.flatMap { new.withdrawn(from: base, without: $0) } : nil
+        let known = isKnown ? changes.map { changes in withdrawn.map { ChangeSet.union([$0, changes]) } ?? changes } : nil
+        let counted = revision == base.parentViewRevision ? ChangeSet() : known
         let span = mergeSpan()
         defer { span?.end() }
         let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
+        let settlesLater = phase.settlesBaseLater
+        if withdrawn != nil { phase.settlesBaseLater = true }
         let refreshed = showing(layerStack.view(movedTo: target), changes: changes) {
             move(to: target, changes.map { [$0] })
             return refreshRegistered(changes)
         }
         span?.set(["strata.objects": .int(Int64(refreshed.count))])
-        notify(changes, refreshed: refreshed, over: base.inherited)
-        notifyChildren(changes)
+        let shown = withdrawn.flatMap { withdrawn in changes.map { withoutMissing($0, among: withdrawn) } } ?? changes
+        if withdrawn != nil, !settlesLater { settleBaseNow() }
+        notify(shown, refreshed: refreshed, over: base.inherited)
+        notifyChildren(shown)
     }
 
     func sealedBaseForChild() -> SealedBase { SealedBase(baseState: baseStateForChild()) }
@@ -349,8 +353,7 @@ extension ManagedObjectContext {
         }
         // Objects whose changes the level above has not taken may be gone, or show other values again.
         let taken = place.taken(of: push)
-        let lost = taken == push.changes ? nil : ChangeSet(withdrawing: written, without: [taken])
-        if let lost { _ = refreshRegistered(lost) }
+        let lost = taken == push.changes ? nil : withdrawn(written, without: [taken])
         tracker.dropTakenChecks()
         // The merge policy of the root may have dropped or changed some values. One notice for all: a live result that moves to the new
         // view must know every difference from the old one.
@@ -367,8 +370,10 @@ extension ManagedObjectContext {
         settleBaseNow()
         if follows { refreshUnwatched() }
         notifyChildren(
-            others.map {
-                $0.isEmpty && added == nil ? push.changes : ChangeSet.union($0 + [push.changes, added].compactMap(\.self))
+            others.map { others in
+                // Over an older state of the parent, this context shows all changes, also those that were not taken.
+                let own = isAnnounced || place.showsTheSame ? [taken, lost, added] : [push.changes, added]
+                return ChangeSet.union(others + own.compactMap(\.self))
             },
             saved: written)
     }
@@ -416,11 +421,11 @@ struct SealedBase: @unchecked Sendable {
             && old.parentLayers.allSatisfy { id in baseState.parentLayers.contains(id) || saved.contains { $0.id == id } }
     }
 
-    /// Adds to the changes of the save the unsaved changes that the child has seen and that the save does not contain: later changes have
-    /// cancelled them, or a delete rule. O(pages of the saved layers that the child has seen).
-    func withdrawn(from old: LayerStack.BaseState, with changes: ChangeSet) -> ChangeSet {
-        let seen = saved.filter { old.parentLayers.contains($0.id) }
-        guard !seen.isEmpty, let withdrawn = ChangeSet(withdrawing: seen, without: [changes]) else { return changes }
-        return ChangeSet.union([withdrawn, changes])
+    /// Returns the unsaved changes that the child has seen and that the save does not contain, or nil if there are none: later changes
+    /// have cancelled them, or a delete rule. O(pages of the saved layers that the child has seen).
+    ///
+    /// - Parameter changes: The changes of the save.
+    func withdrawn(from old: LayerStack.BaseState, without changes: ChangeSet) -> ChangeSet? {
+        ChangeSet(withdrawing: saved.filter { old.parentLayers.contains($0.id) }, without: [changes])
     }
 }

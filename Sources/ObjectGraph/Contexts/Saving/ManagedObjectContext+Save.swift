@@ -267,7 +267,7 @@ extension ManagedObjectContext {
             clean(written)
             return written
         }
-        let dropped = mayLack ? others.flatMap { ChangeSet(withdrawing: written, without: [outcome.changes] + $0) } : nil
+        let dropped = mayLack ? others.flatMap { withdrawn(written, without: [outcome.changes] + $0) } : nil
         let added = added(to: written, adopted, outcome.changes)
         if let added { layerStack.baseState.route?.forget([added]) }
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }

@@ -1,0 +1,194 @@
+import ObjectGraph
+import StoreInterface
+import StoreModel
+import TestSupport
+import Testing
+
+/// Unsaved changes of objects that another context has deleted or dropped, in a context and in the levels above and below it.
+@Suite struct WithdrawnDeletionTests {
+    /// Catches: a retained object of which every later change is lost without a word.
+    @Test(arguments: StoreKind.allCases, [true, false]) @MainActor
+    func `S022, S162: an object whose insertion was undone is back when a child that restores it saves`(
+        _ kind: StoreKind, through: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        main.undoHistory = UndoHistory()
+        let track = main.makeTrack("a")
+        main.processPendingChanges()
+        let child = main.newChild(name: "child")
+        child.undoHistory = UndoHistory()
+        child.delete(child.object(with: track.objectID))
+        child.processPendingChanges()
+        try main.undoHistory?.undo()
+        try await child.save()
+        try child.undoHistory?.undo()
+        if through { try await child.save(through: .store) } else { try await child.save() }
+        #expect(try main.fetch(EntityFetchRequest("Track")) == [track])
+        #expect(!track.isDeleted && track["title"] == "a")
+        track["title"] = "b"
+        #expect(track["title"] == "b" && main.hasChanges)
+        try await main.save()
+        #expect(try await container.read { try $0.trackTitles() } == ["b"])
+    }
+
+    /// Catches: a child's deletion that clears references of an object that no relationship leads to any more.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S106, S146: a child's deletion leaves the changes of an object that is deleted elsewhere as they are`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: Gallery.model)
+        let main = container.mainContext
+        let (artist, album, track) = (main.insert("Artist"), main.insert("Album"), main.insert("Track"))
+        (album["title"], track["title"], track["plays"]) = ("x", "a", .int(0))
+        album.setRelatedObject("artist", to: artist)
+        track.setRelatedObject("album", to: album)
+        let other = main.insert("Album")
+        other.setRelatedObject("artist", to: artist)
+        try await main.save()
+        track["title"] = "b"
+        other["title"] = "y"
+        let ids = [track.objectID, other.objectID]
+        try await container.newBackgroundContext().perform(andSave: .durable) { context in
+            for id in ids { context.delete(context.object(with: id)) }
+        }
+        main.refreshAllObjects()
+        #expect(!track.isDeleted && !other.isDeleted)
+        let watches = [Watch { _ = track["album"] }, Watch { _ = other.isDeleted }]
+        let before = track["album"]
+        let child = main.newChild(name: "child")
+        child.delete(child.object(with: artist.objectID))
+        child.delete(child.object(with: album.objectID))
+        try await child.save()
+        #expect(track["album"] == before && !track.isDeleted && !other.isDeleted)
+        #expect(watches.map(\.count) == [0, 0])
+        #expect(Set(main.deletedObjects) == [artist, album])
+        main.refreshAllObjects()
+        #expect(track["title"] == "b" && !track.isDeleted && !other.isDeleted)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S056, S120: no notice says that an object is back whose deletion was left out`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("a").objectID }
+        try await worker.save()
+        try await worker.perform { $0.delete(try $0.existingObject(with: id)) }
+        let child = await worker.perform { $0.newBackgroundChild() }
+        try await container.coordinator.batchDelete(EntityFetchRequest("Track"))
+        let counter = Counter()
+        await worker.perform { context in
+            context.refreshAllObjects()
+            _ = context.addObserver { counter.note($0) }
+        }
+        await child.perform { context in
+            context.automaticallyMergesChanges = true
+            _ = context.addObserver { counter.note($0) }
+        }
+        try await worker.save()
+        await child.perform { _ in }
+        let identity = container.coordinator.store.identity
+        #expect(counter.all.flatMap { $0.changes.insertedIDs(in: identity) } == [])
+        #expect(try await worker.perform { try $0.count(EntityFetchRequest("Track")) } == 0)
+    }
+
+    /// Catches: a later change that is kept because the object was once an update of a deleted one.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S055: a refreshed object that is deleted elsewhere and back again has changes like any other`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        let (first, second, track) = (main.insert("Album"), main.insert("Album"), main.makeTrack("a"))
+        (first["title"], second["title"]) = ("first", "second")
+        track.setRelatedObject("album", to: first)
+        try await main.save()
+        let id = track.objectID
+        track["title"] = "b"
+        let other = container.newBatchOperationContext(name: "other")
+        await other.perform { $0.undoHistory = UndoHistory() }
+        try await other.perform(andSave: .durable) { $0.delete($0.object(with: id)) }
+        main.refreshAllObjects()
+        main.refresh(track, mergeChanges: false)
+        #expect(track.isDeleted && !main.hasChanges)
+        try await other.perform(andSave: .durable) { _ = try $0.undoHistory?.undo() }
+        main.refreshAllObjects()
+        #expect(!track.isDeleted && track.relatedObject("album") == first && !main.hasChanges)
+        track.setRelatedObject("album", to: second)
+        main.refresh(second, mergeChanges: false)
+        #expect(track.relatedObject("album") == first && second.relatedObjects("tracks").isEmpty && !main.hasChanges)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S056: a grandchild's deletion of an object that the store has refused leaves nothing in its parent`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let root = container.coordinator.newBackgroundContext()
+        await root.perform { context in
+            context.mergePolicy = .storeTrump
+            context.makeTrack("saved")["isrc"] = "x"
+        }
+        try await root.save()
+        let child = await root.perform { $0.newBackgroundChild() }
+        let id = await child.perform { context in
+            let track = context.makeTrack("new")
+            track["isrc"] = "x"
+            return track.objectID
+        }
+        let grandchild = await child.perform { $0.newBackgroundChild() }
+        try await grandchild.perform { context in
+            context.automaticallyMergesChanges = true
+            context.delete(try context.existingObject(with: id))
+        }
+        try await child.save(through: .store)
+        await grandchild.perform { _ in }
+        try await grandchild.save()
+        await child.perform { context in
+            #expect(!context.hasChanges && context.deletedObjects.isEmpty)
+        }
+        try await child.save(through: .store)
+        #expect(try await container.read { try $0.trackTitles() } == ["saved"])
+    }
+
+    /// Catches: a grandchild that hears of deletions which its parent does not show, or misses objects that it shows.
+    @Test(arguments: StoreKind.allCases)
+    func `S120: children hear of a refused object what their parent shows of it`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let root = container.coordinator.newBackgroundContext()
+        await root.perform { context in
+            context.mergePolicy = .storeTrump
+            context.makeTrack("saved")["isrc"] = "x"
+        }
+        try await root.save()
+        let child = await root.perform { $0.newBackgroundChild() }
+        await child.perform { context in
+            context.automaticallyMergesChanges = false
+            context.makeTrack("refused")["isrc"] = "x"
+        }
+        let grandchild = await child.perform { $0.newBackgroundChild() }
+        let counter = Counter()
+        try await grandchild.perform { context in
+            context.automaticallyMergesChanges = true
+            let titles = try context.trackTitles().sorted()
+            #expect(titles == ["refused", "saved"])
+            _ = context.addObserver { counter.note($0) }
+        }
+        // A save of others in between, so that the child keeps its older state.
+        try await container.coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("other") }
+        try await child.save(through: .store)
+        let shown = try await child.perform { try $0.trackTitles().sorted() }
+        let (seen, deleted) = try await grandchild.perform { context in
+            (try context.trackTitles().sorted(), counter.all.flatMap { $0.changes.deletedIDs(in: context.storeIdentity) })
+        }
+        #expect(seen == shown)
+        #expect(deleted.count == (shown.contains("refused") ? 0 : 1))
+        #expect(try await container.read { try $0.trackTitles().sorted() } == ["other", "saved"])
+    }
+}
