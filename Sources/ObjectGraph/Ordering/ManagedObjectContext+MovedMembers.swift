@@ -69,6 +69,12 @@ extension ManagedObjectContext {
 
     /// Drops the positions whose objects are in other lists now. O(unsaved positions).
     func dropMovedPositions(where mayDrop: (ObjectAddress) -> Bool = { _ in true }) {
+        if tracker.positions.isEmpty { return }
+        if observed.isEmpty { return dropEachMovedPosition(where: mayDrop) }
+        changingObserved { dropEachMovedPosition(where: mayDrop) }
+    }
+
+    private func dropEachMovedPosition(where mayDrop: (ObjectAddress) -> Bool) {
         for (place, position) in tracker.positions.all {
             let (entity, key, reference) = (place.object.entity, place.object.key, place.reference)
             let rows = layerStack.notInFlight.reversed().compactMap { $0.row(entity, key) }
@@ -77,6 +83,8 @@ extension ManagedObjectContext {
                 let list = readBelow(entity, key: key, column: reference.column), list.referenceKey != position.list,
                 mayDrop(place.object)
             else { continue }
+            // The object moves within the list that it is in now.
+            if let owner = list.referenceKey { willArrange(entity, reference, of: owner) }
             unseal()
             layerStack.top.clear([reference.position], of: entity, key: key)
             tracker.log.note(entity, key)
@@ -84,6 +92,16 @@ extension ManagedObjectContext {
             guard let object = registry.object(entity, key) else { continue }
             object.row = newestOwnRow(entity, key)
             if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
+        }
+    }
+
+    /// Notifies the observers of a list that one of its members gets another position.
+    private func willArrange(_ entity: EntityIndex, _ reference: OrderedReference, of owner: ObjectKey) {
+        if observed.isEmpty { return }
+        for relationship in storedModel.entities[entity].relationships {
+            guard case .toOne(reference.column) = relationship.kind, let inverse = relationship.inverse else { continue }
+            let list = storedModel.entities[relationship.destination].relationships[inverse]
+            willChange(relationship.destination, key: owner, property: list.observed)
         }
     }
 

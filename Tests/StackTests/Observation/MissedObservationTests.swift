@@ -151,4 +151,30 @@ import Testing
         #expect(playlist.isDeleted && !main.updatedObjects.contains(playlist))
         #expect(!playlist.isUpdated && !playlist.hasChanges)
     }
+
+    /// Catches: a list that shows another order after a save that drops a position in another list (S046).
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S146: a position that a save drops notifies the observers of the list`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: try Books.model())
+        let (main, other) = (container.mainContext, container.newBatchOperationContext(name: "other"))
+        (main.automaticallyMergesChanges, main.mergePolicy) = (false, .storeTrump)
+        let book = try await Books.make(["a", "b", "c"], in: other)
+        let next = try await Books.make(["x", "y", "z"], in: other)
+        main.refreshAllObjects()
+        main.object(with: book).arrangeChapters(["c", "a", "b"])
+        main.processPendingChanges()
+        try await Books.move("c", of: book, to: next, in: other)
+        try await other.save()
+        // A suspension moves the context without a merge.
+        try await container.suspend()
+        await container.resume()
+        let list = main.object(with: next)
+        let before = list.chapterTitles
+        #expect(Set(before) == ["c", "x", "y", "z"])
+        let watch = Watch { _ = list.relatedObjects("chapters") }
+        try await main.save()
+        #expect(list.chapterTitles == ["x", "y", "z", "c"])
+        #expect(watch.count == (before == list.chapterTitles ? 0 : 1))
+    }
 }
