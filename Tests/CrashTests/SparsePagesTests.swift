@@ -68,6 +68,27 @@ import Testing
         #expect(try pages(bed).pages <= 2)
     }
 
+    /// Catches: keys that an idle context keeps when its container is closed.
+    @Test(arguments: kinds)
+    func `S155: closing returns the unused keys of contexts without an executor`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        for number in 0..<24 {
+            let container = try await bed.container()
+            let context = container.makeConfinedContext(name: "confined")
+            for title in ["a", "b", "c"] { context.makeTrack(title) }
+            try context.saveNow(.durable)
+            if number % 3 > 0 {
+                for _ in 0..<3 { context.makeTrack("dropped") }
+                if number % 3 == 1 { context.rollback() } else { context.reset() }
+            }
+            try await container.close()
+            withExtendedLifetime(context) {}
+        }
+        let found = try pages(bed)
+        #expect(found.objects == 72)
+        #expect(found.pages <= 4, "\(found.pages) pages")
+    }
+
     @Test(arguments: kinds)
     func `S155: processes that insert one object each and are killed leave pages half full`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

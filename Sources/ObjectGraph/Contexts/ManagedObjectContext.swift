@@ -116,7 +116,8 @@ public final class ManagedObjectContext {
         place.confinement?.close()
     }
 
-    /// Returns unused keys, so that other contexts use them.
+    /// Returns unused keys, so that other contexts use them. A confined context returns them after each save, rollback and reset, because
+    /// closing the container cannot take them from it.
     func giveBackKeys() {
         for (entity, rest) in tracker.takeKeys() { configuration.writer.keys.giveBack(rest, entity) }
     }

@@ -258,6 +258,7 @@ extension ManagedObjectContext {
         if !layerStack.hasTakenLayers { tracker.dropTakenChecks() }
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
+        if place.confinement != nil { giveBackKeys() }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
         let (changes, refreshed) = showing(
             layerStack.viewWithoutChanges, changes: nil, keeping: layerStack.taken, forgetsInserted: true
@@ -316,6 +317,7 @@ extension ManagedObjectContext {
         tracker.log.removeAll()
         tracker.provisional = [:]
         tracker.log.forgetUnsavedChange()
+        if place.confinement != nil { giveBackKeys() }
         observed.removeAll()
         registry.forEach { object in
             registry.forget(object)

@@ -111,6 +111,7 @@ extension ManagedObjectContext {
         tracker.replacements.leaveSave()
         tracker.log.forgetUnsavedChange()
         tracker.updatesOfDeleted.forgetCompletions()
+        if place.confinement != nil { giveBackKeys() }
         phase.saveGate.leave()?()
     }
 
