@@ -38,7 +38,9 @@ import Testing
         }
         gate.signal()
         try await saving.value
-        for save in saves { try await save.value }
+        var results: [Result<Void, any Error>] = []
+        for save in saves { results.append(await save.result) }
+        for result in results { try result.get() }
     }
 
     @Test(arguments: Combination.all)
@@ -101,5 +103,22 @@ import Testing
         let parent = coordinator.newBackgroundContext(name: "parent")
         try await Self.save([Push(durability: .deferred(within: .seconds(600))), Push()], through: parent)
         #expect(try store.snapshot().count(Music.query("Track")) == 3)
+    }
+
+    /// Catches: children that wait for another process one after the other, each for the whole time.
+    @Test func `S067: children that save together wait for a busy process once`() async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        let parent = coordinator.newBackgroundContext(name: "parent")
+        // The parent's save claims once.
+        let passing = store.count(.claim) + 1
+        store.fail { call, number in
+            call == .claim && number > passing ? StoreError(.storeBusy, "process 1 holds saves back. Wait for it") : nil
+        }
+        let error = await #expect(throws: StoreError.self) { try await Self.save([Push(), Push(), Push()], through: parent) }
+        #expect(error?.code == .storeBusy)
+        // Nothing waits any more after a save of the parent.
+        try? await parent.save(through: .store)
+        #expect(store.count(.claim) == passing + 1)
     }
 }

@@ -159,8 +159,9 @@ extension ManagedObjectContext {
     }
 
     private func refuse(_ group: [WaitingPush], _ error: any Error) {
-        if group.count == 1 {
-            group[0].completion(.failure(error))
+        if group.count == 1 || (error as? StoreError)?.code == .storeBusy {
+            // A busy store is not tried again for each child, because each would wait just as long again.
+            for waiting in group { waiting.completion(.failure(error)) }
         } else {
             for waiting in group { whenIdle { [self] in mergeThrough([waiting]) } }
         }
