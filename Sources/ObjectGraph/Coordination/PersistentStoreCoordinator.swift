@@ -159,30 +159,53 @@ enum StoreWriterRegistry {
     private struct Entry {
         weak var writer: StoreWriter?
         /// The number of coordinators that use the writer and are not closed.
-        var users = 1
+        var users = 0
+        /// Held while the writer is made, which may wait for the disk. The lock of all writers is not held meanwhile.
+        let making = Making()
+        /// The number of calls that wait for the writer, or make it.
+        var waiting = 0
+    }
+
+    private final class Making: Sendable {
+        let turn = Mutex(())
     }
 
     private static let writers = Mutex<[ObjectIdentifier: Entry]>([:])
 
     static func writer(for store: any ObjectStore, clock: any WriterClock) throws -> StoreWriter {
-        try writers.withLock { writers in
-            writers = writers.filter { $0.value.writer != nil }
-            if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store {
-                // Closing ends the use of a second writer too. Opening waits for it a while.
-                if known.isRetired {
-                    throw StoreError(
-                        .closed,
-                        "cannot open \(store.name): another container of this program has not finished closing it. "
-                            + "If its close() has thrown, remove the reason and call it again")
-                }
-                writers[ObjectIdentifier(store)]?.users += 1
-                return known
-            }
+        let key = ObjectIdentifier(store)
+        let making = writers.withLock { writers in
+            writers = writers.filter { $0.value.writer != nil || $0.value.waiting > 0 }
+            writers[key, default: Entry()].waiting += 1
+            return writers[key, default: Entry()].making
+        }
+        defer { writers.withLock { $0[key]?.waiting -= 1 } }
+        return try making.turn.withLock { _ in
+            if let known = try writers.withLock({ try use($0[key]?.writer, of: store, &$0) }) { return known }
             let made = try StoreWriter(store: store, clock: clock)
             made.leaseFirstKeys()
-            writers[ObjectIdentifier(store)] = Entry(writer: made)
+            writers.withLock { writers in
+                writers[key]?.writer = made
+                writers[key]?.users = 1
+            }
             return made
         }
+    }
+
+    /// Counts a user of a known writer. Returns nil if there is no such writer.
+    private static func use(
+        _ known: StoreWriter?, of store: any ObjectStore, _ writers: inout [ObjectIdentifier: Entry]
+    ) throws -> StoreWriter? {
+        guard let known, known.store === store else { return nil }
+        // Closing ends the use of a second writer too. Opening waits for it a while.
+        if known.isRetired {
+            throw StoreError(
+                .closed,
+                "cannot open \(store.name): another container of this program has not finished closing it. "
+                    + "If its close() has thrown, remove the reason and call it again")
+        }
+        writers[ObjectIdentifier(store)]?.users += 1
+        return known
     }
 
     /// Removes a coordinator from its writer. Each coordinator calls this once: when it is closed, or else when it is deallocated.
@@ -203,7 +226,9 @@ enum StoreWriterRegistry {
     static func forget(_ writer: StoreWriter) {
         writers.withLock { writers in
             let key = ObjectIdentifier(writer.store)
-            if writers[key]?.writer === writer { writers[key] = nil }
+            guard writers[key]?.writer === writer else { return }
+            // A call that waits makes the next writer.
+            if writers[key]?.waiting ?? 0 > 0 { writers[key]?.writer = nil } else { writers[key] = nil }
         }
     }
 }
