@@ -119,14 +119,18 @@ public final class PersistentStoreCoordinator: Sendable {
     func register(
         _ contextExecutor: any ContextExecutor, at place: ContextAddress, number: UInt64, root: UInt64?, onlyFlushes: Bool = false
     ) {
-        contexts.withLock { contexts in
-            if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }
+        let alive = contexts.withLock { contexts in
+            let alive = contexts.count > 64 ? contexts.compactMapValues(\.notifier.contextExecutor) : [:]
+            if contexts.count > 64 { contexts = contexts.filter { alive[$0.key] != nil } }
             let notifier = CoalescedNotifier(contextExecutor, queue: signals, clock: writer.clock, onlyAnnounces: root != nil) {
                 [weak writer, weak place] in
                 if place?.readsNextState.load(ordering: .relaxed) ?? false { writer?.acquireState() }
             }
             contexts[number] = RegisteredContext(notifier: notifier, root: root, onlyFlushes: onlyFlushes)
+            return alive
         }
+        // These may be the last references. A context that is deallocated unregisters, which takes the lock.
+        withExtendedLifetime(alive) {}
     }
 
     func unregister(_ number: UInt64) {

@@ -182,4 +182,22 @@ import Testing
         #expect(titles == [])
         _ = worker
     }
+
+    /// Catches: a context that is deallocated while the list of contexts is locked, and takes the lock again. Many contexts, because only a
+    /// long list is searched for contexts that are gone.
+    @Test func `S093: contexts that merge may be released while others are created`() async throws {
+        let bed = try TestBed(.memory)
+        let container = try await bed.container(.siblings)
+        @Sendable func make() async -> BackgroundContext {
+            let context = container.coordinator.newBackgroundContext()
+            await context.perform { $0.automaticallyMergesChanges = true }
+            return context
+        }
+        var kept: [BackgroundContext] = []
+        for _ in 0..<70 { kept.append(await make()) }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { for _ in 0..<Rounds.of(100, long: 5_000) { _ = await make() } } }
+        }
+        withExtendedLifetime(kept) {}
+    }
 }

@@ -56,7 +56,7 @@ final class CoalescedNotifier: Sendable {
         self.clock = clock
     }
 
-    var isAlive: Bool { state.withLock { $0.contextExecutor != nil } }
+    var contextExecutor: (any ContextExecutor)? { state.withLock { $0.contextExecutor } }
 
     /// Schedules or announces a merge. Called after each save of another context, before the save returns, on the writer's queue or on the
     /// thread that saves. Never waits.
