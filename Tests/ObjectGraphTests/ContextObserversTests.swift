@@ -20,7 +20,7 @@ import Testing
         Self.post(in: &observers)
         #expect(calls == Array(0..<20))
         calls = []
-        for number in stride(from: 0, to: 20, by: 2) { observers.remove(tokens[number]) }
+        for number in stride(from: 0, to: 20, by: 2) { _ = observers.remove(tokens[number]) }
         Self.post(in: &observers)
         #expect(calls == Array(stride(from: 1, to: 20, by: 2)))
         #expect(Set(tokens).count == 20)
@@ -39,7 +39,7 @@ import Testing
         _ = box.observers.add { notice in
             calls.append("1 \(notice.contextName)")
             guard notice.contextName == "a" else { return }
-            box.observers.remove(third)
+            _ = box.observers.remove(third)
             post("b")
         }
         _ = box.observers.add { calls.append("2 \($0.contextName)") }
@@ -53,7 +53,7 @@ import Testing
         let before = observers.needChanges
         let token = observers.add { _ in }
         let during = (observers.needChanges, observers.hasNotices)
-        observers.remove(token)
+        _ = observers.remove(token)
         #expect(!before)
         #expect(during == (true, true))
         #expect(!observers.needChanges)

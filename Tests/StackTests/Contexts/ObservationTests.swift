@@ -88,4 +88,24 @@ import Testing
         #expect(ended == 1)
         first.cancel()
     }
+
+    /// Catches: an access conflict, because the closure is freed while the observers are changed, and with it a live result.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S120, S140: the end of an observation may release a live result of its context`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        weak var released: FetchedResultsController<ManagedObject>?
+        func observe() throws -> UInt64 {
+            let controller = try FetchedResultsController(
+                EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
+            try controller.performFetch()
+            released = controller
+            return main.addObserver { _ in withExtendedLifetime(controller) {} }
+        }
+        let number = try observe()
+        #expect(released != nil)
+        main.removeObserver(number)
+        #expect(released == nil)
+    }
 }

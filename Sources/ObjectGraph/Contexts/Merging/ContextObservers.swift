@@ -36,9 +36,11 @@ struct ContextObservers {
         streams[token] = continuation
     }
 
-    mutating func remove(_ token: UInt64) {
-        notices[token] = nil
+    /// Removes an observer of notices and returns it. The caller releases it when the observers are not in use: what the observer has
+    /// captured may remove others when it is deallocated.
+    mutating func remove(_ token: UInt64) -> ((ContextNotice) -> Void)? {
         streams[token] = nil
+        return notices.removeValue(forKey: token)
     }
 
     /// Adds a notice for ``nextCall()``.

@@ -98,8 +98,9 @@ extension ManagedObjectContext {
 
     /// Removes an observer that ``addObserver(_:)`` added.
     public func removeObserver(_ token: UInt64) {
-        observers.remove(token)
+        let removed = observers.remove(token)
         switchLog()
+        withExtendedLifetime(removed) {}
     }
 
     /// The context's notices from now on, as a buffered sequence. It ends when the context is released, the container is closed, or the
