@@ -174,4 +174,44 @@ import Testing
         try await saving.value
         await #expect(throws: SaveError.self) { try await context.save() }
     }
+
+    /// Catches: an insertion over a deletion in flight, which replaces the object that others have restored, and its values.
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S100, S162: a deletion undone during its own save conflicts with what others have restored`(
+        _ kind: StoreKind, merges: Bool
+    ) async throws {
+        let held = try await HeldSaves(kind)
+        let context = await held.container.makeBackgroundContext(name: "a")
+        let before = try held.container.coordinator.snapshot(owner: "before")
+        await context.perform {
+            $0.automaticallyMergesChanges = false
+            $0.transactionAuthor = "a"
+            $0.undoHistory = UndoHistory()
+        }
+        held.block()
+        let saving = Task { [track = held.track] in
+            try await context.perform(andSave: .durable) { try $0.delete($0.existingObject(with: track)) }
+        }
+        try await held.queued(1)
+        try await context.perform { _ = try $0.undoHistory?.undo() }
+        held.release()
+        try await saving.value
+        try await held.container.undoChanges(by: "a", since: before)
+        try await held.setPlays(7)
+        if merges {
+            // The restored object is one of the store now, so that deleting it is a change.
+            try await context.perform { [track = held.track] context in
+                context.refreshAllObjects()
+                context.delete(try context.existingObject(with: track))
+            }
+            try await context.save()
+            #expect(try await held.titles() == [])
+        } else {
+            await #expect(throws: SaveError.self) { try await context.save() }
+            let plays = try await held.container.makeBackgroundContext(name: "after").perform { [track = held.track] in
+                try $0.existingObject(with: track)["plays"]
+            }
+            #expect(plays == .int(7))
+        }
+    }
 }

@@ -53,8 +53,9 @@ extension ManagedObjectContext {
             }
             guard let made else { return }
             removeRedundantChanges(made)
+            // A running save may have taken the deletion. Once it is written, the insertion is one of an object that is gone.
             tracker.updatesOfDeleted.noteRestored(
-                made.objects.keys.filter { layerStack.pendingKind($0.entity, $0.key) == .insert })
+                made.objects.keys.filter { layerStack.pendingKind($0.entity, $0.key, inFlight: false) == .insert })
         }
         guard let made else { return UndoStep() }
         if isRedo { return made }
