@@ -233,6 +233,30 @@ extension InvoiceLine: ManagedObjectLifecycle {
         }
     }
 
+    /// Catches: a change of a hook that is a conflict for an older group, because only the newest group knows of it.
+    @Test func `S162: what willSave changes after an undo is no conflict for older groups`() async throws {
+        let container = try await container(.siblings)
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { context in
+            context.undoHistory = UndoHistory()
+            context.insert(Melody(title: "older", plays: 1, band: nil))
+        }
+        await context.perform { $0.insert(Melody(title: "newer", plays: 5, band: nil)) }
+        try await context.perform { context in
+            try context.fetch(FetchRequest<Melody>()).first { $0.plays == 5 }?.title = "renamed"
+        }
+        _ = try await context.perform { try $0.undoHistory?.undo() }
+        try await context.save()
+        try await context.perform { context in
+            #expect(try context.fetch(FetchRequest<Melody>()).map(\.plays).sorted() == [2, 5], "willSave has changed one")
+            for _ in 0..<2 { try context.undoHistory?.undo() }
+            #expect(try context.fetch(FetchRequest<Melody>()).isEmpty)
+            for _ in 0..<3 { try context.undoHistory?.redo() }
+            let all = try context.fetch(FetchRequest<Melody>(sortBy: [.init(\.plays)]))
+            #expect(all.map(\.title) == ["older", "renamed"] && all.map(\.plays) == [2, 5])
+        }
+    }
+
     @Test func S061_everyObjectThatRefusesIsInOneError() async throws {
         let container = try await container(.siblings)
         let context = container.coordinator.newBackgroundContext()

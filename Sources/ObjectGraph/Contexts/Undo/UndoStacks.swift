@@ -1,3 +1,5 @@
+import StoreModel
+
 /// Recorded changes that are undone and redone together.
 struct UndoGroup {
     /// Greater than that of each group that was closed before. Undo and redo keep it.
@@ -184,14 +186,27 @@ struct UndoStacks {
     /// Adds changes that hooks made during a save to the group that they complete, so that they neither are undone alone nor
     /// conflict with it.
     mutating func absorb(_ step: UndoStep) {
-        byteCount -= (undoable.last?.step.byteCount ?? 0) + (redoable.last?.step.byteCount ?? 0)
-        if redoable.isEmpty, !undoable.isEmpty, undoable.last?.isTooLarge == false {
+        if redoable.isEmpty, let last = undoable.last, !last.isTooLarge {
+            byteCount -= last.step.byteCount
             undoable[undoable.count - 1].step.append(step)
-        } else if !undoable.isEmpty {
-            undoable[undoable.count - 1].step.adapt(to: step, isUndone: false)
+            byteCount += undoable[undoable.count - 1].step.byteCount
+            return
         }
-        if !redoable.isEmpty { redoable[redoable.count - 1].step.adapt(to: step, isUndone: true) }
-        byteCount += (undoable.last?.step.byteCount ?? 0) + (redoable.last?.step.byteCount ?? 0)
+        let values = step.objects.compactMapValues(\.after)
+        adapt(\.undoable, to: values, isUndone: false)
+        adapt(\.redoable, to: values, isUndone: true)
+    }
+
+    /// Adapts groups to new values. Each value concerns the group that is undone, or redone, first of those that have the column.
+    private mutating func adapt(
+        _ groups: WritableKeyPath<UndoStacks, [UndoGroup]>, to values: [ObjectAddress: Row], isUndone: Bool
+    ) {
+        var left = values
+        for number in self[keyPath: groups].indices.reversed() where !left.isEmpty {
+            byteCount -= self[keyPath: groups][number].step.byteCount
+            left = self[keyPath: groups][number].step.adapt(to: left, isUndone: isUndone)
+            byteCount += self[keyPath: groups][number].step.byteCount
+        }
     }
 
     // MARK: Undoing

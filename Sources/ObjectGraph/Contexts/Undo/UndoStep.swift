@@ -109,20 +109,31 @@ struct UndoStep {
         if links.removeValue(forKey: pair) != nil { byteCount -= Self.bytesPerPair }
     }
 
-    /// Adapts one side of the step to a later change that is not undone by itself, so that the change is no conflict.
+    /// Adapts one side of the step to later values that are not undone by themselves, so that they are no conflict.
     ///
     /// - Parameters:
-    ///   - later: The later change.
+    ///   - later: The later values.
     ///   - isUndone: Whether this step has been undone, so that its states before are the present ones.
-    mutating func adapt(to later: UndoStep, isUndone: Bool) {
-        for (address, change) in later.objects {
-            guard let new = change.after, let own = objects[address], let present = isUndone ? own.before : own.after else {
+    /// - Returns: The values of columns that the step does not have.
+    mutating func adapt(to later: [ObjectAddress: Row], isUndone: Bool) -> [ObjectAddress: Row] {
+        var left: [ObjectAddress: Row] = [:]
+        for (address, new) in later {
+            guard let own = objects[address] else {
+                left[address] = new
                 continue
             }
-            let row = present.copy(layer: 0)
-            row.set.forEach { if new.isSet($0) { row[$0] = new[$0] } }
+            // For a step that has inserted or deleted the object, older values are none of the present ones.
+            guard let present = isUndone ? own.before : own.after else { continue }
+            let (row, rest) = (present.copy(layer: 0), new.copy(layer: 0))
+            row.set.forEach { column in
+                guard new.isSet(column) else { return }
+                row[column] = new[column]
+                rest.clear(column)
+            }
             set(isUndone ? .init(before: row, after: own.after) : .init(before: own.before, after: row), at: address)
+            if !rest.set.isEmpty { left[address] = rest }
         }
+        return left
     }
 
     private static let bytesPerPair = 64
