@@ -118,6 +118,32 @@ import Testing
         }
     }
 
+    /// Catches: a stored object that gets the partner of a new object which the policy has dropped.
+    @Test(arguments: Combination.rooted)
+    func `S108, S176: a stored object keeps its partner if a new object with its value is dropped`(
+        _ combination: Combination
+    ) async throws {
+        for policy in [MergePolicy.storeTrump, .rollback] {
+            let saved = try await Self.saved(combination, policy, stored: [(1, "s")]) { context in
+                Self.item(context, 1, "a")
+            }
+            #expect(saved == ["s(s|as|as)"])
+        }
+    }
+
+    /// Catches: the partner of a twin in the middle, which is left to the object that has the values of the last one.
+    @Test(arguments: Combination.rooted)
+    func `S176: the last of three new objects decides that there is no partner`(_ combination: Combination) async throws {
+        for policy in [MergePolicy.objectTrump, .overwrite] {
+            let saved = try await Self.saved(combination, policy) { context in
+                Self.item(context, 1, "a")
+                Self.item(context, 1, "b")
+                Self.item(context, 1, "c").setRelatedObject("label", to: nil)
+            }
+            #expect(saved == ["c(|abc|abc)"])
+        }
+    }
+
     @Test(arguments: Combination.rooted)
     func `S176: objects shown by a context agree with the store after the save`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

@@ -134,7 +134,7 @@ extension SaveCheck {
         case (.objectTrump, .insert), (.overwrite, .insert):
             let layer = writable()
             let merged = try merged(row, conflict, with: layer.row(entity, conflict.theirs), layer: layer.id)
-            releasePartners(of: conflict.theirs, entity, keeping: merged)
+            releasePartners(of: conflict.theirs, entity, keeping: merged, replaced)
             layer.put(merged, entity: entity, key: conflict.theirs)
             layer.remove(entity: entity, key: conflict.ours)
             let (ours, theirs) = (
@@ -143,9 +143,8 @@ extension SaveCheck {
             restored[theirs] = restored.removeValue(forKey: ours)
             replaced[conflict.ours] = conflict.theirs
         case (.storeTrump, .insert), (.rollback, .insert):
-            if let kept = layer.row(entity, conflict.theirs) {
-                releasePartners(of: conflict.ours, entity, keeping: kept)
-            }
+            let kept = try layer.row(entity, conflict.theirs) ?? storedPartners(of: conflict.theirs, entity, instead: row)
+            releasePartners(of: conflict.ours, entity, keeping: kept, replaced)
             writable().remove(entity: entity, key: conflict.ours)
             replaced[conflict.ours] = conflict.theirs
         case (.storeTrump, .update):
@@ -226,12 +225,30 @@ extension SaveCheck {
         return false
     }
 
+    /// Returns the partners of a stored object that this save does not change. Where it has none, it may get that of the new object.
+    private func storedPartners(of key: ObjectKey, _ entity: EntityIndex, instead row: Row) throws -> Row {
+        let kept = row.copy(layer: layer.id)
+        for pair in request.rules.pairs[entity] {
+            if let own = try after.value(entity, key: key, column: pair.column), !own.isNull { kept[pair.column] = own }
+        }
+        return kept
+    }
+
     /// Clears the one-to-one references of this save to an object that is merged with another, unless the merged object keeps them.
-    private mutating func releasePartners(of key: ObjectKey, _ entity: EntityIndex, keeping kept: Row) {
+    ///
+    /// - Parameter replaced: The objects that were merged before. References to these are redirected later.
+    private mutating func releasePartners(
+        of key: ObjectKey, _ entity: EntityIndex, keeping kept: Row, _ replaced: [ObjectKey: ObjectKey]
+    ) {
+        func end(_ key: ObjectKey?) -> ObjectKey? {
+            var end = key
+            while let known = end, let next = replaced[known] { end = next }
+            return end
+        }
         guard request.rules.hasPairs, let row = layer.row(entity, key) else { return }
         for pair in request.rules.pairs[entity] where row.isSet(pair.column) && row[pair.column] != kept[pair.column] {
             guard let partner = row[pair.column].referenceKey, hasSet(pair.back, entity: pair.destination, key: partner),
-                layer.row(pair.destination, partner)?[pair.back].referenceKey == key
+                end(layer.row(pair.destination, partner)?[pair.back].referenceKey) == key
             else { continue }
             put(.null, entity: pair.destination, key: partner, column: pair.back)
         }
