@@ -23,8 +23,10 @@ struct RequestScope: Sendable {
 }
 
 extension ManagedObjectContext {
+    /// The scope of the context's requests. Objects that wait for their insertion (S175) are inserted first, so that requests know them.
     var requestScope: RequestScope {
-        RequestScope(model: storedModel, store: storeIdentity, provisional: tracker.provisional)
+        checkIsolation()
+        return RequestScope(model: storedModel, store: storeIdentity, provisional: tracker.provisional)
     }
 }
 
