@@ -37,7 +37,7 @@ struct CollectionValueCoding<Value: Codable & Sendable> {
         encoder.outputFormatting = .sortedKeys
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
-        if let set = value as? any UnorderedValue { return try set.orderedJSON(encoder) }
+        if let unordered = value as? any UnorderedValue { return try unordered.orderedJSON(encoder) }
         return try encoder.encode(value)
     }
 

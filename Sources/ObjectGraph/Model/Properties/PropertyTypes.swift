@@ -118,7 +118,7 @@ enum AttributeJSON {
         encoder.outputFormatting = .sortedKeys
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-        if let set = value as? any UnorderedValue { return try set.orderedJSON(encoder) }
+        if let unordered = value as? any UnorderedValue { return try unordered.orderedJSON(encoder) }
         return try encoder.encode(value)
     }
 
@@ -145,14 +145,27 @@ extension Optional: OptionalValue {
     var wrappedValue: Any? { map { $0 } }
 }
 
-/// A collection whose elements have no order. Its JSON gets one, so that equal values have equal bytes (S032).
+/// A collection that may have no order. Its JSON gets one, so that equal values have equal bytes (S032).
 protocol UnorderedValue {
     func orderedJSON(_ encoder: JSONEncoder) throws -> Data
 }
 
 extension Set: UnorderedValue where Element: Encodable {
     func orderedJSON(_ encoder: JSONEncoder) throws -> Data {
-        let elements = try map { try encoder.encode($0) }.sorted { $0.lexicographicallyPrecedes($1) }
-        return Data("[".utf8) + Data(elements.joined(separator: Data(",".utf8))) + Data("]".utf8)
+        list(try map { try encoder.encode($0) }.sorted { $0.lexicographicallyPrecedes($1) })
     }
+}
+
+extension Dictionary: UnorderedValue where Key: Encodable, Value: Encodable {
+    func orderedJSON(_ encoder: JSONEncoder) throws -> Data {
+        // The encoder sorts these keys. It writes others as a list of keys and values, in the order of the hash table.
+        if Key.self is any CodingKeyRepresentable.Type { return try encoder.encode(self) }
+        let pairs = try map { (key: try encoder.encode($0.key), value: try encoder.encode($0.value)) }
+        return list(pairs.sorted { $0.key.lexicographicallyPrecedes($1.key) }.flatMap { [$0.key, $0.value] })
+    }
+}
+
+/// Returns a JSON array of elements that are JSON.
+private func list(_ elements: [Data]) -> Data {
+    Data("[".utf8) + Data(elements.joined(separator: Data(",".utf8))) + Data("]".utf8)
 }
