@@ -13,6 +13,10 @@ struct QueryTests {
 
         struct EnvironmentValues {}
 
+        struct RequestIdentity: Equatable {
+            init<M: PersistentModel>(_ request: FetchRequest<M>, in context: ManagedObjectContext) {}
+        }
+
         @propertyWrapper struct Environment<Value>: DynamicProperty {
             private let keyPath: KeyPath<EnvironmentValues, Value>
             init(_ keyPath: KeyPath<EnvironmentValues, Value>) { self.keyPath = keyPath }

@@ -55,9 +55,9 @@
     private(set) var results: Results<M>?
     /// The error of the last fetch.
     private var failure: (any Error)?
-    /// The context and the request of the last fetch, the request as text.
+    /// The context and the request of the last fetch.
     private weak var context: ManagedObjectContext?
-    private var request = ""
+    private var request: RequestIdentity?
 
     /// The error of the last fetch or of the last update.
     var error: (any Error)? { failure ?? results?.error }
@@ -65,13 +65,13 @@
     /// Fetches the objects if the context or the request is another one, and again after an error. Without a context, changes nothing.
     func update(_ request: FetchRequest<M>, in context: ManagedObjectContext?) {
         guard let context else { return }
-        let text = request.description
-        if self.context === context, self.request == text, failure == nil { return }
+        let identity = RequestIdentity(request, in: context)
+        if self.context === context, self.request == identity, failure == nil { return }
         do {
             (results, failure) = (try Results(request, context: context), nil)
         } catch {
             (results, failure) = (nil, error)
         }
-        (self.context, self.request) = (context, text)
+        (self.context, self.request) = (context, identity)
     }
 }

@@ -45,6 +45,34 @@ import Testing
         #expect(storage.results?.map(\.title) == ["x"])
     }
 
+    /// Catches: requests that are told apart by their texts, which leave out the ends of long strings and lists.
+    @Test(arguments: StoreKind.allCases)
+    func `S145: a query fetches again for a request that differs only where its text is cut`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let long = String(repeating: "x", count: 60)
+        let (first, second) = (long + "a", long + "b")
+        let container = try await Self.container(bed, [first, second, "y", "z"])
+        func titled(_ wanted: String) -> FetchRequest<Poster> {
+            FetchRequest<Poster>(where: #Predicate { $0.title == wanted }, sortBy: [.init(\.title)])
+        }
+        func among(_ last: String) -> FetchRequest<Poster> {
+            let wanted = (0..<20).map { "none \($0)" } + [last]
+            return FetchRequest<Poster>(where: #Predicate { wanted.contains($0.title) }, sortBy: [.init(\.title)])
+        }
+        let storage = QueryStorage<Poster>()
+        storage.update(titled(first), in: container.mainContext)
+        #expect(storage.results?.map(\.title) == [first])
+        storage.update(titled(second), in: container.mainContext)
+        #expect(storage.results?.map(\.title) == [second])
+        storage.update(among("y"), in: container.mainContext)
+        #expect(storage.results?.map(\.title) == ["y"])
+        let shown = storage.results
+        storage.update(among("y"), in: container.mainContext)
+        #expect(storage.results === shown, "an equal request is not fetched again")
+        storage.update(among("z"), in: container.mainContext)
+        #expect(storage.results?.map(\.title) == ["z"])
+    }
+
     /// Catches: a request whose results were given up for those of a request that failed, and that is not fetched again.
     @Test(arguments: StoreKind.allCases)
     func `S145: a query whose fetch fails is nil with the error, until a fetch succeeds`(_ kind: StoreKind) async throws {
