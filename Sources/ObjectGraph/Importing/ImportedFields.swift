@@ -141,8 +141,11 @@ struct ImportedFields {
             }
             return Self.number(value.storeValue, as: type)
         }
-        if let value = value as? any RawRepresentable { return try convert(Self.rawValue(of: value), to: type, name) }
+        let raw = (value as? any RawRepresentable).map { Self.rawValue(of: $0) }
+        // Properties store a raw value in place of the value if it is of such a type, and otherwise JSON.
+        if let raw, raw is any AttributeValue { return try convert(raw, to: type, name) }
         if let value = value as? any Encodable, let converted = Self.encoded(value, as: type) { return converted }
+        if let raw { return try convert(raw, to: type, name) }
         throw BatchError.notStorable(entity: entity.name, property: name, type: "\(Swift.type(of: value))")
     }
 
