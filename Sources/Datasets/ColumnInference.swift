@@ -39,7 +39,9 @@ enum ColumnInference {
             if let values = try convert(texts, { integer($0).map(Value.int) }) { return attribute(.int64, values) }
             if let values = try numbers(texts) { return attribute(.double, values) }
             if let values = try convert(texts, { bool($0).map(Value.bool) }) { return attribute(.bool, values) }
-            if let values = try convert(texts, { DateText.seconds($0).map(Value.double) }) { return attribute(.date, values) }
+            if let values = try convert(texts, { DateText.exactSeconds($0).map(Value.double) }) {
+                return attribute(.date, values)
+            }
         }
         return attribute(.string, texts)
     }
@@ -54,7 +56,7 @@ enum ColumnInference {
             let value: Value? =
                 switch type {
                 case .string: .string(text)
-                case .double: Double(text).map { .double($0) }
+                case .double: finite(text).map { .double($0) }
                 case .bool: (bool(text) ?? ["1": true, "0": false][text]).map { .bool($0) }
                 case .date: DateText.seconds(text).map { .double($0) }
                 default: Int64(text).map { .int($0) }
@@ -67,6 +69,13 @@ enum ColumnInference {
             return value
         }
         return TableAttribute(name: name, type: type, isOptional: texts.contains(.null), values: values ?? texts)
+    }
+
+    /// Returns a number that is neither too large nor too small for a double.
+    private static func finite(_ text: String) -> Double? {
+        guard let number = Double(text), number.isFinite else { return nil }
+        let digits = text.prefix { $0 != "e" && $0 != "E" && $0 != "p" && $0 != "P" }
+        return number == 0 && digits.contains { ("1"..."9").contains($0) } ? nil : number
     }
 
     /// Converts the texts of a column of decimal numbers. Returns nil if the texts are codes, such as the versions 1.9 and 1.10.

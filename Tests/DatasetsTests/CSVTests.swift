@@ -69,6 +69,11 @@ import Testing
         (["41", "39.02", "1e3"], .double, .double(41)), (["41.0", "39.02", nil], .double, .double(41)),
         (["1.10", "2.50"], .double, .double(1.1)), (["48.053808600000004", "-80.697472200000007"], .double, 48.053808600000004),
         (["-0.0", "1.5"], .double, .double(-0.0)), (["0.0001", "12"], .double, .double(0.0001)),
+        // Times that are finer than a date, and a second that a date does not have.
+        (["2024-05-01T12:00:00.123456789Z", "2024-05-01T12:00:00.123456790Z"], .string, "2024-05-01T12:00:00.123456789Z"),
+        (["2016-12-31T23:59:60Z"], .string, "2016-12-31T23:59:60Z"), (["2016-12-31 23:59:60"], .string, "2016-12-31 23:59:60"),
+        (["2024-05-01T12:00:00.123456Z", "2024-05-01 12:00:00.500"], .date, .double(736_257_600.123456)),
+        (["2024-05-01T12:00:00.000", "2024-05-01"], .date, .double(736_257_600)),
     ])
     func `a column has numbers only if no text is changed`(texts: [String?], type: ColumnType, first: Value) throws {
         let column = try ColumnInference.column("x", ValueColumn(texts.map { $0.map(Value.string) ?? .null }))
@@ -186,6 +191,14 @@ import Testing
         #expect(wrong.description.contains("things: the object 2 has the value \"2\" in price, which is no bool"))
         let unknown = try #require(throws: DatasetError.self) { try made(["prise": .string]) }
         #expect(unknown.description.contains("did you mean price?"))
+        // As a double it would be infinite, or zero.
+        for text in ["1e999", "-1e999", "1e-999"] {
+            let file = try self.file("price\n2\n\(text)\n")
+            let error = try #require(throws: DatasetError.self) {
+                try CSVFolder.dataset([file], name: "things.csv", options: DatasetOptions(types: ["price": .double]))
+            }
+            #expect(error.description.contains("the object 2 has the value \"\(text)\" in price, which is no double"))
+        }
     }
 
     @Test func `a file with more columns than an entity has is left out with a note`() throws {

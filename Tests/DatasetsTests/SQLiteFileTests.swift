@@ -204,6 +204,18 @@ import Testing
         #expect(model.entities[1].attribute(named: "name")?.index == .unique)
     }
 
+    /// Catches: times that become equal, although their column is unique.
+    @Test func `times that are finer than a date stay texts, and unique`() throws {
+        let data = try dataset(
+            """
+            CREATE TABLE e (at TIMESTAMP UNIQUE, day TIMESTAMP);
+            INSERT INTO e VALUES ('2024-05-01 12:00:00.123456789', '2024-05-01 12:00:00.125');
+            INSERT INTO e VALUES ('2024-05-01 12:00:00.123456790', '2024-05-01');
+            """)
+        #expect(data.tables[0].attributes.map(\.type) == [.string, .date])
+        #expect(data.tables[0].indexes == [.unique("at")])
+    }
+
     @Test func `tables can be left out, and foreign keys can stay attributes`() throws {
         let sql = """
             CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a INTEGER REFERENCES a);

@@ -33,7 +33,7 @@ enum SQLiteTypes {
         if texts == present, isDate(declared) {
             let dates = try values.mapped { value in
                 guard let text = value.text else { return .null }
-                return DateText.seconds(text).map(Value.double)
+                return DateText.exactSeconds(text).map(Value.double)
             }
             if let dates { return made(.date, dates) }
         }
