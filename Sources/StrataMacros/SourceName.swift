@@ -55,7 +55,11 @@ extension KeyPathComponentSyntax {
 
 /// Returns a name as a string literal. A name in backticks may contain quotation marks.
 func literal(_ name: String) -> String {
-    "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"") + "\""
+    // Scalars, because a mark that combines with a quotation mark makes it another character.
+    var result: String.UnicodeScalarView = .init("\"".unicodeScalars)
+    for scalar in name.unicodeScalars { result.append(contentsOf: scalar == "\"" ? ["\\", scalar] : [scalar]) }
+    result.append("\"")
+    return String(result)
 }
 
 /// Returns the name of the storage behind a property, in backticks if its characters need them.

@@ -283,6 +283,21 @@ import Testing
         ] { #expect(expansion.text.contains(part), "\(part)") }
     }
 
+    /// Catches: a quotation mark that is not escaped, because a mark that combines with it makes it another character.
+    @Test func `S173: quotation marks with combining marks are escaped in literals`() {
+        let expansion = MacroExpansion(of: "@Model final class A {\n    var `a\"\u{301}b`: Int\n}")
+        #expect(expansion.messages == [])
+        #expect(expansion.text.unicodeScalars.contains("\"a\\\"\u{301}b\"".unicodeScalars))
+    }
+
+    /// Catches: an initializer that does not compile, because `await` begins an expression.
+    @Test func `S173: a property named await has a parameter of another name`() {
+        let expansion = MacroExpansion(of: "@Model final class Job {\n    var await: Bool\n    var title: String\n}")
+        #expect(expansion.messages == [])
+        #expect(expansion.text.contains("init(await __$await: Bool, title: String)"))
+        #expect(expansion.text.contains("self.await = __$await"))
+    }
+
     @Test func aClassWithoutPropertiesIsAModel() {
         let expansion = MacroExpansion(of: "@Model final class A {}")
         #expect(expansion.messages == [])

@@ -25,6 +25,7 @@ import Testing
     var `Type`: Int = 0
     var `Protocol`: String = ""
     var `self`: Int = 5
+    var await: Bool = false
     @Relationship(inverse: \Peculiar.children) var parent: Peculiar?
     @Relationship var children: [Peculiar]
 }

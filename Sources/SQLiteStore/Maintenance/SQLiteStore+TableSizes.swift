@@ -64,11 +64,9 @@ extension SQLiteStore {
             guard tree.overflowBytes > 0 else { return [objects] }
             return [objects, TableSize(name: entity.name, content: .largeValues, entries: 0, bytes: tree.overflowBytes)]
         }
-        let columns = try reader.read(
-            "SELECT name FROM pragma_index_info('\(tree.name.replacing("'", with: "''"))') ORDER BY seqno"
-        ) {
-            statement in
+        let columns = try reader.read("SELECT name FROM pragma_index_info(?) ORDER BY seqno") { statement in
             defer { statement.reset() }
+            statement.bind(.string(tree.name), 1)
             var names: [String] = []
             while try statement.step() { names.append(modelName(ofColumn: statement.text(0), number)) }
             return names

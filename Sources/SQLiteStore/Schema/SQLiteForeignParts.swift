@@ -65,7 +65,9 @@ struct SQLiteForeignParts {
         let ownIndexes = Set(old.indexes + new.indexes)
         let ownTables = Set((old.tables + old.links).map { SQLiteLayout.unquoted($0).lowercased() })
         // Names of own indexes contain no quotes.
-        let indexNames = new.indexes.compactMap { $0.split(separator: "\"").dropFirst().first?.lowercased() }
+        let indexNames = new.indexes.compactMap {
+            $0.unicodeScalars.split(separator: "\"").dropFirst().first.map { String($0).lowercased() }
+        }
         let names = Set(indexNames + (new.tables + new.links).map { SQLiteLayout.unquoted($0).lowercased() })
         let statement = try connection.statement(
             "SELECT type, name, sql FROM sqlite_master WHERE type IN ('index', 'table', 'view') AND sql IS NOT NULL ORDER BY name"

@@ -61,13 +61,27 @@ struct SQLiteLayout: Sendable {
         return name
     }
 
+    /// Returns a name in quotation marks. Works on scalars, because a mark that combines with a quotation mark makes it another character.
     static func quoted(_ name: String) -> String {
-        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+        var result: String.UnicodeScalarView = .init("\"".unicodeScalars)
+        for scalar in name.unicodeScalars { result.append(contentsOf: scalar == "\"" ? [scalar, scalar] : [scalar]) }
+        result.append("\"")
+        return String(result)
     }
 
     /// Returns the name from which ``quoted(_:)`` made the given name.
     static func unquoted(_ name: String) -> String {
-        String(name.dropFirst().dropLast()).split(separator: "\"\"", omittingEmptySubsequences: false).joined(separator: "\"")
+        var result = String.UnicodeScalarView()
+        var isSecond = false
+        for scalar in name.unicodeScalars.dropFirst().dropLast() {
+            isSecond = scalar == "\"" && !isSecond
+            if !isSecond { result.append(scalar) }
+        }
+        return String(result)
+    }
+
+    private static func withoutQuotes(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.filter { $0 != "\"" }))
     }
 
     /// Returns the statement that sets some columns and the version of one object. Its parameters are the version, the
@@ -120,10 +134,10 @@ struct SQLiteLayout: Sendable {
     /// The SQL that creates the indexes. A unique attribute has a plain index, because saves check uniqueness themselves:
     /// values that are swapped within one save do not conflict.
     var indexes: [String] {
-        var names = Set((tables + links).map { String($0.dropFirst().dropLast()).lowercased() })
+        var names = Set((tables + links).map { String($0.unicodeScalars.dropFirst().dropLast()).lowercased() })
         names.formUnion(Self.ownTables.map { $0.name })
         func index(_ table: String, name: String, columns: String) -> String {
-            let wanted = (table + "_" + name).split(separator: "\"").joined()
+            let wanted = Self.withoutQuotes(table + "_" + name)
             return "CREATE INDEX \(Self.quoted(Self.unique(wanted, &names))) ON \(table) (\(columns))"
         }
         var lines: [String] = []

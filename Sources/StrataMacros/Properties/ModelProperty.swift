@@ -53,7 +53,8 @@ struct ModelProperty {
     /// The name in a key path. After the name of a type, `Type` and `Protocol` would be part of that name.
     var keyPathName: String { ["Type", "Protocol"].contains(name) ? "self.\(sourceName)" : sourceName }
     /// The name of the variable with the property's value in an initializer.
-    var variableName: String { name == "self" ? "__$self" : sourceName }
+    /// In an expression, `await` would begin another one.
+    var variableName: String { ["self", "await"].contains(name) ? "__$\(name)" : sourceName }
     let marker: Marker
     let type: TypeSyntax?
     let initialValue: ExprSyntax?

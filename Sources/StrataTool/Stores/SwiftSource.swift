@@ -206,7 +206,8 @@ struct SwiftSource {
 
     /// Words that need backticks as the name of a class or a property.
     private static let keywords: Set<String> = [
-        "Any", "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do", "else",
+        "Any", "as", "associatedtype", "await", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do",
+        "else",
         "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import", "in", "init", "inout",
         "internal", "is", "let", "nil", "operator", "precedencegroup", "private", "protocol", "public", "repeat", "rethrows",
         "return", "self", "Self", "static", "struct", "subscript", "super", "switch", "throw", "throws", "true", "try",

@@ -174,6 +174,28 @@ import Testing
         #expect(try store.verify() == [])
     }
 
+    /// Catches: a quotation mark that is not doubled, because a mark that combines with it makes it another character.
+    @Test func `S173: names may have marks that combine with a quotation mark`() throws {
+        let folder = try TemporaryFolder()
+        let url = folder.url.appendingPathComponent("s")
+        let columns = ["a\"\u{301}b", "\u{301}c", "d'\u{301}", "\"\"\u{301}"]
+            .map { ColumnSchema(name: $0, type: .string, index: .indexed) }
+        let schema = StoreSchema(entities: ["t\"\u{301}", "\u{301}u"].map { EntitySchema(name: $0, columns: columns) })
+        let values = ["w", "x", "y", "z"].map { Value.string($0) }
+        do {
+            let store = try SQLiteStore(url: url, schema: schema)
+            try ContractStore.save(store) { layer in
+                for entity in schema.entityIndices { layer.insert(entity, key: 64, values: values) }
+            }
+            #expect(try store.verify() == [])
+            #expect(try !store.tableSizes().isEmpty)
+            try store.shutDown()
+        }
+        let again = try SQLiteStore(url: url, schema: schema)
+        for entity in schema.entityIndices { #expect(try again.snapshot().pageValues(entity, 64) == values) }
+        #expect(try again.verify() == [])
+    }
+
     @Test func S135_explainNamesTheIndex() throws {
         let contract = try ContractStore(.sqlite)
         let snapshot = try contract.snapshot()
