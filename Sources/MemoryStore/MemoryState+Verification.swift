@@ -59,7 +59,7 @@ extension MemoryState {
         return problems
     }
 
-    private static func isFindable(_ values: [Value]) -> Bool { values.allSatisfy { $0 == $0 } }
+    static func isFindable(_ values: [Value]) -> Bool { values.allSatisfy { $0 == $0 } }
 
     private func linkProblems(_ number: LinkIndex, _ schema: StoreSchema) -> [String] {
         let link = schema.links[number]

@@ -46,11 +46,12 @@ struct MemoryCompoundIndex {
         let before = old.map { old in columns.map { old[$0] } }
         let after = new.map { new in columns.map { new[$0] } }
         if before == after { return }
-        if let before, var left = keys[before] {
+        // NaN is never looked up. In a key it would never be found again, and never be removed.
+        if let before, MemoryState.isFindable(before), var left = keys[before] {
             left.remove(key)
             keys[before] = left.isEmpty ? nil : left
         }
-        if let after { keys[after, default: []].insert(key) }
+        if let after, MemoryState.isFindable(after) { keys[after, default: []].insert(key) }
     }
 }
 
@@ -118,6 +119,8 @@ struct MemoryState {
     private mutating func change(
         _ entity: EntityIndex, column: ColumnIndex, value: Value, _ body: (inout TreeSet<ObjectKey>) -> Void
     ) {
+        // NaN is never looked up. As a key it would never be found again, and never be removed.
+        guard value == value else { return }
         var keys = indexes[entity][column]?[value] ?? []
         body(&keys)
         indexes[entity][column]?[value] = keys.isEmpty ? nil : keys

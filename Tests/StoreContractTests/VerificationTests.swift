@@ -194,4 +194,20 @@ import Testing
             problems { $0.links[0].set(64, 99, linked: true) }
                 == ["Person.friends: links Person 64 and Person 99, but Person 99 does not exist."])
     }
+
+    /// Catches: entries that no look-up finds and no write removes, one more with each save.
+    @Test func `indexes of the memory store have no entries of NaN`() {
+        let columns = ["x", "y"].map { ColumnSchema(name: $0, type: .double, isOptional: true, index: .indexed) }
+        let schema = StoreSchema(entities: [EntitySchema(name: "A", columns: columns, indexes: [IndexSchema(columns: [0, 1])])])
+        var state = MemoryState(schema: schema)
+        for y in 0..<3 {
+            state.put(MemoryRecord(version: 1, values: [.double(.nan), .double(Double(y))]), entity: 0, key: 64)
+            #expect(state.indexes[0][0]?.isEmpty == true && state.compoundIndexes[0][0].keys.isEmpty)
+            #expect(state.indexes[0][1]?.count == 1)
+        }
+        state.put(MemoryRecord(version: 1, values: [.double(1), .double(2)]), entity: 0, key: 64)
+        #expect(state.indexes[0][0]?.count == 1 && state.compoundIndexes[0][0].keys.count == 1)
+        state.remove(0, 64)
+        #expect(state.indexes[0].values.allSatisfy(\.isEmpty) && state.compoundIndexes[0][0].keys.isEmpty)
+    }
 }

@@ -88,6 +88,8 @@ final class SQLiteSnapshot: StoreSnapshot {
 
     func lookup(_ entity: EntityIndex, column: ColumnIndex, value: Value) throws -> [ObjectKey] {
         guard value.isNull || schema.entities[entity].columns[column].type.holds(value) else { return [] }
+        // NaN equals nothing. The file has it as a text, which equals itself.
+        guard value == value else { return [] }
         let condition = value.isNull ? "IS NULL" : "= ?"
         let sql = "SELECT id FROM \(layout.tables[entity]) WHERE \(layout.columns[entity][column]) \(condition) ORDER BY id"
         return try read(sql) { statement in
