@@ -150,7 +150,11 @@ extension ManagedObject {
         let context = requiredContext
         context.admitArrivals()
         var values: [String: Value] = [:]
-        let declared = ColumnSet(definition.declaredColumns)
+        var declared = ColumnSet(definition.declaredColumns)
+        // The row of an object that is deleted elsewhere has its other values, too.
+        if let own = context.tracker.updatesOfDeleted.changed[ObjectAddress(entity: entity, key: key)] {
+            declared = declared.intersection(own)
+        }
         for layer in context.layerStack.view.layers.prefix(context.layerStack.sealed.count + 1).reversed() {
             guard let row = layer.row(entity, key) else { continue }
             row.set.forEach { if declared.contains($0) { values[definition.columns[$0].name] = row[$0] } }

@@ -156,6 +156,79 @@ import Testing
         #expect(try await container.read { try $0.trackTitles() } == ["saved"])
     }
 
+    /// Catches: an update of an object that is back, which overwrites with values from before its deletion.
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S067, S091, S106: an update of an object that is deleted elsewhere and back again keeps only its own property`(
+        _ kind: StoreKind, inChild: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (root, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let (id, album) = await root.perform { context in
+            (context.makeTrack("first", plays: 1).objectID, context.insert("Album").objectID)
+        }
+        try await root.save()
+        let ours = inChild ? await root.perform { $0.newBackgroundChild() } : root
+        await ours.perform { $0.automaticallyMergesChanges = true }
+        try await ours.perform { try $0.existingObject(with: id)["plays"] = .int(10) }
+        await other.perform { context in
+            context.refreshAllObjects()
+            context.undoHistory = UndoHistory()
+        }
+        func merge() async throws {
+            await root.perform { $0.refreshAllObjects() }
+            if inChild { try await ours.refreshFromParent() }
+        }
+        try await other.perform(andSave: .durable) { $0.delete(try $0.existingObject(with: id)) }
+        try await merge()
+        await ours.perform { context in
+            let track = context.object(with: id)
+            #expect(!track.isDeleted && track["title"] == "first" && track.changedValues == ["plays": .int(10)])
+        }
+        try await other.perform(andSave: .durable) { _ = try $0.undoHistory?.undo() }
+        try await other.perform(andSave: .durable) { context in
+            let track = try context.existingObject(with: id)
+            track["title"] = "newer"
+            track.setRelatedObject("album", to: context.object(with: album))
+        }
+        try await merge()
+        try await ours.perform { context in
+            let track = try context.existingObject(with: id)
+            #expect(track["title"] == "newer" && track["plays"] == .int(10))
+            #expect(track.relatedObject("album")?.objectID == album && track.changedValues == ["plays": .int(10)])
+            #expect(context.object(with: album).relatedObjects("tracks") == [track])
+        }
+        try await ours.save(through: .store)
+        let saved = try await container.read { context in
+            let track = try context.existingObject(with: id)
+            return [track["title"], track["plays"]]
+        }
+        #expect(saved == ["newer", .int(10)])
+        #expect(try await container.coordinator.verify().isEmpty)
+    }
+
+    /// Catches: observers that do not hear of values which an object has again after it was back.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S146: the observers of an updated object that is back hear of its other values`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        let track = main.makeTrack("first")
+        try await main.save()
+        track["plays"] = .int(10)
+        let id = track.objectID
+        let other = container.newBatchOperationContext(name: "other")
+        await other.perform { $0.undoHistory = UndoHistory() }
+        try await other.perform(andSave: .durable) { $0.delete($0.object(with: id)) }
+        main.refreshAllObjects()
+        let watch = Watch { _ = track["title"] }
+        try await other.perform(andSave: .durable) { _ = try $0.undoHistory?.undo() }
+        try await other.perform(andSave: .durable) { $0.object(with: id)["title"] = "newer" }
+        main.refreshAllObjects()
+        #expect(track["title"] == "newer" && track["plays"] == .int(10))
+        #expect(watch.count > 0)
+    }
+
     /// Catches: a grandchild that hears of deletions which its parent does not show, or misses objects that it shows.
     @Test(arguments: StoreKind.allCases)
     func `S120: children hear of a refused object what their parent shows of it`(_ kind: StoreKind) async throws {

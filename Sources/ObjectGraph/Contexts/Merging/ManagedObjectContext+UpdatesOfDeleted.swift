@@ -61,6 +61,7 @@ extension ManagedObjectContext {
         }
         setBaseState(new)
         guard hasUnsavedLayers else { return }
+        settleReturned()
         if automaticallyMergesChanges || phase.isMerging { dropMovedPositions() }
         settleRestored()
         settlePairs(of: layerStack.notInFlight)
@@ -99,6 +100,49 @@ extension ManagedObjectContext {
                     && trapOnStoreError { try !below.exists(page.entity, key) }
             }
             if isMissing { tracker.updatesOfDeleted.noteDeletion() }
+        }
+    }
+
+    /// Takes back what ``complete(_:_:)`` has added to updates of objects that exist below again, because others have undone the deletion.
+    /// Otherwise the next save would write values from before the deletion. O(updates of deleted objects).
+    private func settleReturned() {
+        let known = tracker.updatesOfDeleted.changed
+        guard !known.isEmpty, layerStack.baseState.route == nil else { return }
+        let returned = known.filter { place, _ in trapOnStoreError { try exists(place.entity, place.key) } }
+        guard returned.contains(where: { layerStack.pendingKind($0.key.entity, $0.key.key, inFlight: false) == .update }) else {
+            return
+        }
+        if observed.isEmpty { return takeBack(returned) }
+        // Sealed layers do not change any more, so that the views can be compared.
+        sealTop()
+        let before = layerStack.view
+        takeBack(returned)
+        changingObserved { willShow(from: before, to: layerStack.view, nil) }
+    }
+
+    private func takeBack(_ completed: [ObjectAddress: ColumnSet]) {
+        unseal()
+        for (place, changed) in completed {
+            let (entity, key) = (place.entity, place.key)
+            guard let row = layerStack.top.row(entity, key), row.kind == .update else { continue }
+            let rest = row.copy(layer: layerStack.top.id)
+            // A changed row of a keyed value keeps its key.
+            row.set.forEach { column in
+                if !changed.contains(column), entity != capabilities.keyedValues || column != KeyedColumn.key {
+                    rest.clear(column)
+                }
+            }
+            if rest.set.isEmpty {
+                layerStack.top.remove(entity: entity, key: key)
+            } else {
+                layerStack.top.put(rest, entity: entity, key: key)
+            }
+            tracker.updatesOfDeleted.forget(place)
+            tracker.log.note(entity, key)
+            tracker.listEnds.removeAll()
+            guard let object = registry.object(entity, key) else { continue }
+            object.row = newestOwnRow(entity, key)
+            object.isDeletedHere = false
         }
     }
 
