@@ -229,6 +229,34 @@ import Testing
         #expect(watch.count > 0)
     }
 
+    /// Catches: a child that shows, without a merge, what an observer has changed in its parent during the child's save.
+    @Test(arguments: StoreKind.allCases, [true, false]) @MainActor
+    func `S071, S120: what an observer changes in the parent during a child's save does not change the child`(
+        _ kind: StoreKind, through: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let main = container.mainContext
+        let (first, second) = (main.makeTrack("first"), main.makeTrack("second"))
+        try await main.save()
+        let child = main.newChild()
+        let (own, other) = (child.object(with: first.objectID), child.object(with: second.objectID))
+        own["title"] = "edited"
+        var later: ManagedObjectContext?
+        let token = main.observe { notice in
+            guard notice.kind == .objectsDidChange, later == nil else { return }
+            second["plays"] = .int(5)
+            // A child seals the change.
+            later = main.newChild()
+        }
+        if through { try await child.save(through: .store) } else { try await child.save() }
+        #expect(later != nil && second["plays"] == .int(5))
+        #expect(own["title"] == "edited" && other["plays"] == .int(0), "the child has not merged")
+        try await child.refreshFromParent()
+        #expect(other["plays"] == .int(5))
+        withExtendedLifetime(token) {}
+    }
+
     /// Catches: a grandchild that hears of deletions which its parent does not show, or misses objects that it shows.
     @Test(arguments: StoreKind.allCases)
     func `S120: children hear of a refused object what their parent shows of it`(_ kind: StoreKind) async throws {

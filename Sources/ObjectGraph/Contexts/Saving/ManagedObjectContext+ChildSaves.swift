@@ -41,11 +41,12 @@ extension ManagedObjectContext {
             foldIfLong()
             return (refreshed, pushed.changes)
         }
-        if !pushed.taken.layer.isEmpty {
-            notify(changes, refreshed: refreshed)
-            if pushed.layers.count > 1 { return place(false, pushed.taken.changes) }
-        }
-        return place(pushed.showsTheSame, pushed.taken.changes)
+        if pushed.taken.layer.isEmpty { return place(pushed.showsTheSame, pushed.taken.changes) }
+        let shown = layerStack.revision
+        notify(changes, refreshed: refreshed)
+        // The child has seen neither further changes that its deletions require, nor what observers of the notice have changed.
+        let hasMore = pushed.layers.count > 1 || layerStack.revision != shown
+        return place(pushed.showsTheSame && !hasMore, pushed.taken.changes)
     }
 
     /// A child's changes as they will appear in this context.
@@ -283,7 +284,7 @@ extension ManagedObjectContext {
             let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
             let added = didWrite(outcome, adopted: joined).and(joined.consequences)
             let lacksOwn = hasOwn && phase.policyMayDrop
-            var parent = place(same && isAlone && !lacksOwn, changes.limited(to: outcome.changes), added: added)
+            var parent = place(same && isAlone && !lacksOwn && hasNoNewer, changes.limited(to: outcome.changes), added: added)
             parent.mayLackChanges = phase.policyMayDrop
             // The writer has acquired the snapshot for the child, which would otherwise acquire another one on its own executor.
             let isInFile = outcome.state.pendingSaves == 0 && parent.state.sequence == outcome.state.sequence
@@ -294,12 +295,15 @@ extension ManagedObjectContext {
             if configuration.decidesForParent { followParent(after: above) }
             let lacksOwn = hasOwn && above.mayLackChanges
             var parent = place(
-                same && above.showsTheSame && !lacksOwn, changes.limited(to: above.taken(of: push)),
+                same && above.showsTheSame && !lacksOwn && hasNoNewer, changes.limited(to: above.taken(of: push)),
                 added: above.added.and(joined.consequences))
             parent.mayLackChanges = above.mayLackChanges
             return parent
         }
     }
+
+    /// Whether the child has seen all changes of this context. Observers of a save may have made others.
+    private var hasNoNewer: Bool { layerStack.sealed.isEmpty }
 
     private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil, added: ChangeSet? = nil) -> ParentState {
         let below = layerStack.belowTop()
