@@ -19,16 +19,18 @@ public struct Children: Sendable {
     /// Returns one row per operation and size of the parent, in nanoseconds per child.
     public func rows(_ stores: [StoreKind], repeats: Int, progress: ProgressBar) async throws -> [Report.Row] {
         var rows: [Report.Row] = []
-        for store in stores {
-            var costs: [Int: [ChildCosts]] = [:]
-            for _ in 0..<repeats {
+        var costs: [StoreKind: [Int: [ChildCosts]]] = [:]
+        for _ in 0..<repeats {
+            for store in stores {
                 for size in sizes {
                     progress.step("children: \(store.rawValue), \(size) unsaved changes")
-                    costs[size, default: []].append(try await run(store, size))
+                    costs[store, default: [:]][size, default: []].append(try await run(store, size))
                 }
             }
+        }
+        for store in stores {
             for size in sizes {
-                guard let found = costs[size] else { continue }
+                guard let found = costs[store]?[size] else { continue }
                 rows.append(row("make and drop a child", store: store, size: size, costs: found.map(\.makeAndDrop)))
                 rows.append(
                     row(

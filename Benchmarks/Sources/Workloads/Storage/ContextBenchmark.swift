@@ -23,12 +23,15 @@ struct ContextBenchmark: Sendable {
         _ work: @escaping @Sendable (MeasuredContext) throws -> [OperationCost]
     ) async throws -> [Report.Row] {
         var rows: [Report.Row] = []
-        for store in stores {
-            var costs: [[OperationCost]] = []
-            for repetition in 1...repeats {
+        var measured: [StoreKind: [[OperationCost]]] = [:]
+        for repetition in 1...repeats {
+            for store in stores {
                 progress.step("\(name): \(store.rawValue), \(repetition) of \(repeats)")
-                costs.append(try await run(store, work))
+                measured[store, default: []].append(try await run(store, work))
             }
+        }
+        for store in stores {
+            guard let costs = measured[store] else { continue }
             for (number, cost) in costs[0].enumerated() {
                 var row = Report.Row(benchmark: name, durability: "none", objects: objects, verified: true)
                 row.operation = cost.operation

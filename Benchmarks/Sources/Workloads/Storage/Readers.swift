@@ -113,7 +113,6 @@ public struct Readers: Sendable {
             } write: { end in
                 try await write(container, model: model, ids: ids, until: end)
             }
-            if durability == .deferred { try await container.flush() }
             return (figures: figures, updates: updates, ids: RowIDs(ids))
         } check: { container, work in
             try await Checksum.records(container, model.entities[0], ids: work.ids)
@@ -237,6 +236,7 @@ public struct Readers: Sendable {
             try await writer.save(durability.durability)
             count += picks.count
         }
+        if durability == .deferred { try await container.flush() }
         return .updates(count, end: Clock.now())
     }
 }
