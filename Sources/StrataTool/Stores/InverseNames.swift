@@ -31,6 +31,8 @@ struct InverseNames {
     /// Returns a model of the same schema with inverses and orders, or the stored model if there is none.
     /// - Parameter pairs: The pairs of the store, which tell several links between two entities apart.
     static func model(over stored: Model, pairs: OrderPairs? = nil) -> Model {
+        // A crafted file may have a hidden entity before others, whose numbers would not be those of the descriptions.
+        guard stored.storeSchema.entities.drop(while: { !$0.isOrder }).allSatisfy(\.isOrder) else { return stored }
         var names = InverseNames(stored)
         guard !names.descriptions.isEmpty else { return stored }
         names.findFarOrders(pairs)
