@@ -126,7 +126,7 @@ private final class Pair {
     }
 }
 
-/// The bytes are saves, saves that fail before their commit, reopenings and compactions. Afterwards the file shows what a store
+/// The bytes are saves, saves that fail before their commit, and reopenings. Afterwards the file shows what a store
 /// in memory shows. Verification finds nothing except references that the script left dangling.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzStore(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
