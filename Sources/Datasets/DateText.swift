@@ -21,14 +21,13 @@ public enum DateText {
         return midnight + Double(hour * 3600 + minute * 60 + second) + fraction
     }
 
-    /// Returns the seconds of a text as ``seconds(_:)`` does, if no other text of a date has the same seconds. Otherwise returns nil: for a
-    /// leap second, and for a fraction with more digits than a double keeps.
+    /// Returns the seconds of a text as ``seconds(_:)`` does, or nil if a date would change the time: for a leap second, and for a
+    /// fraction with more digits than a double keeps.
     static func exactSeconds(_ text: some StringProtocol) -> Double? {
         guard let seconds = seconds(text) else { return nil }
         let bytes = Array(text.utf8)
-        guard bytes.count > 19 else { return bytes.count == 19 && bytes[17] == UInt8(ascii: "6") ? nil : seconds }
-        if bytes[17] == UInt8(ascii: "6") { return nil }
-        guard bytes[19] == UInt8(ascii: ".") else { return seconds }
+        if bytes.count >= 19, bytes[17] == UInt8(ascii: "6") { return nil }
+        guard bytes.count > 19, bytes[19] == UInt8(ascii: ".") else { return seconds }
         func digits(_ bytes: [UInt8]) -> [UInt8] {
             var digits = bytes.dropFirst(20)
             while let last = digits.last, last == UInt8(ascii: "0") || last == UInt8(ascii: "Z") { digits.removeLast() }

@@ -146,12 +146,8 @@ import Testing
         #expect(try await context.perform { try $0.trackTitles().count } == 4)
     }
 
-    /// Catches: an insertion that restores an object, and writes its whole row over what others have saved of the object they restored.
-    @Test(arguments: StoreKind.allCases)
-    func `S100, S162: an object restored during a save conflicts with what others have saved of it`(_ kind: StoreKind)
-        async throws
-    {
-        let held = try await HeldSaves(kind)
+    /// Returns a context of the author "a" that can undo and does not merge, and a snapshot from before its changes.
+    private static func undoing(_ held: HeldSaves) async throws -> (context: BackgroundContext, before: Snapshot) {
         let context = await held.container.makeBackgroundContext(name: "a")
         let before = try held.container.coordinator.snapshot(owner: "before")
         await context.perform {
@@ -159,6 +155,16 @@ import Testing
             $0.transactionAuthor = "a"
             $0.undoHistory = UndoHistory()
         }
+        return (context, before)
+    }
+
+    /// Catches: an insertion that restores an object, and writes its whole row over what others have saved of the object they restored.
+    @Test(arguments: StoreKind.allCases)
+    func `S100, S162: an object restored during a save conflicts with what others have saved of it`(_ kind: StoreKind)
+        async throws
+    {
+        let held = try await HeldSaves(kind)
+        let (context, before) = try await Self.undoing(held)
         try await context.perform(andSave: .durable) { [track = held.track] in try $0.delete($0.existingObject(with: track)) }
         try await held.container.undoChanges(by: "a", since: before)
         try await held.setPlays(7)
@@ -181,13 +187,7 @@ import Testing
         _ kind: StoreKind, merges: Bool
     ) async throws {
         let held = try await HeldSaves(kind)
-        let context = await held.container.makeBackgroundContext(name: "a")
-        let before = try held.container.coordinator.snapshot(owner: "before")
-        await context.perform {
-            $0.automaticallyMergesChanges = false
-            $0.transactionAuthor = "a"
-            $0.undoHistory = UndoHistory()
-        }
+        let (context, before) = try await Self.undoing(held)
         held.block()
         let saving = Task { [track = held.track] in
             try await context.perform(andSave: .durable) { try $0.delete($0.existingObject(with: track)) }

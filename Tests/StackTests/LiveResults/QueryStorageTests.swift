@@ -45,7 +45,7 @@ import Testing
         #expect(storage.results?.map(\.title) == ["x"])
     }
 
-    /// Catches: requests that are told apart by their texts, which leave out the ends of long strings and lists.
+    /// Catches: a request that is taken for the one before, because their shortened texts are equal.
     @Test(arguments: StoreKind.allCases)
     func `S145: a query fetches again for a request that differs only where its text is cut`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
