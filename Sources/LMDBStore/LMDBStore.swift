@@ -204,6 +204,8 @@ public final class LMDBStore: ObjectStore {
             guard try made.transaction.metaNumber(MetaTable.Key.schemaNumber, tables.meta) == UInt64(schemaNumber) else {
                 throw StoreError.migratedElsewhere(self)
             }
+            // A process that has opened the file for writing may have put parts of pages into tables that this store does not read.
+            for name in opened.absentTables where try made.transaction.hasTable(name) { throw StoreError.migratedElsewhere(self) }
             noteNewest(made.generation)
             latest.snapshot = made
             return made

@@ -38,6 +38,8 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     package static let fileTooLarge = SystemError(number: EFBIG)
     /// `EILSEQ`: bytes that are no text.
     package static let notText = SystemError(number: EILSEQ)
+    /// `EINVAL`
+    package static let invalidArgument = SystemError(number: EINVAL)
     /// `EINTR`
     package static let interrupted = SystemError(number: EINTR)
     /// `EIO`

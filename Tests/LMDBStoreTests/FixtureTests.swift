@@ -170,6 +170,26 @@ import Testing
         }
     }
 
+    /// Catches: sound pages that are called damaged, because their rests are in a table that the file did not have when it was opened.
+    @Test func `S166: a file that gets tables from another process must be opened again to be read`() async throws {
+        let scratch = try Scratch()
+        try FileManager.default.copyItem(at: Self.url(format: 1), to: scratch.url)
+        var options = LMDBStore.Options()
+        options.isReadOnly = true
+        let store = try LMDBStore.open(scratch.url, schema: Self.second, options: options)
+        var held: (any StoreSnapshot)? = try store.snapshot()
+        await #expect(processExitsWith: .success) { [path = scratch.url.path as String] in
+            _ = try LMDBStore.open(URL(fileURLWithPath: path), schema: FixtureTests.second)
+        }
+        #expect(try held?.count(StoreQuery(entity: 0)) == 35)
+        let error = #expect(throws: StoreError.self) { try store.snapshot() }
+        #expect(error?.code == .schemaTooNew, "\(String(describing: error))")
+        #expect(error?.message.contains("Open it again") == true, "\(String(describing: error))")
+        held = nil
+        try store.shutDown()
+        #expect(try LMDBStore.open(scratch.url, schema: Self.second, options: options).verify() == [])
+    }
+
     @Test(arguments: [1, 2]) func aFixtureIsSmall(format: Int) throws {
         let bytes = try FileManager.default.attributesOfItem(atPath: Self.url(format: format).path)[.size] as? Int
         #expect(try #require(bytes) <= 1 << 16)

@@ -9,7 +9,7 @@ package struct TreeCheck {
         /// The pages that are checked at opening: the main tree, the list of free pages, and one whole tree. Of each other tree, up to 32
         /// pages are read, and of a long list its newest part.
         case roots
-        /// Every page of every tree, once.
+        /// Every page of every tree, once, and the order of the keys.
         case everything
     }
 
@@ -119,6 +119,8 @@ package struct TreeCheck {
     private var visited: Set<UInt64> = []
     /// The entries and levels of the current tree.
     private var counts = Counts()
+    /// The order of the current tree's keys; nil if it is not checked.
+    private var order: KeyOrder?
     private var namedTrees: [NamedTree] = []
     /// The number of pages of the current named tree that may still be read.
     private var treePagesLeft = Int.max
@@ -183,6 +185,7 @@ package struct TreeCheck {
     }
 
     private mutating func walk() {
+        if scope == .everything, meta.mainTree.flags == 0 { order = KeyOrder(.bytes) }
         tree(meta.mainRoot, owner: "the main tree", level: 0, rules: .main)
         if scope == .everything || isStore { compare(meta.mainTree, "the main tree") }
         if isStore, meta.mainTree.flags != 0 { report("the main tree is of a kind that no store has") }
@@ -193,6 +196,7 @@ package struct TreeCheck {
         let isShort = filePages <= meta.lastPage
         if scope == .roots, !isShort { freeListPagesLeft = Self.freeListPagesAtOpening }
         counts = Counts()
+        order = nil
         tree(meta.freeRoot, owner: "the free list", level: 0, rules: .freeList)
         if scope == .everything || isStore { checkFreeTree() }
         if isShort { checkMissing() }
@@ -352,7 +356,7 @@ package struct TreeCheck {
         for (position, entry) in rules.isFreeList ? places.reversed() : places {
             if kind == Flags.branch {
                 // LMDB never reads the key of the first entry.
-                if position > 0, !checkKey(bytes, entry: entry, page: root, owner: owner, rules: rules) { return }
+                if position > 0, !checkKey(bytes, .branch, entry: entry, page: root, owner: owner, rules: rules) { return }
                 let low = UInt64(Self.number(bytes, at: entry, as: UInt32.self))
                 let child = low | UInt64(Self.number(bytes, at: entry + 4, as: UInt16.self)) << 32
                 let isFirst = position == 0
@@ -362,7 +366,7 @@ package struct TreeCheck {
                     return
                 }
             } else {
-                guard checkKey(bytes, entry: entry, page: root, owner: owner, rules: rules) else { return }
+                guard checkKey(bytes, .leaf, entry: entry, page: root, owner: owner, rules: rules) else { return }
                 value(bytes, entry: entry, number: root, owner: owner, level: level, rules: rules)
             }
         }
@@ -396,11 +400,25 @@ package struct TreeCheck {
         return !isFreeListCut
     }
 
-    private mutating func checkKey(_ bytes: [UInt8], entry: Int, page: UInt64, owner: String, rules: Rules) -> Bool {
+    private mutating func checkKey(
+        _ bytes: [UInt8], _ place: KeyOrder.Place, entry: Int, page: UInt64, owner: String, rules: Rules
+    ) -> Bool {
         let count = Int(Self.number(bytes, at: entry + 6, as: UInt16.self))
-        if rules.hasNumberKeys || rules.isValues ? count == 8 : (count > 0 && count <= 511) { return true }
-        report("page \(page) of \(owner) has a key of \(count) bytes")
-        return false
+        guard rules.hasNumberKeys || rules.isValues ? count == 8 : (count > 0 && count <= 511) else {
+            report("page \(page) of \(owner) has a key of \(count) bytes")
+            return false
+        }
+        checkOrder(bytes, place, at: entry + Self.entryHeaderSize, count: count, page: page, owner: owner)
+        return true
+    }
+
+    /// Reports the first key of a tree that is out of order: LMDB would not find some keys.
+    private mutating func checkOrder(
+        _ bytes: [UInt8], _ place: KeyOrder.Place, at start: Int, count: Int, page: UInt64, owner: String
+    ) {
+        guard order?.accepts(place, of: bytes, at: start..<(start + count)) == false else { return }
+        order = nil
+        report("page \(page) of \(owner) has a key out of order")
     }
 
     /// Returns the offsets of a page's entries, whose headers and keys are inside the page.
@@ -433,6 +451,11 @@ package struct TreeCheck {
             return report("page \(number) of \(owner) has more numbers than room")
         }
         counts.entries &+= UInt64(count)
+        guard order != nil else { return }
+        for position in 0..<count {
+            let start = range.lowerBound + Self.headerSize + position * size
+            checkOrder(bytes, .leaf, at: start, count: size, page: number, owner: owner)
+        }
     }
 
     private mutating func value(
@@ -474,7 +497,10 @@ package struct TreeCheck {
             guard size >= Self.headerSize, Self.number(bytes, at: start + 10, as: UInt16.self) & Flags.numbers != 0 else {
                 return report("page \(number) of \(owner) has values that are too short")
             }
+            let outer = order
+            order = outer.map { _ in KeyOrder(.numbers) }
             numbers(bytes, range: start..<(start + size), number: number, owner: owner)
+            order = outer
         default: report("page \(number) of \(owner) has an entry of another kind than its tree")
         }
     }
@@ -487,9 +513,11 @@ package struct TreeCheck {
             _ = take(record.root, count: 1, owner)
             return
         }
-        let (outer, known) = (counts, findings.count)
+        let (outer, outerOrder, known) = (counts, order, findings.count)
         counts = Counts()
+        order = outerOrder.map { _ in KeyOrder(.numbers) }
         tree(record.root, owner: owner, level: level, rules: .values)
+        order = outerOrder
         if findings.count == known, counts.entries != record.entries {
             report("\(owner) has \(counts.entries) entries, but its record says \(record.entries)")
         }
@@ -504,6 +532,7 @@ package struct TreeCheck {
     private mutating func check(_ named: NamedTree) {
         let (name, record) = (named.name, named.record)
         counts = Counts()
+        order = nil
         treePagesLeft = Self.treePagesAtOpening
         guard scope == .everything || isStore else {
             return tree(record.root, owner: name, level: 0, rules: Rules(flags: record.flags) ?? .unknown)
@@ -512,6 +541,8 @@ package struct TreeCheck {
         rules.isReadAtOpening = name == readAtOpening
         rules.depth = Int(record.depth)
         rules.isSmall = record.pages <= UInt64(Self.treePagesAtOpening)
+        // Other programs may order keys in their own way.
+        if scope == .everything, isStore { order = KeyOrder(rules.hasNumberKeys ? .numbers : .bytes) }
         let known = findings.count
         _ = mayReadTree()
         tree(record.root, owner: name, level: 0, rules: rules)

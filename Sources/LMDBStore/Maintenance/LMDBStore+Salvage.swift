@@ -137,7 +137,7 @@ private struct SalvageCopy {
             let stored = try StoredSchemas(meta, in: transaction, path: path).current
             var databases: [String: Database] = [:]
             for (name, kind) in StoredTables(stored).all { databases[name] = try transaction.open(name, kind) }
-            for name in ["history", "dictionaries", "tails"] { databases[name] = try transaction.open(name, .integers) }
+            for name in StoredTables.ofEveryStore { databases[name] = try transaction.open(name, .integers) }
             return (stored, databases)
         }
         databases = opened
@@ -156,6 +156,14 @@ private struct SalvageCopy {
             return result.losses.append("\(entity): all objects are lost, because the list of the tables is damaged")
         }
         let (faults, count) = try copy(tree, to: databases[name])
+        let kept = try environment.write { transaction in
+            try databases[name].map { try transaction.statistics($0).entries } ?? 0
+        }
+        // A flipped bit can give two pages the same number. The copy has the later of them.
+        if kept < count {
+            result.losses.append(
+                "\(entity): \(Int(count) - kept) pages are lost, with up to 64 objects each, because others have their numbers")
+        }
         guard let first = faults.first else { return }
         let lost = tree.entries > count && tree.entries - count < 1 << 40 ? Int(tree.entries - count) : nil
         let pages = lost.map { "\($0) pages are" } ?? "an unknown number of pages is"
@@ -188,7 +196,9 @@ private struct SalvageCopy {
 
     /// Notes the damage of a table that is not copied.
     private mutating func skip(_ name: String, _ title: String) throws {
-        guard let tree = source.trees[name] else { return }
+        guard let tree = source.trees[name] else {
+            return result.harmlessDamage.append("\(title): the list of the tables is damaged")
+        }
         try cancellation.check()
         if let first = try source.forEachEntry(of: tree, { _, _ in }).first { result.harmlessDamage.append("\(title): \(first)") }
     }

@@ -32,6 +32,8 @@ struct OpenedFile {
     let hasUnreferenced: Bool
     /// Set for a file that is read without a slot in the reader table.
     var readerless: ReaderlessFile?
+    /// The tables that an older file, which is open read-only, did not have when it was opened.
+    var absentTables: [String] = []
 }
 
 extension LMDBStore {
@@ -151,6 +153,7 @@ extension LMDBStore {
             let lineage = try StoredLineage.adopt(uuid, meta, in: transaction, path: url.path)
             var schemas = try StoredSchemas(meta, in: transaction, path: url.path)
             let found = schemas.versions
+            try Tables.checkNames(schemas.current, format: format, count: tableCount, in: transaction, path: url.path)
             let schema = schema.keepingKeyedValues(of: schemas.current.schema, mayAdd: true)
             let change = try schemas.adopt(schema)
             if let change {
@@ -179,8 +182,7 @@ extension LMDBStore {
     }
 
     private static func metaTable(_ transaction: WriteTransaction, isNew: Bool, path: String) throws -> Database {
-        let isOurs = try isNew || Array(MetaTable.name.utf8).withUnsafeBytes { try transaction.get(.main, $0) != nil }
-        guard isOurs else {
+        guard try isNew || transaction.hasTable(MetaTable.name) else {
             throw StoreError.fileOfAnotherProgram(path, "table named meta")
         }
         return try transaction.open(MetaTable.name, .bytes)

@@ -87,14 +87,17 @@ extension LMDBStore {
         // Handles are opened in one transaction and used in the next. The schema number shows whether another process has
         // migrated the file between the two.
         var schema = schema
+        var absent: [String] = []
         let (meta, schemas, tables) = try environment.openDatabases { transaction in
             guard let meta = try transaction.open(MetaTable.name, .bytes) else {
                 throw StoreError.fileOfAnotherProgram(path, "table named meta")
             }
-            guard try transaction.metaNumber(MetaTable.Key.format, meta).map({ $0 <= MetaTable.formatVersion }) == true else {
+            guard let format = try transaction.metaNumber(MetaTable.Key.format, meta), format <= MetaTable.formatVersion else {
                 return (meta, nil as StoredSchemas?, nil as Tables?)
             }
             var schemas = try StoredSchemas(meta, in: transaction, path: path)
+            let count = try transaction.statistics(.main).entries
+            try Tables.checkNames(schemas.current, format: format, count: count, in: transaction, path: path)
             schema = schema.keepingKeyedValues(of: schemas.current.schema, mayAdd: false)
             if let change = try schemas.adopt(schema), change.number != change.formerNumber {
                 throw StoreError.needsMigration(path)
@@ -103,6 +106,7 @@ extension LMDBStore {
                 if let table = try transaction.open(name, kind) { return table }
                 // Older files do not have these tables until they are opened for writing.
                 guard Tables.isOptional(name) else { throw StoreError.unfinishedFileToRead(path) }
+                absent.append(name)
                 return .absent
             }
             return (meta, schemas, tables)
@@ -120,7 +124,7 @@ extension LMDBStore {
             url: url, options: options, environment: environment, file: file, format: format, uuid: uuid,
             lineage: try StoredLineage.readOnly(uuid, meta, in: transaction, path: path), schema: schema, tables: tables,
             layouts: try StoredSchema.layouts(schemas.versions, model: schema, format: format), schemas: schemas.versions,
-            unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnreferenced: false)
+            unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnreferenced: false, absentTables: absent)
     }
 }
 

@@ -17,9 +17,12 @@ enum OpenedEnvironment {
     static func open(_ path: String, maximumDatabases: Int, _ options: LMDBStore.Options) throws -> Environment {
         let settings = settings(
             options, maximumDatabases: maximumDatabases, access: options.isReadOnly ? .readOnly : .readWrite)
-        for _ in 0..<tries {
+        for attempt in 1...tries {
             let lock = try lockFile(path, options)
-            let environment = try Environment(path: path, options: settings)
+            guard let environment = try opened(path, settings, lock: lock, isLast: attempt == tries) else {
+                CurrentThread.sleep(microseconds: 10_000)
+                continue
+            }
             do {
                 if try environment.adoptingSizes({ try fits(environment, at: path, lock: lock, options: options) }) {
                     return environment
@@ -35,6 +38,24 @@ enum OpenedEnvironment {
             .inUseElsewhere,
             "\(path) cannot be opened: its lock file belongs to another file of that name, which a process still has open. "
                 + "Close it there")
+    }
+
+    /// Opens the environment. Returns nil, unless this is the last try, if LMDB has waited for a process that had locked an empty
+    /// lock file. LMDB then gets only a shared lock, does not create the reader table, and fails to map a file without bytes.
+    private static func opened(
+        _ path: String, _ settings: Environment.Options, lock: FileIdentity?, isLast: Bool
+    ) throws -> Environment? {
+        let wasEmpty = !StoreFile.isFilled(path + "-lock")
+        do throws(LMDBError) {
+            return try Environment(path: path, options: settings)
+        } catch {
+            guard !isLast, error.call == .environmentOpen, error.code == .system(SystemError.invalidArgument.number) else {
+                throw error
+            }
+            // That process may have created or removed the lock file meanwhile.
+            guard try wasEmpty || FileIdentity.of(path: path + "-lock") != lock else { throw error }
+            return nil
+        }
     }
 
     static func settings(

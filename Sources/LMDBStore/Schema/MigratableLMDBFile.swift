@@ -34,7 +34,10 @@ struct MigratableLMDBFile: MigratableFile {
                 defer { transaction.end() }
                 guard let format = try transaction.metaNumber(MetaTable.Key.format, meta), format <= MetaTable.formatVersion
                 else { return nil }
-                return plain(try StoredSchemas(meta, in: transaction, path: url.path).versions)
+                let schemas = try StoredSchemas(meta, in: transaction, path: url.path)
+                let count = try transaction.statistics(.main).entries
+                try Tables.checkNames(schemas.current, format: format, count: count, in: transaction, path: url.path)
+                return plain(schemas.versions)
             }
         }
     }

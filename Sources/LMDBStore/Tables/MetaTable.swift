@@ -100,6 +100,11 @@ extension WriteTransaction: ByteReading {}
 extension HandleTransaction: ByteReading {}
 
 extension ByteReading {
+    /// Returns whether the file's list of tables has a name.
+    func hasTable(_ name: String) throws -> Bool {
+        try Array(name.utf8).withUnsafeBytes { try get(.main, $0) != nil }
+    }
+
     /// Returns a value of the meta table, valid as long as the transaction's other results.
     func metaBytes(_ key: String, _ meta: Database) throws -> UnsafeRawBufferPointer? {
         var key = key

@@ -21,6 +21,9 @@ struct StoredTables {
     private(set) var large: [String] = []
     private(set) var links: [(forward: String, backward: String)] = []
 
+    /// The tables beside `meta` that every store has, whatever its schema. Their keys are numbers.
+    static let ofEveryStore = ["history", "dictionaries", "tails"]
+
     private static let pagesPrefix = "pages."
 
     /// Returns the number in the file of the entity whose pages a table has; nil for another table.
@@ -32,8 +35,7 @@ struct StoredTables {
     static func kind(ofTable name: String) -> Database.Kind? {
         if name == MetaTable.name { return .bytes }
         if name.hasPrefix("link.") { return .integersToIntegers }
-        let numbered: Set = ["history", "dictionaries", "tails"]
-        let isNumbered = name.hasPrefix(pagesPrefix) || name.hasPrefix("large.") || numbered.contains(name)
+        let isNumbered = name.hasPrefix(pagesPrefix) || name.hasPrefix("large.") || ofEveryStore.contains(name)
         return isNumbered ? .integers : nil
     }
 

@@ -69,7 +69,24 @@ struct Tables: Sendable {
         return count(schema) + spare + (known > spare ? known : 0)
     }
 
-    /// Returns whether files of older formats may not have a table of that name. They have nothing to store in it.
+    /// Throws if the list of tables lacks one that the file must have. Opening would create it, without the rows that it had.
+    ///
+    /// A schema and its tables are committed together. Only the first schema is committed before its tables, when `meta` is the only table.
+    /// - Parameters:
+    ///   - stored: The schema in force.
+    ///   - count: The number of tables in the list.
+    static func checkNames(
+        _ stored: StoredSchema, format: UInt64, count: Int, in transaction: some ByteReading, path: String
+    ) throws {
+        guard count > 1 else { return }
+        for name in StoredTables(stored).all.keys.sorted() + StoredTables.ofEveryStore where format > 1 || !isOptional(name) {
+            guard try transaction.hasTable(name) else {
+                throw StoreError(.damaged, "\(path) is damaged: its list of tables lacks \(name). Restore a copy")
+            }
+        }
+    }
+
+    /// Returns whether files of format 1 may not have a table of that name. They have nothing to store in it.
     static func isOptional(_ name: String) -> Bool { name == "tails" || name.hasPrefix("large.") }
 
     static func isIndexed(_ column: ColumnSchema) -> Bool { column.type == .reference || column.index != .none }

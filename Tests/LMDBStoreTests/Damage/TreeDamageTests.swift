@@ -92,6 +92,101 @@ import Testing
         stride(from: 16, to: number(bytes, page + 12, UInt16.self), by: 2).map { page + number(bytes, page + $0, UInt16.self) }
     }
 
+    private func name(_ bytes: Data, _ entry: Int) -> String {
+        String(decoding: bytes[(entry + 8)..<(entry + 8 + number(bytes, entry + 6, UInt16.self))], as: UTF8.self)
+    }
+
+    /// Catches: objects that no look-up finds, while nothing tells that they are missing. Without an index, nothing looks for them.
+    @Test func `a flipped bit of a branch's key is found`() throws {
+        let scratch = try Scratch()
+        let schema = StoreSchema(entities: [EntitySchema(name: "Thing", columns: [ColumnSchema(name: "number", type: .int64)])])
+        let first = try LMDBStore.open(scratch.url, schema: schema)
+        try first.save { layer, transaction in
+            for key in try transaction.allocateKeys(0, pages: 200) {
+                layer.put(Samples.row([.int(Int64(key.rawValue))], in: layer), entity: 0, key: key)
+            }
+        }
+        #expect(try first.verify() == [])
+        try first.shutDown()
+        var bytes = try Data(contentsOf: scratch.url)
+        let record =
+            try #require(entries(bytes, root(bytes, 128)).first { name(bytes, $0) == "pages.0" }) + 8 + "pages.0".utf8.count
+        let branch = number(bytes, record + 40, UInt64.self) * 4096
+        try #require(number(bytes, branch + 10, UInt16.self) == 1, "the table has a branch")
+        let key = entries(bytes, branch)[1] + 8
+        bytes[key] ^= 1
+        try bytes.write(to: scratch.url)
+        let store = try LMDBStore.open(scratch.url, schema: schema)
+        #expect(try store.verify().contains { $0.description.contains("out of order") })
+        try store.shutDown()
+        var options = LMDBStore.Options()
+        options.openingCheck = .everything
+        let error = #expect(throws: StoreError.self) { try LMDBStore.open(scratch.url, schema: schema, options: options) }
+        #expect(error?.code == .damaged)
+    }
+
+    /// Catches: a sound file that is called damaged. LMDB leaves keys in branches whose entries are deleted, moves entries
+    /// between pages, and compares the keys of each kind of table differently.
+    @Test func `the keys of every kind of table are in order after random changes`() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let kinds: [Database.Kind] = [.bytes, .integers, .bytesToIntegers, .integersToIntegers]
+        var random = SeededGenerator()
+        for round in 0..<Rounds.of(12, long: 300) {
+            let deletions = random.below(100)
+            try store.environment.write { transaction in
+                for (position, kind) in kinds.enumerated() {
+                    let table = try transaction.open("random \(position)", kind)
+                    for _ in 0..<300 {
+                        let isDeletion = random.chance(deletions)
+                        try change(table, kind, isDeletion: isDeletion, in: transaction, &random)
+                    }
+                }
+            }
+            let findings = try TreeCheck.findings(path: scratch.url.path, scope: .everything, readAtOpening: MetaTable.name)
+            #expect(findings == [], "round \(round)")
+        }
+    }
+
+    /// Adds an entry to a table, or some values of a key, or deletes some.
+    private func change(
+        _ table: Database, _ kind: Database.Kind, isDeletion: Bool, in transaction: WriteTransaction,
+        _ random: inout SeededGenerator
+    ) throws {
+        let hasNumberKeys = kind == .integers || kind == .integersToIntegers
+        let hasValues = kind == .bytesToIntegers || kind == .integersToIntegers
+        let number = UInt64(random.below(hasValues ? 20 : 900)) << (random.chance(20) ? 40 : 0)
+        // Some keys are nearly as long as LMDB allows, and some are the beginning of others.
+        let bytes = Array(String(number).utf8) + [UInt8](repeating: 120, count: number % 2 == 0 ? 480 : Int(number % 3))
+        let content = [UInt8](repeating: 7, count: random.below(700))
+        let values = (0..<40).map { _ in UInt64(random.below(5000)) << (random.chance(20) ? 33 : 0) }
+        try bytes.withUnsafeBytes { key in
+            if isDeletion, hasValues, number % 3 != 0 {
+                for value in values {
+                    _ =
+                        try hasNumberKeys
+                        ? transaction.delete(table, number, value: value) : transaction.delete(table, key, value: value)
+                }
+            } else if isDeletion {
+                _ = try hasNumberKeys ? transaction.delete(table, number) : transaction.delete(table, key)
+            } else if hasValues {
+                try transaction.withCursor(table) { cursor in
+                    for value in values {
+                        _ = try hasNumberKeys ? cursor.add(number, value: value) : cursor.add(key, value: value)
+                    }
+                }
+            } else {
+                try content.withUnsafeBytes { content in
+                    if hasNumberKeys {
+                        try transaction.put(table, key: number, value: content)
+                    } else {
+                        try transaction.put(table, key: key, value: content)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func aListOfFreePagesWithoutACountIsAFinding() throws {
         let scratch = try filled()
         var bytes = try Data(contentsOf: scratch.url)

@@ -114,6 +114,47 @@ import Testing
         }
     }
 
+    /// Catches: an empty table that opening makes in place of one whose name it does not find.
+    @Test(arguments: [false, true])
+    func `a flipped bit of a table's name is refused, and the file is not changed`(isReadOnly: Bool) throws {
+        let scratch = try Scratch()
+        try filled(scratch)
+        let sound = try Data(contentsOf: scratch.url)
+        var options = LMDBStore.Options()
+        options.isReadOnly = isReadOnly
+        for (name, start) in try records(sound) where name != MetaTable.name {
+            var damaged = sound
+            damaged[start - 1] ^= 1
+            try damaged.write(to: scratch.url)
+            let opening = #expect(throws: StoreError.self, "\(name)") { try scratch.store(options) }
+            #expect(opening?.code == .damaged, "\(name): \(opening?.message ?? "")")
+            // A repair asks for the schema first, to find out whether the file can be opened.
+            let reading = #expect(throws: StoreError.self, "\(name)") {
+                try MigratableLMDBFile(scratch.url, options).storedSchema()
+            }
+            #expect(reading?.code == .damaged, "\(name): \(reading?.message ?? "")")
+            #expect(try Data(contentsOf: scratch.url) == damaged, "\(name)")
+        }
+        try sound.write(to: scratch.url)
+        #expect(try scratch.store(options).verify() == [])
+    }
+
+    @Test func `salvage copies all objects of a file whose list lacks an index or the history, and says so`() throws {
+        let scratch = try Scratch()
+        try filled(scratch)
+        let sound = try Data(contentsOf: scratch.url)
+        for (number, (name, start)) in try records(sound).enumerated() where name.hasPrefix("index.") || name == "history" {
+            let (file, copy) = ("file \(number)", "copy \(number)")
+            var damaged = sound
+            damaged[start - 1] ^= 1
+            try damaged.write(to: scratch.folder.appendingPathComponent(file))
+            let salvage = try LMDBStore.salvage(
+                scratch.folder.appendingPathComponent(file), to: scratch.folder.appendingPathComponent(copy))
+            #expect(salvage.losses == [], "\(name)")
+            #expect(salvage.harmlessDamage.contains { $0.contains("the list of the tables") }, "\(name)")
+        }
+    }
+
     @Test func `a flipped bit of a table's record is refused, or all reads are right`() throws {
         let scratch = try Scratch()
         try filled(scratch)

@@ -43,7 +43,10 @@ import Testing
         schema.entities[Samples.artist].number = number
         schema.nextEntity = number + 1
         let first = try scratch.store()
-        try first.tamper { try StoredSchemas.put(schema, number: 1, meta: first.tables.meta, in: $0) }
+        try first.tamper { transaction in
+            for (name, kind) in StoredTables(schema).all { _ = try transaction.open(name, kind) }
+            try StoredSchemas.put(schema, number: 1, meta: first.tables.meta, in: transaction)
+        }
         try first.shutDown()
         let store = try scratch.store()
         try store.insertTracks(1)

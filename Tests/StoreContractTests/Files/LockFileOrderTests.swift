@@ -106,6 +106,51 @@ import Testing
             }
             #expect(replaced > 0)
         }
+
+        /// Returns whether a thread waits for a lock on a file, as far as the system lists it.
+        private static func isAwaited(_ file: FileIdentity) -> Bool {
+            let locks = (try? String(contentsOfFile: "/proc/locks", encoding: .utf8)) ?? ""
+            return locks.split(separator: "\n").contains { $0.contains("-> ") && $0.contains(":\(file.inode) ") }
+        }
+
+        /// Catches: an opening that fails because LMDB waits for an empty lock file, on which it then gets only a shared lock.
+        @Test(arguments: [false, true])
+        func `S168: a store that is opened while another process replaces a file without a lock file has the new file`(
+            removesLock: Bool
+        ) async throws {
+            let folder = try TemporaryFolder()
+            let (path, backup, _) = try Self.prepare(folder)
+            try FileManager.default.removeItem(atPath: path + "-lock")
+            let lock = try OpenFile(path + "-lock", access: .readAndWrite, options: [.create, .exclusive])
+            // A lock of the open file stands for one of another process.
+            let isLocked = try lock.tryLock(byte: 0, .exclusive, owner: .openFile)
+            try #require(isLocked)
+            let identity = try lock.status().identity
+            let outcome = Mutex<Result<any ObjectStore, any Error>?>(nil)
+            // A thread, because the wait for a lock would occupy one that runs tasks.
+            Thread.detachNewThread {
+                let opened = Result { try FileKind.lmdb.open(path) }
+                outcome.withLock { $0 = opened }
+            }
+            // If the system lists no waiting thread, the opening may come later, which is no fault either.
+            for _ in 0..<2000 {
+                let isOver = outcome.withLock { $0 != nil }
+                if isOver || Self.isAwaited(identity) { break }
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            rename(backup, path)
+            if removesLock { unlink(path + "-lock") }
+            lock.close()
+            while outcome.withLock({ $0 == nil }) { try await Task.sleep(for: .milliseconds(5)) }
+            let opened = outcome.withLock { $0 }
+            let store = try #require(opened).get()
+            #expect(try store.snapshot().generation == 1)
+            try Self.insert(store, 66)
+            #expect(Self.isLocked(path))
+            try store.shutDown()
+            let again = try FileKind.lmdb.open(path)
+            #expect(try again.snapshot().keys(StoreQuery(entity: Sample.item)) == [64, 66])
+        }
     #endif
 
     @Test func `a restore gives a new lock file the mode of the backup`() throws {
