@@ -43,8 +43,8 @@ public final class SQLiteStore: ObjectStore {
 
     /// The role of further connections, which only read.
     let readerRole: SQLiteConnection.Role
-    /// The schema as stored in the file.
-    private let schemaText: String
+    /// The schema and the inverses as stored in the file.
+    private let modelRows: SQLiteFile.ModelRows
 
     private let isClosed = Atomic(false)
 
@@ -77,15 +77,14 @@ public final class SQLiteStore: ObjectStore {
         layout = SQLiteLayout(schema)
         if readOnly {
             writer = try SQLiteConnection(path: path, role: readerRole)
-            (openedLineage, schemaText) = try SQLiteFile.identify(writer, layout: layout, path: path)
+            (openedLineage, modelRows) = try SQLiteFile.identify(writer, layout: layout, path: path)
         } else {
             if let failure = FilePermission.failure(path, companions: ["-wal", "-shm"], isReadOnly: false) { throw failure }
             try SQLiteFile.makeIfMissing(layout, path)
             try SQLiteFile.checkOwner(path)
             writer = try SQLiteConnection(path: path, role: .writer)
             try writer.useLog()
-            openedLineage = try SQLiteFile.prepare(writer, layout: layout, path: path)
-            schemaText = try SQLiteFile.text(schema.withoutHints)
+            (openedLineage, modelRows) = try SQLiteFile.prepare(writer, layout: layout, path: path)
         }
         identity = StoreIdentity(openedLineage.store)
         pool = SQLiteReaderPool(path: path, role: readerRole)
@@ -139,8 +138,7 @@ public final class SQLiteStore: ObjectStore {
     private func checkSchema(_ connection: SQLiteConnection) throws {
         let tables = try connection.integer("PRAGMA schema_version")
         if let tables, known.tables.withLock({ $0 }) == tables { return }
-        let stored = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
-        guard stored == schemaText else {
+        guard try modelRows.areThere(in: connection) else {
             throw StoreError(
                 .schemaTooNew,
                 "\(path) was migrated by another process since it was opened here. Open it again with that model")

@@ -105,8 +105,15 @@ enum EnvironmentRegistry {
         switch try find(path) {
         case .open(let store):
             let schema = schema.keepingKeyedValues(of: store.schema, mayAdd: false)
-            guard let difference = SchemaDifference.first(of: schema, from: store.schema) else { return store }
-            throw StoreError(.schemaMismatch, "\(path) is open with another schema: \(difference). Use one model for a file")
+            if let difference = SchemaDifference.first(of: schema, from: store.schema) {
+                throw StoreError(.schemaMismatch, "\(path) is open with another schema: \(difference). Use one model for a file")
+            }
+            let recorded = RecordedSchemas(
+                store.schema.withoutHints, exchanged: ExchangedNames(of: schema), inverses: InversePairs(of: store.schema))
+            guard try SchemaPath(from: recorded, to: schema, path: path).losses.isEmpty else {
+                throw StoreError(.schemaMismatch, "\(path) is open with other inverses. Use one model for a file")
+            }
+            return store
         case .claimed(let claims, let left, let openFiles):
             defer { release(claims) }
             left?.close()

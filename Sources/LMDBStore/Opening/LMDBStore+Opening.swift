@@ -157,7 +157,7 @@ extension LMDBStore {
             let schema = schema.keepingKeyedValues(of: schemas.current.schema, mayAdd: true)
             let change = try schemas.adopt(schema)
             if let change {
-                guard mayChange else { throw ClaimNeeded() }
+                guard mayChange || change.isRecordOnly else { throw ClaimNeeded() }
                 try LossCount(versions: found, meta: meta, format: format, path: url.path).check(change.losses, in: transaction)
             }
             let tables = try Tables(schemas.current, meta: meta, in: transaction)

@@ -49,6 +49,8 @@ struct StoredSchema: Codable, Sendable {
     var generation: Generation
     /// The exchanges of names that the model asked for and the file has carried out; nil if there are none.
     var exchanges: Set<String>?
+    /// The inverses of the model that wrote the file; nil if none has stated them. Only the current version has them.
+    var inverses: InversePairs?
 
     /// Creates the schema of a new file, which numbers everything by its position.
     init(first schema: StoreSchema) {
@@ -64,6 +66,7 @@ struct StoredSchema: Codable, Sendable {
         nextLink = links.count
         generation = 0
         exchanges = Self.exchanges(of: schema)
+        inverses = InversePairs(of: schema)
     }
 
     /// Returns the position of the entity with a number, or nil if there is none.
@@ -78,7 +81,8 @@ struct StoredSchema: Codable, Sendable {
     static func recorded(_ versions: [StoredSchema]) -> RecordedSchemas {
         let current = versions[versions.count - 1]
         return RecordedSchemas(
-            current.schema, earlier: versions.dropLast().map(\.schema), exchanged: ExchangedNames(lines: current.exchanges ?? []))
+            current.schema, earlier: versions.dropLast().map(\.schema), exchanged: ExchangedNames(lines: current.exchanges ?? []),
+            inverses: current.inverses)
     }
 
     static func exchanges(of schema: StoreSchema) -> Set<String>? {
@@ -92,6 +96,7 @@ struct StoredSchema: Codable, Sendable {
         next.schema = new.withoutHints
         next.generation = generation
         next.exchanges = Self.exchanges(of: new)
+        next.inverses = nil
         next.entities = zip(evolution.entities, new.entities).map { change, entity in
             guard let source = change.source else {
                 defer { next.nextEntity += 1 }

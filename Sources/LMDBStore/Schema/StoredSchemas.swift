@@ -25,6 +25,8 @@ struct StoredSchemas {
         var unique: [StoredTables.Index] = []
         /// The sub-databases that are no longer used.
         var drops: [String: Database.Kind] = [:]
+        /// Whether the model's inverses are recorded, and nothing else changes.
+        var isRecordOnly = false
     }
 
     /// The versions, of which the last is current. Their numbers begin with 1.
@@ -77,15 +79,26 @@ struct StoredSchemas {
         let number = versions.count
         let way = try SchemaPath(from: StoredSchema.recorded(versions), to: model, path: path)
         if way.steps.isEmpty {
-            guard wanted.version != found.schema.version else { return nil }
-            versions[number - 1].schema.version = wanted.version
-            versions[number - 1].exchanges = StoredSchema.exchanges(of: model)
-            return Change(number: number, formerNumber: number)
+            let isNewer = wanted.version != found.schema.version
+            guard isNewer || way.inverses != found.inverses else { return nil }
+            var next = found
+            next.schema.version = wanted.version
+            if isNewer { next.exchanges = StoredSchema.exchanges(of: model) }
+            next.inverses = way.inverses
+            guard !way.losses.isEmpty else {
+                versions[number - 1] = next
+                return Change(number: number, formerNumber: number, isRecordOnly: !isNewer)
+            }
+            // Other processes go on with the former inverses, and would contradict the new ones, until they notice another number.
+            next.generation = generation
+            versions.append(next)
+            return Change(number: number + 1, formerNumber: number, losses: way.losses)
         }
         for step in way.steps {
             let next = current.evolved(to: step.schema, step.evolution, number: versions.count + 1, generation: generation)
             versions.append(next)
         }
+        versions[versions.count - 1].inverses = way.inverses
         var change = Self.change(from: found, to: current, since: number, number: versions.count)
         change.losses = way.losses
         return change
@@ -196,6 +209,7 @@ extension StoredSchema {
     fileprivate var isSound: Bool {
         entities.count == schema.entities.count && links.count == schema.links.count
             && zip(entities, schema.entities).allSatisfy { $0.isSound(in: $1) }
+            && inverses.map { $0.pairs.count <= links.count + entities.map(\.columns.count).reduce(0, +) } ?? true
             && Self.areNumbers(entities.map(\.number), below: nextEntity) && Self.areNumbers(links.map(\.number), below: nextLink)
             && schema.isSound
     }

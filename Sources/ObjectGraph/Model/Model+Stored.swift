@@ -10,11 +10,11 @@ extension Model {
     /// let container = try await PersistentContainer(model: Model(storedIn: store), store: store)
     /// let count = try await container.read { try $0.count(EntityFetchRequest("Track")) }
     /// ```
-    /// A file stores entities, attributes, to-one relationships, links and indexes, but neither inverses nor delete rules nor default
-    /// values. So the model has one relationship per reference and link, without an inverse, with the rule `.nullify`. To read along
-    /// the other direction, add inverses to the descriptions of ``EntityDescription/all(in:)``; to-many relationships with a to-one
-    /// inverse are not stored and can have any name. Do not delete objects with such a model: the rules of the program that owns the
-    /// file are unknown.
+    /// A file stores entities, attributes, to-one relationships, links and indexes, but neither delete rules nor default values. So the
+    /// model has one relationship per reference and link, without an inverse, with the rule `.nullify`. The file keeps the inverses of
+    /// the model that wrote it. To read along the other direction, add inverses to the descriptions of ``EntityDescription/all(in:)``, and
+    /// open the file with ``keepingInverses``; to-many relationships with a to-one inverse are not stored and can have any name. Do not
+    /// delete objects with such a model: the rules of the program that owns the file are unknown.
     ///
     /// Reads the file on a background queue, and does not change it.
     /// - Parameter store: The description of a file, which may be read-only.
@@ -48,7 +48,7 @@ extension Model {
                 .schemaMismatch, "cannot use a stored schema: it was not made from a model. Open its store with the schema itself"
             )
         }
-        self = found
+        self = found.keepingInverses
     }
 }
 

@@ -104,6 +104,16 @@ public struct Model: Sendable {
         return store.keyedValues == nil ? whole : whole.withKeyedValues
     }
 
+    /// The model for a file from whose description it was made. The file keeps the inverses of the model that wrote it, and opening does
+    /// not compare them. Models that were read from a file do so already: ``init(storedIn:)``.
+    public var keepingInverses: Model {
+        var schema = storeSchema
+        schema.migration.keepsInverses = true
+        return Model(
+            entities: entities, storeSchema: schema, types: parts.types, orders: orders, hierarchies: hierarchies,
+            inverseWarnings: inverseWarnings)
+    }
+
     /// The hidden entities with the orders of a link, one per ordered end.
     func orders(of link: LinkIndex) -> [OrderEntity] { orders.filter { $0.link == link } }
 

@@ -156,30 +156,40 @@ extension StoreSchema {
 
     /// Returns the relationships, with their inverses, whose storage or destination differs from an older schema.
     private func changedRelationships(from old: StoreSchema, _ exchanges: ExchangedNames) -> Set<Int> {
+        let former = relationships.map { predecessor(of: $0, in: old, exchanges) }
         var changed: Set<Int> = []
         for (number, relationship) in relationships.enumerated() {
-            guard let entity = old.predecessor(of: entities[relationship.entity], exchanges) else { continue }
-            let candidates = old.relationships.filter { $0.entity == entity }
-            guard
-                let position = Self.former(
-                    relationship.name, renamedFrom: relationship.renamedFrom, in: candidates.map(\.name), exchanges,
-                    scope: entities[relationship.entity].name + ".")
-            else { continue }
-            let before = candidates[position]
+            guard let before = former[number].map({ old.relationships[$0] }) else { continue }
             let leadsElsewhere = old.predecessor(of: entities[relationship.destination], exchanges) != before.destination
-            guard leadsElsewhere || isStoredOtherwise(relationship, before, in: old) else { continue }
+            let hasSameInverse = relationship.inverse.flatMap { former[$0] } == before.inverse
+            guard leadsElsewhere || isStoredOtherwise(relationship, before, in: old, hasSameInverse: hasSameInverse) else {
+                continue
+            }
             changed.insert(number)
             if let inverse = relationship.inverse { changed.insert(inverse) }
         }
         return changed
     }
 
-    private func isStoredOtherwise(_ new: RelationshipSchema, _ before: RelationshipSchema, in old: StoreSchema) -> Bool {
+    /// Returns the position of a relationship of this schema among those of an older one; nil if it is new.
+    private func predecessor(of relationship: RelationshipSchema, in old: StoreSchema, _ exchanges: ExchangedNames) -> Int? {
+        guard let entity = old.predecessor(of: entities[relationship.entity], exchanges) else { return nil }
+        let candidates = old.relationships.indices.filter { old.relationships[$0].entity == entity }
+        let position = Self.former(
+            relationship.name, renamedFrom: relationship.renamedFrom, in: candidates.map { old.relationships[$0].name },
+            exchanges,
+            scope: entities[relationship.entity].name + ".")
+        return position.map { candidates[$0] }
+    }
+
+    private func isStoredOtherwise(
+        _ new: RelationshipSchema, _ before: RelationshipSchema, in old: StoreSchema, hasSameInverse: Bool
+    ) -> Bool {
         if (new.column == nil) != (before.column == nil) { return true }
         let leadsBackToOne = new.inverse.map { relationships[$0].column != nil } ?? false
         let ledBackToOne = before.inverse.map { old.relationships[$0].column != nil } ?? false
         // A column stays unchanged if its inverse becomes a to-many relationship, which reads the column.
-        return new.column == nil ? leadsBackToOne != ledBackToOne : leadsBackToOne && !ledBackToOne
+        return new.column == nil ? leadsBackToOne != ledBackToOne : leadsBackToOne && !(ledBackToOne && hasSameInverse)
     }
 }
 

@@ -29,17 +29,17 @@ extension SQLiteFile {
     /// - Throws: `StoreError` `.readOnly` if the file would have to be migrated to the schema.
     static func identify(
         _ connection: SQLiteConnection, layout: SQLiteLayout, path: String
-    ) throws -> (lineage: StoreLineage, schemaText: String) {
+    ) throws -> (lineage: StoreLineage, rows: ModelRows) {
         try connection.withLock {
             guard try connection.integer("SELECT COUNT(*) FROM sqlite_master") != 0 else {
                 throw StoreError.emptyFileToRead(path)
             }
             let (uuid, stored) = try contents(connection, path)
             let way = try SchemaPath(from: recorded(stored, in: connection), to: layout.schema, path: path)
-            guard way.steps.isEmpty else { throw StoreError.needsMigration(path) }
+            guard way.steps.isEmpty, way.losses.isEmpty else { throw StoreError.needsMigration(path) }
             try checkTables(connection, layout: layout, path: path)
-            let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
-            return (try SQLiteLineage.readOnly(uuid, in: connection, path: path), text ?? "")
+            let rows = try ModelRows(schema: connection.meta("schema") ?? "", in: connection)
+            return (try SQLiteLineage.readOnly(uuid, in: connection, path: path), rows)
         }
     }
 

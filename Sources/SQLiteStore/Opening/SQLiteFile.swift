@@ -78,15 +78,36 @@ enum SQLiteFile {
         try StoreFile.checkBeside(path, ["-wal", "-shm", "-journal", "-signal"])
     }
 
+    /// The rows of `strata_meta` by which an open store notices that another process has migrated the file.
+    struct ModelRows {
+        /// The schema, as text.
+        let schema: String
+        /// The record of inverses; nil if the file has none.
+        let inverses: String?
+
+        init(schema: String, in connection: SQLiteConnection) throws {
+            self.schema = schema
+            inverses = try connection.meta("inverses")
+        }
+
+        /// Returns whether the file has these rows. A record that it got since does not count.
+        func areThere(in connection: SQLiteConnection) throws -> Bool {
+            try connection.meta("schema") == schema && (inverses == nil || connection.meta("inverses") == inverses)
+        }
+    }
+
     /// Creates the tables in an empty file, or checks the file and migrates it to the schema.
-    static func prepare(_ connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws -> StoreLineage {
+    static func prepare(
+        _ connection: SQLiteConnection, layout: SQLiteLayout, path: String
+    ) throws -> (lineage: StoreLineage, rows: ModelRows) {
         try connection.withLock {
             try connection.run("BEGIN IMMEDIATE")
             do {
                 let count = try connection.integer("SELECT COUNT(*) FROM sqlite_master") ?? 0
                 let lineage = try count == 0 ? create(connection, layout) : validate(connection, layout: layout, path: path)
+                let rows = try ModelRows(schema: text(layout.schema.withoutHints), in: connection)
                 try connection.run("COMMIT")
-                return lineage
+                return (lineage, rows)
             } catch {
                 // Fails only if SQLite has already rolled back.
                 try? connection.run("ROLLBACK")
@@ -103,6 +124,7 @@ enum SQLiteFile {
             try put(name, value: value, in: connection)
         }
         try write(ExchangedNames(of: layout.schema), connection)
+        try write(InversePairs(of: layout.schema), connection)
         return StoreLineage(store: uuid)
     }
 
@@ -156,13 +178,15 @@ enum SQLiteFile {
         try put("schema", value: try text(schema), in: connection)
     }
 
-    /// Returns the file's schema with the earlier ones and the exchanges of names that the file has recorded.
+    /// Returns the file's schema with the earlier ones, and the exchanges of names and the inverses that the file has recorded.
     static func recorded(_ schema: StoreSchema, in connection: SQLiteConnection) throws -> RecordedSchemas {
         let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
-        let exchanges = try connection.texts("SELECT value FROM strata_meta WHERE name = 'exchanges'").first
+        let exchanges = try connection.meta("exchanges")
+        let inverses = try connection.meta("inverses")
         return RecordedSchemas(
             schema, earlier: earlier.compactMap { try? JSONDecoder().decode(StoreSchema.self, from: Data($0.utf8)) },
-            exchanged: ExchangedNames(lines: Set(exchanges?.split(separator: "\n").map(String.init) ?? [])))
+            exchanged: ExchangedNames(lines: Set(exchanges?.split(separator: "\n").map(String.init) ?? [])),
+            inverses: inverses.flatMap { try? JSONDecoder().decode(InversePairs.self, from: Data($0.utf8)) })
     }
 
     static func write(_ exchanges: ExchangedNames, _ connection: SQLiteConnection) throws {
@@ -170,6 +194,14 @@ enum SQLiteFile {
             try connection.run("DELETE FROM strata_meta WHERE name = 'exchanges'")
         } else {
             try put("exchanges", value: exchanges.lines.sorted().joined(separator: "\n"), in: connection)
+        }
+    }
+
+    static func write(_ inverses: InversePairs?, _ connection: SQLiteConnection) throws {
+        if let inverses {
+            try put("inverses", value: String(decoding: try JSONEncoder().encode(inverses), as: UTF8.self), in: connection)
+        } else {
+            try connection.run("DELETE FROM strata_meta WHERE name = 'inverses'")
         }
     }
 

@@ -27,9 +27,18 @@ struct SQLiteMigration {
         _ connection: SQLiteConnection, from stored: StoreSchema, to layout: SQLiteLayout, path: String, name: String
     ) throws {
         let wanted = layout.schema.withoutHints
-        let way = try SchemaPath(from: SQLiteFile.recorded(stored, in: connection), to: layout.schema, path: path)
-        guard stored != wanted || !way.steps.isEmpty else { return }
+        let recorded = try SQLiteFile.recorded(stored, in: connection)
+        let way = try SchemaPath(from: recorded, to: layout.schema, path: path)
+        let isChanged = stored != wanted || !way.steps.isEmpty
+        guard isChanged || way.inverses != recorded.inverses else { return }
         try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
+        try SQLiteFile.write(way.inverses, connection)
+        // Stores that have the file open compare this number to notice a migration, which need not change a table. With the former inverses
+        // they would contradict the new ones.
+        if isChanged || !way.losses.isEmpty {
+            try connection.run("PRAGMA schema_version = \((connection.integer("PRAGMA schema_version") ?? 0) + 1)")
+        }
+        guard isChanged else { return }
         var current = stored
         for (number, step) in way.steps.enumerated() {
             let schema = step.schema.withoutHints
@@ -41,8 +50,6 @@ struct SQLiteMigration {
         }
         if current != wanted { try SQLiteFile.write(wanted, after: current, connection) }
         try SQLiteFile.write(ExchangedNames(of: layout.schema), connection)
-        // Not every migration changes a table. Stores that have the file open compare this number to notice the migration.
-        try connection.run("PRAGMA schema_version = \((connection.integer("PRAGMA schema_version") ?? 0) + 1)")
     }
 
     private init(

@@ -6,11 +6,17 @@ package struct RecordedSchemas: Sendable {
     package var earlier: [StoreSchema] = []
     /// The exchanges of names that the file has carried out for its schema.
     package var exchanged = ExchangedNames()
+    /// The inverses of the model that wrote the file; nil if the file has not recorded them.
+    package var inverses: InversePairs?
 
-    package init(_ current: StoreSchema, earlier: [StoreSchema] = [], exchanged: ExchangedNames = ExchangedNames()) {
+    package init(
+        _ current: StoreSchema, earlier: [StoreSchema] = [], exchanged: ExchangedNames = ExchangedNames(),
+        inverses: InversePairs? = nil
+    ) {
         self.current = current
         self.earlier = earlier
         self.exchanged = exchanged
+        self.inverses = inverses
     }
 
     /// Whether the file had the model's schema before its present one, at the same version. Keyed values and the progress of derived

@@ -1,6 +1,6 @@
 /// A relationship of the model, which distinguishes a relationship whose kind has changed from a removed relationship.
 ///
-/// Files do not store it. They have columns and links only.
+/// Files do not store it. They have columns and links, and the names of the relationships that are inverses of each other.
 public struct RelationshipSchema: Sendable, Hashable {
     /// The entity that has the relationship.
     public var entity: EntityIndex
@@ -48,6 +48,8 @@ public struct SchemaMigration: Sendable, Hashable {
     /// The schemas on the way to this schema, oldest first, with this schema last. A file that has one of them is migrated to
     /// each following schema in turn. Any other file is migrated to the last schema directly.
     public var way: [StoreSchema] = []
+    /// Whether the model was read from the file and does not know its inverses, which the file then keeps.
+    package var keepsInverses = false
 
     /// Creates instructions that allow no loss and have no schemas on the way.
     public init() {}

@@ -16,6 +16,8 @@ public struct SchemaPath: Sendable {
     /// The losses that are not allowed. Before the first step, a store counts the data of each loss:
     /// ``Swift/Array/check(path:counting:)``.
     public private(set) var losses: [SchemaLoss] = []
+    /// The inverses that the file records after the steps.
+    package private(set) var inverses: InversePairs?
 
     /// Computes the migration.
     /// - Parameters:
@@ -37,7 +39,9 @@ public struct SchemaPath: Sendable {
         let file = recorded.current
         let wanted = model.withoutHints
         let pending = ExchangedNames(of: model).subtracting(recorded.exchanged)
-        if wanted == file, pending.isEmpty { return }
+        let stated = InversePairs(of: model)
+        inverses = recorded.inverses
+        if wanted == file, pending.isEmpty, stated == nil || stated == inverses { return }
         let complete = wanted.withoutPendingDerivations
         if complete != wanted, complete.withoutKeyedValues == file.withoutKeyedValues {
             throw StoreError(.schemaMismatch, "\(path) has all derived values, which another process has computed. Open it again")
@@ -64,7 +68,7 @@ public struct SchemaPath: Sendable {
         var metadata = SchemaPositions(file.current)
         var current = file.current
         var recorded = file.exchanged
-        for next in schemas {
+        for (number, next) in schemas.enumerated() {
             let pending = ExchangedNames(of: next).subtracting(recorded.renamed(from: current, to: next))
             let evolution = try SchemaEvolution(from: current, to: next, exchanging: pending)
             if !evolution.exchanges.isEmpty, next.version <= current.version {
@@ -76,19 +80,28 @@ public struct SchemaPath: Sendable {
             var unversioned = next.withoutHints
             unversioned.version = current.version
             recorded = ExchangedNames(of: next)
-            guard unversioned != current || !evolution.exchanges.isEmpty else { continue }
-            let found = SchemaLosses(from: current, to: next, evolution) { entity, column in
-                file.hidesValues(of: current.entities[entity], column: column)
+            let isStep = unversioned != current || !evolution.exchanges.isEmpty
+            // A version between the two whose inverses are others changes no object.
+            let isLast = number == schemas.count - 1
+            var found = isLast ? InverseLosses(recorded: inverses, from: current, to: next, evolution).all : []
+            inverses = inverses?.renamed(from: current, to: next, evolution)
+            if isStep {
+                let schemas = SchemaLosses(from: current, to: next, evolution) { entity, column in
+                    file.hidesValues(of: current.entities[entity], column: column)
+                }
+                found = schemas.all + found
             }
-            for var loss in found.all where !migration.allows(loss) {
+            for var loss in found where !migration.allows(loss) {
                 guard let subject = metadata.place(loss.subject) else { continue }
                 loss.subject = subject
                 losses.append(loss)
             }
+            guard isStep else { continue }
             metadata.advance(evolution)
             current = next.withoutHints
             steps.append(Step(schema: next, evolution: evolution))
         }
+        inverses = schemas.last.flatMap { InversePairs(of: $0) } ?? inverses
     }
 
     /// Returns the schemas that the file still has to be migrated to.

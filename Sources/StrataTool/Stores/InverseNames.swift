@@ -41,7 +41,7 @@ struct InverseNames {
         guard names.orders.isEmpty, let model = try? Model(names.descriptions, version: stored.version),
             model.storeSchema.withoutHints == stored.storeSchema.withoutHints
         else { return stored }
-        return model
+        return model.keepingInverses
     }
 
     private init(_ stored: Model) {
