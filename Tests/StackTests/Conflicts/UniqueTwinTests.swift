@@ -213,6 +213,119 @@ import Testing
         #expect(saved == ["b(b|b|b)", "d(d|acd|acd)", "m(m|m|m)", "n(n|n|n)"])
     }
 
+    /// Catches: an object that is dropped in favour of one which is dropped itself, by another constraint.
+    @Test(arguments: Combination.rooted)
+    func `S176: objects are settled in their order, whichever of two constraints they break`(
+        _ combination: Combination
+    ) async throws {
+        for policy in [MergePolicy.storeTrump, .rollback, .objectTrump, .overwrite] {
+            let saved = try await Self.saved(combination, policy) { context in
+                for (code, note) in [(nil, "a"), (1, "b")] as [(Int?, String)] {
+                    Self.insert(context, note, code: code, street: "Gata")
+                }
+                Self.item(context, 1, "c")
+            }
+            switch policy {
+            case .storeTrump, .rollback: #expect(saved == ["a(a|ab|ab)", "c(c|c|c)"])
+            // The first has the code of the second before the third comes.
+            default: #expect(saved == ["c(c|abc|abc)"])
+            }
+        }
+    }
+
+    /// Catches: two objects that become one, because a third has a value of each.
+    @Test(arguments: Combination.rooted)
+    func `S176: a new object with values of two others is dropped, or the save throws`(_ combination: Combination) async throws {
+        @Sendable func change(_ context: ManagedObjectContext) {
+            Self.item(context, 1, "a")
+            Self.insert(context, "b", street: "Gata")
+            Self.insert(context, "c", code: 1, street: "Gata")
+        }
+        for policy in [MergePolicy.storeTrump, .rollback] {
+            let saved = try await Self.saved(combination, policy, change)
+            #expect(saved == ["a(a|ac|ac)", "b(b|b|b)"])
+        }
+        for policy in [MergePolicy.objectTrump, .overwrite] {
+            let error = await #expect(throws: SaveError.self) { _ = try await Self.saved(combination, policy, change) }
+            #expect(error?.code == .uniqueConstraint)
+        }
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S176: twins by both constraints are settled as twins by one`(_ combination: Combination) async throws {
+        for policy in [MergePolicy.storeTrump, .objectTrump] {
+            let saved = try await Self.saved(combination, policy, stored: [(1, "s")]) { context in
+                let stored = try context.fetch(EntityFetchRequest("Item"))[0]
+                (stored["city"], stored["street"]) = (.string("Oslo"), .string("Gata"))
+                for note in ["a", "b"] { Self.insert(context, note, code: 1, street: "Gata") }
+                for note in ["c", "d"] { Self.insert(context, note, code: 2, street: "Vei") }
+            }
+            if case .storeTrump = policy {
+                #expect(saved == ["c(c|cd|cd)", "s(s|abs|abs)"])
+            } else {
+                #expect(saved == ["b(b|abs|abs)", "d(d|cd|cd)"])
+            }
+        }
+    }
+
+    /// Catches: a partner that is left without its object, because the save changes another property of that object.
+    @Test(arguments: Combination.rooted, [false, true])
+    func `S108, S176: a stored object without a partner gets that of the dropped one`(
+        _ combination: Combination, changes: Bool
+    ) async throws {
+        for policy in [MergePolicy.storeTrump, .rollback] {
+            let bed = try TestBed(combination.store)
+            let container = try await bed.container(combination.stack, model: Self.model)
+            let context = await container.newBackgroundContext()
+            await context.perform { context in
+                let stored = context.insert("Item")
+                (stored["code"], stored["note"]) = (.int(1), .string("s"))
+            }
+            try await context.save(through: .store)
+            try await context.perform { context throws in
+                context.mergePolicy = policy
+                let stored = try context.fetch(EntityFetchRequest("Item"))[0]
+                if changes { stored["note"] = .string("t") }
+                Self.item(context, 1, "a")
+            }
+            try await context.save(through: .store)
+            let saved = try await container.coordinator.newBackgroundContext().perform { try Self.texts($0) }
+            #expect(saved == [changes ? "t(a|a|a)" : "s(a|a|a)"])
+            #expect(try await container.coordinator.verify().isEmpty)
+        }
+    }
+
+    /// Catches: a save that throws because a value which a later object keeps was settled for an earlier one.
+    @Test(arguments: Combination.rooted)
+    func `S104, S176: a change gives way to an object whose own change is dropped`(_ combination: Combination) async throws {
+        for policy in [MergePolicy.storeTrump, .rollback] {
+            let bed = try TestBed(combination.store)
+            let container = try await bed.container(combination.stack, model: Self.model)
+            let context = await container.newBackgroundContext()
+            await context.perform { context in
+                Self.insert(context, "t", code: 1, street: "Gata")
+                Self.item(context, 2, "u")
+                Self.item(context, 3, "s")
+            }
+            try await context.save(through: .store)
+            try await context.perform { context throws in
+                context.mergePolicy = policy
+                for item in try context.fetch(EntityFetchRequest("Item")) {
+                    if item["note"] == .string("t") { item["code"] = .int(2) }
+                    if item["note"] == .string("u") { item["code"] = .int(3) }
+                }
+                Self.insert(context, "n", street: "Gata")
+            }
+            try await context.save(through: .store)
+            let (saved, codes) = try await container.coordinator.newBackgroundContext().perform { context in
+                let sorted = EntityFetchRequest("Item", sortBy: [AttributeSort("note")])
+                return (try Self.texts(context), try context.fetch(sorted).map { $0["code"] })
+            }
+            #expect(saved == ["s(s|s|s)", "t(t|nt|nt)", "u(u|u|u)"])
+            #expect(codes == [.int(3), .int(1), .int(2)])
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S176: twins of two children are settled when their parent saves`(_ store: StoreKind) async throws {
         let bed = try TestBed(store)
@@ -245,8 +358,8 @@ import Testing
         #expect(try await container.newBackgroundContext().perform { try Self.texts($0) }.isEmpty)
     }
 
-    private static func insert(_ context: ManagedObjectContext, _ note: String, street: String) {
-        let item = Self.item(context, nil, note)
+    private static func insert(_ context: ManagedObjectContext, _ note: String, code: Int? = nil, street: String) {
+        let item = Self.item(context, code, note)
         item["city"] = .string("Oslo")
         item["street"] = .string(street)
     }

@@ -213,6 +213,92 @@ import Testing
         #expect(try await container.coordinator.verify().isEmpty)
     }
 
+    /// Returns a root context that has changed the plays of a track and merged its deletion by another context. The context has not merged
+    /// what the other has saved since: the undo of the deletion, and a newer title.
+    private static func changedBeforeReturn(
+        _ container: PersistentContainer
+    ) async throws -> (context: BackgroundContext, track: ObjectID) {
+        let (context, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await context.perform { $0.makeTrack("first", plays: 1).objectID }
+        try await context.save()
+        try await context.perform { try $0.existingObject(with: id)["plays"] = .int(10) }
+        await other.perform { other in
+            other.refreshAllObjects()
+            other.undoHistory = UndoHistory()
+        }
+        try await other.perform(andSave: .durable) { $0.delete(try $0.existingObject(with: id)) }
+        await context.perform { $0.refreshAllObjects() }
+        try await other.perform(andSave: .durable) { _ = try $0.undoHistory?.undo() }
+        try await other.perform(andSave: .durable) { try $0.existingObject(with: id)["title"] = "newer" }
+        return (context, id)
+    }
+
+    /// The names of the properties of which a conflict has a value of the context.
+    private static func ours(_ conflict: MergeConflict) -> [String] {
+        conflict.properties.filter { $0.ours != nil }.map(\.name)
+    }
+
+    /// Catches: a save that overwrites newer values with those from before a deletion, because its context has not merged that the object
+    /// is back.
+    @Test(arguments: StoreKind.allCases, [PolicyKind.storeTrump, .objectTrump, .overwrite, .rollback])
+    func `S102, S103, S104, S105, S109: an update of an object that others have brought back is saved by the policy`(
+        _ kind: StoreKind, _ policy: PolicyKind
+    ) async throws {
+        let answer: ConflictResolution =
+            switch policy {
+            case .storeTrump: .storeTrump
+            case .objectTrump: .objectTrump
+            case .overwrite: .overwrite
+            case .rollback, .error: .rollback
+            }
+        let custom = MergePolicy.custom { conflicts in
+            guard conflicts.count == 1, Self.ours(conflicts[0]) == ["plays"] else { return [:] }
+            return [conflicts[0].objectID: answer]
+        }
+        for mergePolicy in [policy.mergePolicy, custom] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let (context, id) = try await Self.changedBeforeReturn(container)
+            await context.perform { $0.mergePolicy = mergePolicy }
+            try await context.save()
+            let saved = try await container.read { context in
+                let track = try context.existingObject(with: id)
+                return [track["title"], track["plays"]]
+            }
+            switch policy {
+            case .objectTrump: #expect(saved == ["newer", .int(10)])
+            case .overwrite: #expect(saved == ["first", .int(10)])
+            case .storeTrump, .rollback, .error: #expect(saved == ["newer", .int(1)])
+            }
+            let shown = try await context.perform { context in
+                let track = try context.existingObject(with: id)
+                return [track["title"], track["plays"]]
+            }
+            #expect(shown == saved)
+            #expect(try await container.coordinator.verify().isEmpty)
+        }
+    }
+
+    /// Catches: a conflict that shows values from before a deletion as changes of the context.
+    @Test(arguments: StoreKind.allCases)
+    func `S101: the conflict about an object that others have brought back has the context's own changes`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (context, id) = try await Self.changedBeforeReturn(container)
+        #expect(await context.previewSave().conflicts.map(Self.ours) == [["plays"]])
+        let error = try #require(await #expect(throws: SaveError.self) { try await context.save() })
+        guard case .conflicts(let conflicts) = error else {
+            Issue.record("another error: \(error)")
+            return
+        }
+        #expect(conflicts.map(\.objectID) == [id])
+        #expect(conflicts.map(Self.ours) == [["plays"]])
+        #expect(conflicts.first?.properties.first(where: { $0.name == "title" })?.theirs == .string("newer"))
+        #expect(try await container.coordinator.verify().isEmpty)
+    }
+
     /// Catches: observers that do not hear of values which an object has again after it was back.
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S146: the observers of an updated object that is back hear of its other values`(_ kind: StoreKind) async throws {

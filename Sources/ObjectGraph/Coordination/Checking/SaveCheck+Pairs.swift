@@ -123,6 +123,10 @@ extension SaveCheck {
     /// Whether the request's value of this end, or the value that this check gave it, is not written.
     private func isLost(_ end: PairEnd) -> Bool {
         if lost[end.address]?.contains(end.pair.column) == true { return true }
+        // The request has the value from before a deletion, not one of its own.
+        if completed[end.address] != nil, request.changedOfDeleted[end.address]?.contains(end.pair.column) != true {
+            return false
+        }
         return folded.row(end.entity, end.key)?.isSet(end.pair.column) == true
             && layer.row(end.entity, end.key)?.isSet(end.pair.column) != true
     }

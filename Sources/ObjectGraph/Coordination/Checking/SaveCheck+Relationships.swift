@@ -64,7 +64,7 @@ extension SaveCheck {
     }
 
     /// Returns the objects that the layer inserts, updates or deletes, as `mask` selects, by entity and key.
-    private func addresses(
+    func addresses(
         _ mask: KeyPath<LayerPage, UInt64>, where isWanted: (EntityIndex) -> Bool = { _ in true }
     ) -> [ObjectAddress] {
         var addresses: [ObjectAddress] = []

@@ -10,7 +10,8 @@ import StoreModel
 ///   changes. Other policies throw.
 /// - Two objects of one save have the same values (S176): the save is settled as if each object had been saved on its own, first the
 ///   updated objects, then the new objects, each group in the order of keys. The objects of the earlier saves count as rows of the
-///   store. Of two new objects the first lives, under `objectTrump` and `overwrite` with the values of the last.
+///   store. Of two new objects the first lives, under `objectTrump` and `overwrite` with the values of the last. If these break another
+///   constraint, the save throws, as for any updated object.
 /// - The objects are of different classes (S181): no object takes the place of another. A new object to which nothing is related can be
 ///   dropped, and otherwise the save throws.
 extension SaveCheck {
@@ -38,28 +39,104 @@ extension SaveCheck {
                 continue
             }
             var replaced: [ObjectKey: ObjectKey] = [:]
-            for conflict in conflicts { try resolve(conflict, &replaced) }
-            if !replaced.isEmpty { redirect(conflicts[0].constraint.entity, Self.ends(of: replaced)) }
+            let constraints = conflicts.map { $0[0].constraint }
+            if constraints.count == 1 {
+                for conflict in conflicts[0] { try resolve(conflict, &replaced) }
+            } else {
+                try settleInOrder(constraints, &replaced)
+            }
+            if !replaced.isEmpty { redirect(constraints[0].entity, Self.ends(of: replaced)) }
         }
     }
 
-    /// Returns the conflicts of the first constraint that has any.
-    private func firstUniquenessConflicts() throws -> [UniquenessConflict]? {
+    /// Returns the conflicts of the first entity that has any, those of each constraint together; nil if there are none.
+    private func firstUniquenessConflicts() throws -> [[UniquenessConflict]]? {
         let layer = layer
         for (entity, schema) in writer.store.schema.entities.enumerated(as: EntityIndex.self) {
             guard let changes = layer.entity(entity) else { continue }
+            var found: [[UniquenessConflict]] = []
             for (column, definition) in schema.columns.enumerated(as: ColumnIndex.self) where definition.index == .unique {
                 let conflicts = try uniquenessConflicts(
                     changes, constraint: .init(entity: entity, columns: [column]), in: layer)
-                if !conflicts.isEmpty { return conflicts }
+                if !conflicts.isEmpty { found.append(conflicts) }
             }
             for index in schema.indexes where index.kind == .unique {
                 let conflicts = try uniquenessConflicts(
                     changes, constraint: .init(entity: entity, columns: index.columns), in: layer)
-                if !conflicts.isEmpty { return conflicts }
+                if !conflicts.isEmpty { found.append(conflicts) }
             }
+            if !found.isEmpty { return found }
         }
         return nil
+    }
+
+    /// Settles the changed objects of an entity one after the other (S176). If one constraint drops an object, no later object conflicts
+    /// with it by another constraint. O(changed objects · constraints).
+    private mutating func settleInOrder(
+        _ constraints: [UniqueConstraint], _ replaced: inout [ObjectKey: ObjectKey]
+    ) throws {
+        let entity = constraints[0].entity
+        let isMerging =
+            switch request.policy {
+            case .objectTrump, .overwrite: true;
+            default: false
+            }
+        // The object with each combination of values, by constraint.
+        var holders = constraints.map { _ in [[Value]: ObjectKey]() }
+        for place in addresses(\.updated, where: { $0 == entity }) + addresses(\.inserted, where: { $0 == entity }) {
+            while let conflict = try firstConflict(of: place.key, constraints, &holders) {
+                let isNew = layer.row(entity, place.key)?.kind == .insert
+                try resolve(conflict, &replaced)
+                // The object that lives has got the values of the new one. Neither it nor an object before it can give way.
+                if isNew, isMerging, let other = try firstConflict(of: conflict.theirs, constraints, &holders) {
+                    throw duplicate(other)
+                }
+            }
+        }
+    }
+
+    /// Returns the first conflict of a changed object with the store and with the objects that were settled before. If there is none, adds
+    /// its values to those of the settled objects.
+    private func firstConflict(
+        of key: ObjectKey, _ constraints: [UniqueConstraint], _ holders: inout [[[Value]: ObjectKey]]
+    ) throws -> UniquenessConflict? {
+        let (layer, entity) = (layer, constraints[0].entity)
+        guard let row = layer.row(entity, key), row.kind != .delete else { return nil }
+        var own: [(constraint: Int, values: [Value])] = []
+        for (number, constraint) in constraints.enumerated() {
+            let types = writer.store.schema.entities[entity].types(having: constraint.columns)
+            guard let values = try uniqueValues(of: key, row, constraint, types: types) else { continue }
+            var theirs = holders[number][values]
+            // That object may have been dropped or may have got other values since.
+            if let known = theirs, try known == key || !has(values, known, constraint: constraint, types: types) { theirs = nil }
+            theirs = try theirs ?? holder(of: values, constraint: constraint, in: layer, key: key)
+            if let theirs { return UniquenessConflict(constraint: constraint, values: values, ours: key, theirs: theirs) }
+            own.append((number, values))
+        }
+        for (number, values) in own { holders[number][values] = key }
+        return nil
+    }
+
+    /// Whether the save still gives an object these values.
+    private func has(_ values: [Value], _ key: ObjectKey, constraint: UniqueConstraint, types: Set<Int64>?) throws -> Bool {
+        guard let row = layer.row(constraint.entity, key) else { return false }
+        return try uniqueValues(of: key, row, constraint, types: types) == values
+    }
+
+    /// Returns the values of a changed object in the columns of a constraint. nil if the save changes none of them, or if the constraint
+    /// does not hold for the object: one of the values is null, or the object is of another type.
+    ///
+    /// - Parameter types: The types of the objects for which the constraint holds; nil for all.
+    private func uniqueValues(
+        of key: ObjectKey, _ row: Row, _ constraint: UniqueConstraint, types: Set<Int64>?
+    ) throws -> [Value]? {
+        let (entity, columns) = (constraint.entity, constraint.columns)
+        guard columns.contains(where: row.isSet) else { return nil }
+        let values = try columns.map { column in
+            try row.isSet(column) ? row[column] : state.view.value(entity, key: key, column: column) ?? .null
+        }
+        if values.contains(where: \.isNull) { return nil }
+        return try isOne(of: types, entity, key) ? values : nil
     }
 
     private func uniquenessConflicts(_ changes: EntityLayer, constraint: UniqueConstraint, in layer: Layer) throws
@@ -68,18 +145,13 @@ extension SaveCheck {
         // The object with each combination of values that keeps them if a policy can settle the conflict.
         var holders: [[Value]: ObjectKey] = [:]
         var conflicts: [UniquenessConflict] = []
-        let columns = constraint.columns
-        let types = writer.store.schema.entities[constraint.entity].types(having: columns)
+        let types = writer.store.schema.entities[constraint.entity].types(having: constraint.columns)
         for number in changes.sortedPageNumbers {
             guard let page = changes.page(number) else { continue }
             for slot in SlotIterator(page.inserted | page.updated) {
-                guard let row = page[slot], columns.contains(where: row.isSet) else { continue }
+                guard let row = page[slot] else { continue }
                 let key = PageAddress.key(page: number, slot: slot)
-                let values = try columns.map { column in
-                    try row.isSet(column) ? row[column] : state.view.value(constraint.entity, key: key, column: column) ?? .null
-                }
-                if values.contains(where: \.isNull) { continue }
-                guard try isOne(of: types, constraint.entity, key) else { continue }
+                guard let values = try uniqueValues(of: key, row, constraint, types: types) else { continue }
                 let known =
                     try holders.updateValue(key, forKey: values)
                     ?? holder(of: values, constraint: constraint, in: layer, key: key)
@@ -143,7 +215,7 @@ extension SaveCheck {
             restored[theirs] = restored.removeValue(forKey: ours)
             replaced[conflict.ours] = conflict.theirs
         case (.storeTrump, .insert), (.rollback, .insert):
-            let kept = try layer.row(entity, conflict.theirs) ?? storedPartners(of: conflict.theirs, entity, instead: row)
+            let kept = try partners(of: conflict.theirs, entity, instead: row)
             releasePartners(of: conflict.ours, entity, keeping: kept, replaced)
             writable().remove(entity: entity, key: conflict.ours)
             replaced[conflict.ours] = conflict.theirs
@@ -169,8 +241,8 @@ extension SaveCheck {
 
     /// Returns the row of a new object, as it is written to the object with the same unique value.
     ///
-    /// An object that others have deleted, and that `objectTrump` writes again, is also new. Of it, only the properties that the context has
-    /// changed are written, because that policy merges by property (S103).
+    /// An object that others have deleted, and that `objectTrump` writes again, is also new. Of it, only the properties that the context
+    /// has changed are written, because that policy merges by property (S103).
     private func merged(_ row: Row, _ conflict: UniquenessConflict, with known: Row?, layer: UInt64) throws -> Row {
         let merged = row.copy(layer: layer)
         merged.kind = known?.kind == .insert ? .insert : .update
@@ -225,11 +297,15 @@ extension SaveCheck {
         return false
     }
 
-    /// Returns the partners of a stored object that this save does not change. Where it has none, it may get that of the new object.
-    private func storedPartners(of key: ObjectKey, _ entity: EntityIndex, instead row: Row) throws -> Row {
+    /// Returns the partners of the object that lives. A stored object may get that of the new one where the save does not set its partner
+    /// and it has none.
+    private func partners(of key: ObjectKey, _ entity: EntityIndex, instead row: Row) throws -> Row {
+        let known = layer.row(entity, key)
+        if let known, known.kind == .insert { return known }
         let kept = row.copy(layer: layer.id)
         for pair in request.rules.pairs[entity] {
-            if let own = try after.value(entity, key: key, column: pair.column), !own.isNull { kept[pair.column] = own }
+            let own = try after.value(entity, key: key, column: pair.column) ?? .null
+            if !own.isNull || known?.isSet(pair.column) == true { kept[pair.column] = own }
         }
         return kept
     }

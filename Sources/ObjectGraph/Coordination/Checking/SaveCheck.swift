@@ -21,6 +21,8 @@ struct SaveCheck {
     var restored: [ObjectAddress: ColumnSet] = [:]
     /// The ends of pairs whose values the check has given up. They are not written again.
     var lost: [ObjectAddress: ColumnSet] = [:]
+    /// The rows that the context completed after a deletion which others have undone since. The layer has its own changes of them only.
+    private(set) var completed: [ObjectAddress: Row] = [:]
     /// The objects deleted in the store whose changes a custom policy drops.
     var abandoned: Set<ObjectAddress> = []
     /// The keyed values whose changes were moved to other objects with the same keys.
@@ -104,10 +106,33 @@ struct SaveCheck {
                         continue
                     }
                     if settlePosition(row, entity: entity, key: key, isInStore: theirs != nil) { continue }
-                    try resolve(row, entity: entity, key: key, isInStore: theirs != nil)
+                    guard let own = try ownChanges(of: row, entity: entity, key: key, isInStore: theirs != nil) else { continue }
+                    try resolve(own, entity: entity, key: key, isInStore: theirs != nil)
                 }
             }
         }
+    }
+
+    /// Returns the changes of an object to check; nil if there are none. Of a row that the context completed after a deletion which others
+    /// have undone since, only the properties that the context has changed: the others have values from before the deletion (S103).
+    private mutating func ownChanges(of row: Row, entity: EntityIndex, key: ObjectKey, isInStore: Bool) throws -> Row? {
+        let place = ObjectAddress(entity: entity, key: key)
+        guard isInStore, row.kind == .update, let changed = request.changedOfDeleted[place],
+            try !request.base.view.exists(entity, key)
+        else { return row }
+        completed[place] = row
+        let isKeyed = entity == keyedValues
+        let layer = writable()
+        let own = row.copy(layer: layer.id)
+        row.set.forEach { column in
+            if !changed.contains(column), !isKeyed || column != KeyedColumn.key { own.clear(column) }
+        }
+        if own.set.isEmpty || isKeyed && !own.isSet(KeyedColumn.value) {
+            layer.remove(entity: entity, key: key)
+            return nil
+        }
+        layer.put(own, entity: entity, key: key)
+        return own
     }
 
     private mutating func checkWatched() throws {
@@ -172,7 +197,8 @@ struct SaveCheck {
             noteWrittenAgain(.init(entity: entity, key: key), row: row)
             try putWhole(row, entity: entity, key: key, kind: .insert)
         case (.overwrite, _, _):
-            try putWhole(row, entity: entity, key: key, kind: isInStore ? .update : .insert)
+            let whole = completed[.init(entity: entity, key: key)] ?? row
+            try putWhole(whole, entity: entity, key: key, kind: isInStore ? .update : .insert)
             if !isInStore {
                 noteWrittenAgain(.init(entity: entity, key: key), row: row, whole: layer.row(entity, key))
             }
@@ -218,8 +244,13 @@ struct SaveCheck {
     }
 
     private func hasStoreChanged(_ column: ColumnIndex, entity: EntityIndex, key: ObjectKey) throws -> Bool {
-        try !Value.areSame(
-            request.base.view.value(entity, key: key, column: column), state.view.value(entity, key: key, column: column))
+        let place = ObjectAddress(entity: entity, key: key)
+        var before = try request.base.view.value(entity, key: key, column: column)
+        // The base lacks the object. Its completed row has the values that the context has read.
+        if let row = completed[place], row.isSet(column), request.changedOfDeleted[place]?.contains(column) != true {
+            before = row[column]
+        }
+        return try !Value.areSame(before, state.view.value(entity, key: key, column: column))
     }
 
     /// Writes our whole object: changed properties, and the other properties as the context read them.
