@@ -214,4 +214,169 @@ import Testing
             #expect(plays == .int(7))
         }
     }
+
+    // MARK: What a failed save gives back
+
+    private static func quiet(_ held: HeldSaves, undo: Bool = false) async throws -> BackgroundContext {
+        let context = await held.container.makeBackgroundContext(name: "a")
+        await context.perform {
+            $0.automaticallyMergesChanges = false
+            if undo { $0.undoHistory = UndoHistory() }
+        }
+        return context
+    }
+
+    /// Catches: a whole row of values from before a deletion, which a failed save gives back after the object has returned.
+    @Test(arguments: StoreKind.allCases)
+    func `S091, S106: an object that returns during a failing save keeps only its own property`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let id = held.track
+        let ours = try await Self.quiet(held)
+        let theirs = await held.container.makeBackgroundContext(name: "b")
+        await theirs.perform { $0.undoHistory = UndoHistory() }
+        try await ours.perform { try $0.existingObject(with: id)["plays"] = .int(1) }
+        try await theirs.perform(andSave: .durable) { $0.delete(try $0.existingObject(with: id)) }
+        await ours.perform { $0.refreshAllObjects() }
+        try await theirs.perform(andSave: .durable) { _ = try $0.undoHistory?.undo() }
+        try await theirs.perform(andSave: .durable) { try $0.existingObject(with: id)["title"] = .string("newer") }
+        held.block()
+        let saving = Task { try await ours.save() }
+        try await held.queued(1)
+        await ours.perform { $0.refreshAllObjects() }
+        held.release()
+        await #expect(throws: SaveError.self) { try await saving.value }
+        await ours.perform { context in
+            #expect(context.object(with: id)["title"] == .string("newer"))
+            #expect(Set(context.object(with: id).changedValues.keys) == ["plays"])
+        }
+        try await ours.save()
+        #expect(try await held.titles() == ["newer"])
+    }
+
+    /// Catches: a record of an update that is saved, by which a later merge drops what a child has pushed.
+    @Test(arguments: StoreKind.allCases)
+    func `S074, S091: a child's change of an object that was written again survives a merge`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let id = held.track
+        let root = try await Self.quiet(held)
+        await root.perform { $0.mergePolicy = .objectTrump }
+        try await root.perform { try $0.existingObject(with: id)["plays"] = .int(1) }
+        try await held.container.newBatchOperationContext().perform(andSave: .durable) {
+            $0.delete(try $0.existingObject(with: id))
+        }
+        await root.perform { $0.refreshAllObjects() }
+        held.block()
+        let saving = Task { try await root.save() }
+        try await held.queued(1)
+        await root.perform { _ = $0.makeTrack("during") }
+        held.release()
+        try await saving.value
+        let child = await root.newBackgroundChild(name: "child")
+        try await child.perform { try $0.existingObject(with: id)["title"] = .string("child") }
+        try await child.save()
+        await root.perform { #expect($0.object(with: id).changedValues["title"] == .string("child")) }
+        try await held.container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack("z") }
+        await root.perform { context in
+            context.refreshAllObjects()
+            #expect(context.object(with: id)["title"] == .string("child"))
+        }
+    }
+
+    /// Catches: an undone change in a failed save, which stays as a change of every property and replaces what others have saved.
+    @Test(arguments: StoreKind.allCases, [(false, false), (false, true), (true, false), (true, true)])
+    func `S007, S062, S162: what was undone during its own save leaves nothing if the save fails`(
+        _ kind: StoreKind, _ variant: (deletes: Bool, merges: Bool)
+    ) async throws {
+        let held = try await HeldSaves(kind)
+        let id = held.track
+        let context = try await Self.quiet(held, undo: true)
+        try await context.perform { _ = try $0.existingObject(with: id)["title"] }
+        try await held.container.newBatchOperationContext().perform(andSave: .durable) {
+            try $0.existingObject(with: id)["title"] = .string("newer")
+        }
+        held.block()
+        let saving = Task {
+            try await context.perform(andSave: .durable) { context in
+                let track = try context.existingObject(with: id)
+                if variant.deletes { context.delete(track) } else { track["title"] = .string("mine") }
+            }
+        }
+        try await held.queued(1)
+        try await context.perform { context in
+            _ = try context.undoHistory?.undo()
+            if variant.merges { context.refreshAllObjects() }
+        }
+        held.release()
+        await #expect(throws: SaveError.self) { try await saving.value }
+        await context.perform { context in
+            #expect(!context.hasChanges && context.object(with: id).changedValues.isEmpty)
+            #expect(context.object(with: id)["title"] == .string(variant.merges ? "newer" : "x"))
+            context.refreshAllObjects()
+            #expect(context.object(with: id)["title"] == .string("newer"))
+        }
+        try await context.save()
+        #expect(try await held.titles() == ["newer"])
+    }
+
+    /// Catches: a rest of an undone change, which stays unsaved although others have deleted the object.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S007, S106: what was undone during a failing save leaves nothing of an object that others have deleted`(
+        _ kind: StoreKind, _ keepsPlays: Bool
+    ) async throws {
+        let held = try await HeldSaves(kind)
+        let id = held.track
+        let context = try await Self.quiet(held, undo: true)
+        try await context.perform { context in
+            let track = try context.existingObject(with: id)
+            guard keepsPlays else { return }
+            context.undoHistory?.withoutRegistration { track["plays"] = .int(5) }
+        }
+        try await held.container.newBatchOperationContext().perform(andSave: .durable) { context in
+            context.delete(try context.existingObject(with: id))
+            _ = context.makeTrack("other")
+        }
+        held.block()
+        let saving = Task {
+            try await context.perform(andSave: .durable) { context in
+                try context.existingObject(with: id)["title"] = .string("mine")
+                context.mergePolicy = .error
+            }
+        }
+        try await held.queued(1)
+        try await context.perform { context in
+            _ = try context.undoHistory?.undo()
+            context.refreshAllObjects()
+        }
+        held.release()
+        await #expect(throws: SaveError.self) { try await saving.value }
+        await context.perform { context in
+            #expect(context.hasChanges == keepsPlays)
+            context.mergePolicy = .overwrite
+        }
+        try await context.save()
+        #expect(try await held.titles().sorted() == (keepsPlays ? ["other", "x"] : ["other"]))
+    }
+
+    /// Catches: a second undo during a save that forgets what the first one has given back.
+    @Test(arguments: StoreKind.allCases)
+    func `S007, S162: each of two undos during a failing save leaves nothing`(_ kind: StoreKind) async throws {
+        let held = try await HeldSaves(kind)
+        let id = held.track
+        let context = try await Self.quiet(held, undo: true)
+        try await context.perform { try $0.existingObject(with: id)["title"] = .string("mine") }
+        try await context.perform { try $0.existingObject(with: id)["plays"] = .int(5) }
+        try await held.setPlays(7)
+        held.block()
+        let saving = Task { try await context.save() }
+        try await held.queued(1)
+        try await context.perform { _ = try $0.undoHistory?.undo() }
+        await context.perform { $0.refreshAllObjects() }
+        try await context.perform { _ = try $0.undoHistory?.undo() }
+        held.release()
+        await #expect(throws: SaveError.self) { try await saving.value }
+        await context.perform { context in
+            #expect(!context.hasChanges)
+            #expect(context.object(with: id)["plays"] == .int(7) && context.object(with: id)["title"] == .string("x"))
+        }
+    }
 }

@@ -50,6 +50,33 @@ import Testing
         #expect(try await container.read { try $0.trackTitles() } == [])
     }
 
+    /// Catches: a rollback whose notice names an object as updated that was deleted before it, so that no notice names the deletion.
+    @Test(arguments: Combination.all)
+    func `S041, S048, S120: a rollback names the deletion of a new object that was deleted before it`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let counter = Counter()
+        let store = container.coordinator.store.identity
+        let worker = await container.newBackgroundContext()
+        let ids = await worker.perform { context in
+            _ = context.addObserver { counter.note($0) }
+            return ["a", "b"].map { context.makeTrack($0).objectID }
+        }
+        let brief = await worker.perform { context in
+            context.delete(context.object(with: ids[0]))
+            let brief = context.makeTrack("brief")
+            context.delete(brief)
+            context.rollback()
+            return brief.objectID
+        }
+        let changes = counter.all.filter { $0.kind == .objectsDidChange }.map(\.changes)
+        #expect(Set(changes.flatMap { $0.deletedIDs(in: store) }) == Set(ids))
+        #expect(changes.allSatisfy { $0.updatedIDs(in: store).isEmpty })
+        #expect(!changes.contains { $0.insertedIDs(in: store).contains(brief) })
+    }
+
     /// Catches: a notice that names the deletion of an object which was inserted before the first observer.
     @Test(arguments: Combination.all)
     func `S041, S120: no notice names the deletion of a new object that was inserted before the first observer was added`(

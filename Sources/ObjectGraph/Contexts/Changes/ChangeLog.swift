@@ -93,6 +93,12 @@ struct ChangeLog {
         watch()
     }
 
+    /// Returns whether no notice has named the insertion of an object (S041).
+    func isUnnamed(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
+        inserted.contains(ObjectAddress(entity: entity, key: key))
+            || (unnamed[entity]?[key.page] ?? 0) >> UInt64(key.slot) & 1 != 0
+    }
+
     /// Returns the recorded objects as a change set and empties the log.
     ///
     /// - Parameter kind: Returns the current change of an object. An object for which it returns nil is recorded as an update.

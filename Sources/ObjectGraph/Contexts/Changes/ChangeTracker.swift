@@ -7,6 +7,8 @@ struct ChangeTracker {
     var log = ChangeLog()
     /// The updated objects that another context has deleted.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
+    /// The changes of the running save that undos have taken back.
+    var undoneInFlight = UndoneChanges()
     /// The checks of the next save.
     var checks = ConflictChecks() {
         didSet { log.closeGate() }

@@ -252,6 +252,7 @@ extension ManagedObjectContext {
         tracker.undo?.removeAllActions()
         // Refused assignments are kept for a redo only.
         tracker.replacements = UndecodableReplacements()
+        tracker.undoneInFlight = UndoneChanges()
         tracker.keyed = KeyedChanges()
         tracker.checks = ConflictChecks()
         // A running save may give its changes back, with their checks. A preview has taken none.
@@ -260,13 +261,16 @@ extension ManagedObjectContext {
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         if place.confinement != nil { giveBackKeys() }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
+        // Objects that were inserted and deleted since the last notice. Views may have shown them, but no notice names them (S041).
+        var gone: [EntityIndex: [PageNumber: UInt64]] = [:]
+        let log = tracker.log
         let (changes, refreshed) = showing(
             layerStack.viewWithoutChanges, changes: nil, keeping: layerStack.taken, forgetsInserted: true
         ) {
             let affected = layerStack.dropChanges()
             let dropped = Layer.folding(affected, schema: storedModel.storeSchema)
             // The layers that a running save has taken may be unsaved changes again.
-            if !layerStack.hasTakenLayers { tracker.forgetSaved() }
+            if layerStack.hasTakenLayers { forgetSettledUpdates() } else { tracker.forgetSaved() }
             for layer in affected {
                 forEachRegistered(in: layer) { object, row in
                     let folded = dropped.row(object.entity, object.key)
@@ -280,11 +284,16 @@ extension ManagedObjectContext {
                 }
             }
             // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.
-            let unreported = tracker.log.take(metadata) { _, _ in nil }
+            let unreported = tracker.log.take(metadata) { entity, key in
+                guard dropped.row(entity, key) == nil, (try? exists(entity, key)) == false else { return nil }
+                guard log.isUnnamed(entity, key) else { return .delete }
+                gone[entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
+                return nil
+            }
             let changes = ChangeSet.union([unreported, dropped.changeSet(metadata: metadata).inverted])
             return (changes, refreshRegistered(changes))
         }
-        notify(changes, refreshed: refreshed)
+        notify(changes, refreshed: refreshed, unnamed: gone)
     }
 
     /// - Parameter inserted: The newest values of an object whose insertion is dropped.
@@ -309,6 +318,7 @@ extension ManagedObjectContext {
         tracker.undo?.removeAllActions()
         // Refused assignments are kept for a redo only.
         tracker.replacements = UndecodableReplacements()
+        tracker.undoneInFlight = UndoneChanges()
         layerStack.reset()
         tracker.keyed = KeyedChanges()
         tracker.checks = ConflictChecks()

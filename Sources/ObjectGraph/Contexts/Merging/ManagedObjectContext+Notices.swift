@@ -196,14 +196,16 @@ extension ManagedObjectContext {
     /// The view also contains local changes that were not processed yet, so this method processes them. View observers thus receive all
     /// differences from the previous view.
     ///
-    /// - Parameter shown: Unsaved changes of ancestors that the previous view contained.
-    func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet(), over shown: [Layer] = []) {
+    /// - Parameters:
+    ///   - shown: Unsaved changes of ancestors that the previous view contained.
+    ///   - unnamed: The changed objects that only views may have shown, by their slots.
+    func notify(
+        _ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet(), over shown: [Layer] = [],
+        unnamed: [EntityIndex: [PageNumber: UInt64]] = [:]
+    ) {
         // Objects that were inserted and deleted since the last notice. Views may have shown them, but no notice names them (S041).
         var gone: [EntityIndex: [PageNumber: UInt64]] = [:]
-        let (new, unnamed) = (tracker.log.inserted, tracker.log.unnamed)
-        func isUnnamed(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-            new.contains(.init(entity: entity, key: key)) || (unnamed[entity]?[key.page] ?? 0) >> UInt64(key.slot) & 1 != 0
-        }
+        let log = tracker.log
         let own =
             tracker.log.isEmpty
             ? ChangeSet()
@@ -211,7 +213,7 @@ extension ManagedObjectContext {
                 let kind = layerStack.pendingKind(entity, key)
                 // A closed context shows no objects, although they exist.
                 guard kind == nil, phase.closure == nil, (try? exists(entity, key)) == false else { return kind }
-                guard isUnnamed(entity, key) else { return .delete }
+                guard log.isUnnamed(entity, key) else { return .delete }
                 gone[entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
                 return nil
             }
@@ -225,7 +227,9 @@ extension ManagedObjectContext {
         if !gone.isEmpty { named.entities = own.entities(within: { ~(gone[$0]?[$1] ?? 0) }) }
         if !named.isEmpty { post(.objectsDidChange, named) }
         if changes?.isEmpty == true, refreshed.isEmpty { return }
-        post(.objectsDidChange, changes ?? ChangeSet(), refreshed: refreshed)
+        var shownChanges = changes ?? ChangeSet()
+        if !unnamed.isEmpty { shownChanges.entities = shownChanges.entities(within: { ~(unnamed[$0]?[$1] ?? 0) }) }
+        post(.objectsDidChange, shownChanges, refreshed: refreshed)
     }
 
     /// Counts merged changes of objects as saved if a running save of this context, or unsaved changes of its ancestors, have changed them
@@ -260,6 +264,34 @@ extension ChangeSet {
     public func updatedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.updatedKeys) }
     /// Returns the ids of the deleted objects of every entity.
     public func deletedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.deletedKeys) }
+
+    /// Returns the ids of the objects that the history names as updated: of the updated ones, and of those with changed pairs.
+    package func updatedIDs(in store: StoreIdentity, withPairsOf model: Model) -> [ObjectID] {
+        var found = updatedIDs(in: store)
+        guard !links.isEmpty else { return found }
+        var known = Set(found + insertedIDs(in: store) + deletedIDs(in: store))
+        forEachChangedList(of: model) { entity, key, _ in
+            let id = ObjectID(store: store, entity: entity, key: key)
+            if known.insert(id).inserted { found.append(id) }
+        }
+        return found
+    }
+
+    /// Calls `body` with the entity, the key and the relationship's name for each many-to-many relationship whose pairs changed. Leaves out
+    /// an end of a link that has no relationship.
+    func forEachChangedList(of model: Model, _ body: (EntityIndex, ObjectKey, String) -> Void) {
+        guard !links.isEmpty else { return }
+        for entity in model.entities {
+            for relationship in entity.relationships {
+                guard case .toMany(.link(let number, let direction, _)) = relationship.kind,
+                    let change = links.first(where: { $0.link == number })
+                else { continue }
+                for key in direction == .forward ? change.sources : change.destinations {
+                    body(entity.number, key, relationship.name)
+                }
+            }
+        }
+    }
 
     private func ids(_ store: StoreIdentity, _ keys: KeyPath<EntityChange, [ObjectKey]>) -> [ObjectID] {
         entities.flatMap { change in

@@ -105,19 +105,31 @@ extension ManagedObjectContext {
 
     /// Takes back what ``complete(_:_:)`` has added to updates of objects that exist below again, because others have undone the deletion.
     /// Otherwise the next save would write values from before the deletion. O(updates of deleted objects).
-    private func settleReturned() {
+    func settleReturned() {
         let known = tracker.updatesOfDeleted.changed
         guard !known.isEmpty, layerStack.baseState.route == nil else { return }
         let returned = known.filter { place, _ in trapOnStoreError { try exists(place.entity, place.key) } }
         guard returned.contains(where: { layerStack.pendingKind($0.key.entity, $0.key.key, inFlight: false) == .update }) else {
             return
         }
-        if observed.isEmpty { return takeBack(returned) }
+        droppingValues { takeBack(returned) }
+    }
+
+    /// Runs `body`, which removes unsaved values, and tells the observers of the properties that show others then.
+    func droppingValues(_ body: () -> Void) {
+        if observed.isEmpty { return body() }
         // Sealed layers do not change any more, so that the views can be compared.
         sealTop()
         let before = layerStack.view
-        takeBack(returned)
+        body()
         changingObserved { willShow(from: before, to: layerStack.view, nil) }
+    }
+
+    /// Forgets the updates of deleted objects that a save has written or a rollback dropped. Others may have made unsaved changes since.
+    func forgetSettledUpdates() {
+        for place in tracker.updatesOfDeleted.changed.keys where layerStack.pendingKind(place.entity, place.key) == nil {
+            tracker.updatesOfDeleted.forget(place)
+        }
     }
 
     private func takeBack(_ completed: [ObjectAddress: ColumnSet]) {
@@ -137,7 +149,8 @@ extension ManagedObjectContext {
             } else {
                 layerStack.top.put(rest, entity: entity, key: key)
             }
-            tracker.updatesOfDeleted.forget(place)
+            // A running save has the whole row, and may give it back.
+            if !layerStack.taken.contains(where: { $0.row(entity, key) != nil }) { tracker.updatesOfDeleted.forget(place) }
             tracker.log.note(entity, key)
             tracker.listEnds.removeAll()
             guard let object = registry.object(entity, key) else { continue }

@@ -347,7 +347,7 @@ extension ManagedObjectContext {
             settleAfterMergeInFlight()
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()
-            if !hasUnsavedLayers { tracker.forgetSaved() }
+            if hasUnsavedLayers { forgetSettledUpdates() } else { tracker.forgetSaved() }
             clean(written)
             return written
         }

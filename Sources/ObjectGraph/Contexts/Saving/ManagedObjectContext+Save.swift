@@ -104,7 +104,15 @@ extension ManagedObjectContext {
         if dropped.isEmpty { layerStack.endTaking() } else { drop(dropped) }
         if hasFailed { leaveWithdrawnSave() }
         if !dropped.isEmpty { notify(nil, refreshed: refreshRegistered(nil)) }
-        withoutUndo { settleAfterMergeInFlight() }
+        withoutUndo {
+            if hasFailed {
+                takeBackUndone()
+                // The whole rows of a failed save are unsaved again.
+                if layerStack.hasMovedInFlight { settleReturned() }
+            }
+            settleAfterMergeInFlight()
+        }
+        tracker.undoneInFlight = UndoneChanges()
         layerStack.endSave()
         tracker.returnTakenChecks()
         if !hasUnsavedLayers { tracker.provisional = [:] }
@@ -264,7 +272,7 @@ extension ManagedObjectContext {
             settleAfterMergeInFlight()
             if phase.policyMayDrop { dropUpdatesOfDropped(written, outcome.changes) }
             dropCompletions()
-            if !hasUnsavedLayers { tracker.forgetSaved() }
+            if hasUnsavedLayers { forgetSettledUpdates() } else { tracker.forgetSaved() }
             clean(written)
             return written
         }

@@ -53,6 +53,7 @@ extension ManagedObjectContext {
             }
             guard let made else { return }
             removeRedundantChanges(made)
+            if layerStack.hasTakenLayers { noteUndone(made) }
             // A running save may have taken the deletion. Once it is written, the insertion is one of an object that is gone.
             tracker.updatesOfDeleted.noteRestored(
                 made.objects.keys.filter { layerStack.pendingKind($0.entity, $0.key, inFlight: false) == .insert })
@@ -156,22 +157,33 @@ extension ManagedObjectContext {
             row.set.forEach { column in
                 if Value.areSame(trapOnStoreError { try state.value(column) }, row[column]) { same.insert(column) }
             }
-            // A changed row of a keyed value keeps its key.
-            let isWhole = same.count == row.set.count
-            if isWhole {
-                layerStack.top.remove(entity: entity, key: key)
-            } else if entity != capabilities.keyedValues {
-                let rest = makeWritableRow(entity, key)
-                // A position that stays without its reference is one in the list that the object has below these changes.
-                for reference in capabilities.rules.ordered[entity]
-                where same.contains(reference.column) && rest.isSet(reference.position) && !same.contains(reference.position) {
-                    tracker.positions.note(
-                        .init(object: address, reference: reference),
-                        .init(list: rest[reference.column].referenceKey, value: rest[reference.position]))
-                }
-                same.forEach { rest.clear($0) }
-            }
+            remove(same, of: row, address)
         }
+        showOwnRow(of: address)
+    }
+
+    /// Removes values from an update in ``LayerStack/top``.
+    func remove(_ same: ColumnSet, of row: Row, _ address: ObjectAddress) {
+        let (entity, key) = (address.entity, address.key)
+        if same.count == row.set.count {
+            layerStack.top.remove(entity: entity, key: key)
+        } else if entity != capabilities.keyedValues {
+            // A changed row of a keyed value keeps its key.
+            let rest = makeWritableRow(entity, key)
+            // A position that stays without its reference is one in the list that the object has below these changes.
+            for reference in capabilities.rules.ordered[entity]
+            where same.contains(reference.column) && rest.isSet(reference.position) && !same.contains(reference.position) {
+                tracker.positions.note(
+                    .init(object: address, reference: reference),
+                    .init(list: rest[reference.column].referenceKey, value: rest[reference.position]))
+            }
+            same.forEach { rest.clear($0) }
+        }
+    }
+
+    /// Sets the row of a registered object after values were removed from ``LayerStack/top``.
+    func showOwnRow(of address: ObjectAddress) {
+        let (entity, key) = (address.entity, address.key)
         guard let object = registry.object(entity, key) else { return }
         if let row = newestOwnRow(entity, key) {
             object.row = row
