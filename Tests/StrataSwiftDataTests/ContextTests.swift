@@ -131,6 +131,55 @@ import Testing
         }
     }
 
+    /// Catches: a notification without the objects of which only a many-to-many relationship has changed.
+    @Test(arguments: TestStore.allCases)
+    func `notifications of saves name both ends of many-to-many relationships`(_ store: TestStore) async throws {
+        try await store.use(Comic.self) { container in
+            let context = ModelContext(container)
+            let (comic, label, new) = (Comic(title: "a"), Label("x"), Label("new"))
+            context.insert(comic)
+            context.insert(label)
+            let (first, second) = (comic.persistentModelID, label.persistentModelID)
+            var saved = try save(context)
+            #expect(saved == SavedIdentifiers(inserted: [first, second].sorted()))
+            comic.labels.append(label)
+            saved = try save(context)
+            #expect(saved == SavedIdentifiers(updated: [first, second].sorted()))
+            // An object that has changed in two ways is named once.
+            comic.title = "b"
+            comic.labels = []
+            saved = try save(context)
+            #expect(saved == SavedIdentifiers(updated: [first, second].sorted()))
+            label.comics.append(comic)
+            comic.labels.append(new)
+            let third = new.persistentModelID
+            saved = try save(context)
+            #expect(saved == SavedIdentifiers(inserted: [third], updated: [first, second].sorted()))
+            context.delete(comic)
+            saved = try save(context)
+            #expect(saved == SavedIdentifiers(updated: [second, third].sorted(), deleted: [first]))
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `notifications of saves name only the end that has a many-to-many relationship`(_ store: TestStore) async throws {
+        try await store.use(Crew.self, Sailor.self, Badge.self) { container in
+            let context = ModelContext(container)
+            let (sailor, badge) = (Sailor(number: 1, rank: .mate), Badge("a"))
+            context.insert(sailor)
+            context.insert(badge)
+            let (first, second) = (sailor.persistentModelID, badge.persistentModelID)
+            var saved = try save(context)
+            #expect(saved == SavedIdentifiers(inserted: [first, second].sorted()))
+            sailor.badges = [badge]
+            saved = try save(context)
+            #expect(saved == SavedIdentifiers(updated: [first]))
+            context.delete(badge)
+            saved = try save(context)
+            #expect(saved == SavedIdentifiers(updated: [first], deleted: [second]))
+        }
+    }
+
     /// Catches: a notification without user info after a save that has nothing left to write.
     @Test(arguments: TestStore.allCases)
     func `a save whose changes an observer undoes posts empty lists of identifiers`(_ store: TestStore) async throws {
@@ -199,6 +248,25 @@ import Testing
             jobs = []
             for job in due { job() }
         }
+    }
+
+    @Test(arguments: [false, true]) @MainActor
+    func `the main context saves what a failed transaction has changed, unless it is rolled back`(_ isRolledBack: Bool) throws {
+        struct Failure: Error {}
+        let container = try inMemory(ToDo.self)
+        let context = container.mainContext
+        let timer = HandTimer()
+        timer.replace(in: context)
+        #expect(throws: Failure.self) {
+            try context.transaction {
+                context.insert(ToDo("half"))
+                throw Failure()
+            }
+        }
+        #expect(try titles(in: container) == [])
+        if isRolledBack { context.rollback() }
+        timer.fire()
+        #expect(try titles(in: container) == (isRolledBack ? [] : ["half"]))
     }
 
     /// Catches: changes of the main context that are lost with the container, while another context of it lives.
@@ -447,4 +515,38 @@ private final class Posted: @unchecked Sendable {
     // `@unchecked Sendable` is safe because one test uses it, on one thread.
     var names: [Notification.Name] = []
     var inserted: [PersistentIdentifier]?
+    var identifiers: SavedIdentifiers?
+}
+
+/// The identifiers of a save by the kind of change, each list in their order.
+private struct SavedIdentifiers: Equatable {
+    var inserted: [PersistentIdentifier] = []
+    var updated: [PersistentIdentifier] = []
+    var deleted: [PersistentIdentifier] = []
+}
+
+/// Saves a context. Returns the identifiers in the notification, and checks that they are those in the history.
+private func save(_ context: ModelContext) throws -> SavedIdentifiers {
+    let posted = Posted()
+    let observer = NotificationCenter.default.addObserver(forName: ModelContext.didSave, object: context, queue: nil) { note in
+        func list(_ key: ModelContext.NotificationKey) -> [PersistentIdentifier] {
+            (note.userInfo?[key.rawValue] as? [PersistentIdentifier] ?? []).sorted()
+        }
+        posted.identifiers = SavedIdentifiers(
+            inserted: list(.insertedIdentifiers), updated: list(.updatedIdentifiers), deleted: list(.deletedIdentifiers))
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try context.save()
+    var recorded = SavedIdentifiers()
+    for change in try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).last?.changes ?? [] {
+        let id = change.changedPersistentIdentifier
+        switch change {
+        case .insert: recorded.inserted.append(id)
+        case .update: recorded.updated.append(id)
+        case .delete: recorded.deleted.append(id)
+        }
+    }
+    let identifiers = try #require(posted.identifiers)
+    #expect(identifiers == recorded)
+    return identifiers
 }

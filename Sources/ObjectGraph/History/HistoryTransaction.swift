@@ -97,17 +97,9 @@ public struct HistoryTransaction: Sendable, Identifiable {
 
     /// Returns the many-to-many relationships whose pairs or order changed, by entity and key.
     private func linkChanges() -> ChangedLists {
-        guard !changeSet.links.isEmpty else { return reordered }
         var found = reordered
-        for entity in model.entities {
-            for relationship in entity.relationships {
-                guard case .toMany(.link(let number, let direction, _)) = relationship.kind,
-                    let change = changeSet.links.first(where: { $0.link == number })
-                else { continue }
-                for key in direction == .forward ? change.sources : change.destinations {
-                    found[entity.number, default: [:]][key, default: []].insert(relationship.name)
-                }
-            }
+        changeSet.forEachChangedList(of: model) { entity, key, name in
+            found[entity, default: [:]][key, default: []].insert(name)
         }
         return found
     }

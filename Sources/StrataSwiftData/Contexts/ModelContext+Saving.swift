@@ -34,7 +34,10 @@ extension ModelContext {
         )
     }
 
-    /// Runs a closure, and saves. If it throws, nothing is saved, and the changes stay.
+    /// Runs a closure, and saves.
+    ///
+    /// If the closure throws, this does not save, and the changes stay unsaved. In the main context, the next automatic save would write
+    /// them: call ``rollback()``, or set ``autosaveEnabled`` to false before.
     public func transaction(block: () throws -> Void) throws {
         try block()
         try save()
@@ -157,7 +160,8 @@ extension ModelContext {
         if let changes {
             let store = context.storeIdentity
             info[NotificationKey.insertedIdentifiers.rawValue] = identifiers(changes.insertedIDs(in: store))
-            info[NotificationKey.updatedIdentifiers.rawValue] = identifiers(changes.updatedIDs(in: store))
+            info[NotificationKey.updatedIdentifiers.rawValue] = identifiers(
+                changes.updatedIDs(in: store, withPairsOf: context.model))
             info[NotificationKey.deletedIdentifiers.rawValue] = identifiers(changes.deletedIDs(in: store))
         }
         NotificationCenter.default.post(name: name, object: self, userInfo: info.isEmpty ? nil : info)
