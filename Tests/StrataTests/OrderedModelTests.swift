@@ -127,6 +127,39 @@ enum OrderedShapes {
             #expect(first.tunes.map(\.name) == stored[0] && tunes[0].mixtapes.map(\.name) == stored[2])
         }
     }
+
+    /// Catches: the position in the list of before the deletion, in the list into which others have moved the member.
+    @Test(arguments: TestStore.allCases)
+    func `S046, S048: a member that is inserted again is at its place in the list into which others have moved it`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(for: Partita.self, Movement.self, store: description)
+            let main = container.mainContext
+            let first = Partita(title: "first", movements: ["a", "b", "c"].map { Movement(title: $0) })
+            let second = Partita(title: "second", movements: ["x", "y"].map { Movement(title: $0) })
+            main.insert(first)
+            main.insert(second)
+            try await main.save()
+            let moved = first.movements[2]
+            first.movements.move(from: 2, to: 0)
+            main.delete(moved)
+            let (id, target) = (moved.id, second.id)
+            let other = container.newBatchOperationContext()
+            try await other.perform { context throws in
+                let movement: Movement = try context.existingObject(with: id)
+                let partita: Partita = try context.existingObject(with: target)
+                movement.partita = partita
+            }
+            try await other.save()
+            main.refreshAllObjects()
+            main.insert(moved)
+            #expect(first.movements.map(\.title) == ["a", "b"] && second.movements.map(\.title) == ["x", "y", "c"])
+            try await main.save()
+            main.refreshAllObjects()
+            #expect(second.movements.map(\.title) == ["x", "y", "c"])
+        }
+    }
 }
 
 extension Array {

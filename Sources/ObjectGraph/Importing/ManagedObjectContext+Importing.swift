@@ -86,7 +86,12 @@ extension ManagedObjectContext {
             let value = unique.flatMap { row.value(of: $0.column) } ?? .null
             let known = met[value] ?? existing[value].map { self.object(entity.number, $0) }
             let object = known ?? insertNew(entity, initial, setting: row.attributes, relating: row.relationships).object
-            if known != nil { for (column, value) in row.attributes { write(object, column: column, value: value) } }
+            if known != nil {
+                for (column, value) in row.attributes {
+                    object.permitReplacement(of: column, by: value)
+                    write(object, column: column, value: value)
+                }
+            }
             if !value.isNull { met[value] = object }
             objects.append(object)
         }

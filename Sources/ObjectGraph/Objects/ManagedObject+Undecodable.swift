@@ -46,13 +46,22 @@ extension ManagedObject {
     }
 
     /// Returns the saved value that an assignment replaces. Returns nil for a new object, for a property with an unsaved value, and if
-    /// there is no value or an equal one.
+    /// there is no value or an equal one. An object that an undo has brought back is not new: its insertion has the saved values.
     @usableFromInline
     func valueToReplace(_ column: ColumnIndex, by value: Value) -> Value? {
         guard state == .registered else { return nil }
-        if let row, row.kind == .insert || row.isSet(column) { return nil }
         return withContext { context in
-            guard !isDeletedHere, !isAwaking, let old = context.read(self, column), !old.isNull, old != value else { return nil }
+            guard !isDeletedHere, !isAwaking else { return nil }
+            let address = ObjectAddress(entity: entity, key: key)
+            if !context.tracker.replacements.isEmpty, let old = context.read(self, column) {
+                context.tracker.replacements.permit(value, from: old, at: .init(object: address, column: column))
+            }
+            if let row {
+                let mayBeSaved =
+                    row.kind == .insert ? context.tracker.updatesOfDeleted.restored.contains(address) : !row.isSet(column)
+                if !mayBeSaved { return nil }
+            }
+            guard let old = context.read(self, column), !old.isNull, old != value else { return nil }
             return old == .zero(of: context.storedModel.entities[entity].columns[column].type) ? nil : old
         }
     }
@@ -66,6 +75,16 @@ extension ManagedObject {
             objectID: objectID, entity: definition.name, property: definition.columns[column].name, reason: reason)
         let location = UndecodableReplacements.Location(object: ObjectAddress(entity: entity, key: key), column: column)
         context.tracker.replacements.add(error, of: stored, at: location)
+    }
+
+    /// Permits a value to replace one that cannot be decoded, because the program sets it by name. Call this before it is set.
+    func permitReplacement(of column: ColumnIndex, by value: Value) {
+        guard state == .registered, !isDeletedHere, !isAwaking else { return }
+        withContext { context in
+            guard !context.tracker.replacements.isEmpty else { return }
+            let address = ObjectAddress(entity: entity, key: key)
+            context.tracker.replacements.permit(value, at: .init(object: address, column: column))
+        }
     }
 
     /// Allows assignments to a property. See ``PersistentModel/allowOverwriting(_:)``.
@@ -98,7 +117,14 @@ struct UndecodableReplacements {
         var column: ColumnIndex
     }
 
-    private(set) var entries: [Location: (stored: Value, error: UndecodableAttribute)] = [:]
+    struct Entry {
+        let stored: Value
+        let error: UndecodableAttribute
+        /// The values that may replace the stored one. An undo or redo may return to an assigned value, which is none of them.
+        fileprivate(set) var permitted: Set<Value> = []
+    }
+
+    private(set) var entries: [Location: Entry] = [:]
 
     /// The properties that the program allows to overwrite until the next save.
     private var allowed: Set<Location> = []
@@ -108,7 +134,17 @@ struct UndecodableReplacements {
     var isEmpty: Bool { entries.isEmpty }
 
     mutating func add(_ error: UndecodableAttribute, of stored: Value, at location: Location) {
-        if !allowed.contains(location) { entries[location] = (stored, error) }
+        if !allowed.contains(location) { entries[location] = Entry(stored: stored, error: error) }
+    }
+
+    /// Permits a value that the program sets by name. The stored value itself stays one that the program has not seen.
+    mutating func permit(_ value: Value, at location: Location) {
+        if let entry = entries[location], entry.stored != value { entries[location]?.permitted.insert(value) }
+    }
+
+    /// Permits a value that the program assigns in place of a permitted one, which it has seen.
+    mutating func permit(_ value: Value, from old: Value, at location: Location) {
+        if entries[location]?.permitted.contains(old) == true { permit(value, at: location) }
     }
 
     mutating func allow(at location: Location) {
@@ -133,6 +169,14 @@ struct UndecodableReplacements {
 }
 
 extension ManagedObjectContext {
+    /// Permits the values that a child has set, which has checked its own assignments.
+    func permitReplacements(by layer: Layer) {
+        for location in tracker.replacements.entries.keys {
+            guard let row = layer.row(location.object.entity, location.object.key), row.isSet(location.column) else { continue }
+            tracker.replacements.permit(row[location.column], at: location)
+        }
+    }
+
     /// Returns the errors of the assignments that a save would make permanent. Forgets those whose stored value was replaced, but not those
     /// that were undone: they can be redone.
     func refusedReplacements() throws -> [UndecodableAttribute] {
@@ -142,13 +186,17 @@ extension ManagedObjectContext {
         for (location, entry) in tracker.replacements.entries {
             let (entity, key) = (location.object.entity, location.object.key)
             let stored = try below.value(entity, key: key, column: location.column)
-            guard stored == entry.stored else {
+            // An object that an undo has brought back is not below.
+            let isRestored = stored == nil && tracker.updatesOfDeleted.restored.contains(location.object)
+            guard isRestored || stored == entry.stored else {
                 tracker.replacements.remove(at: location)
                 continue
             }
             // A deletion is meant to destroy the values.
-            let isReplaced = try view.exists(entity, key) && view.value(entity, key: key, column: location.column) != stored
-            if isReplaced { errors.append(entry.error) }
+            guard try view.exists(entity, key), let present = try view.value(entity, key: key, column: location.column) else {
+                continue
+            }
+            if present != entry.stored, !entry.permitted.contains(present) { errors.append(entry.error) }
         }
         return errors.sorted {
             ($0.objectID.entity, $0.objectID.key, $0.property) < ($1.objectID.entity, $1.objectID.key, $1.property)

@@ -123,7 +123,7 @@ extension ManagedObject {
     /// set through its relationship.
     private func setStoredValue(_ column: ColumnIndex, to value: Value) {
         // A copy of the column's description would cost as much as the look-up of the row.
-        guard state == .registered, !definition.plainColumns.contains(column) else { return setRawValue(column, to: value) }
+        guard state == .registered, !definition.plainColumns.contains(column) else { return setNamedValue(column, to: value) }
         let schema = definition.columns[column]
         precondition(
             schema.derivation == nil,
@@ -132,8 +132,13 @@ extension ManagedObject {
             withContext { $0.admitArrivals() }
             return withContext { $0.setReference(self, column, to: value) }
         }
-        guard case .double = value else { return setRawValue(column, to: value) }
-        setRawValue(column, to: schema.type.stored(value))
+        guard case .double = value else { return setNamedValue(column, to: value) }
+        setNamedValue(column, to: schema.type.stored(value))
+    }
+
+    private func setNamedValue(_ column: ColumnIndex, to value: Value) {
+        permitReplacement(of: column, by: value)
+        setRawValue(column, to: value)
     }
 
     private func column(_ name: String) -> ColumnIndex {

@@ -406,6 +406,26 @@ import Testing
         #expect(try sides.container.coordinator.store.verify() == [])
     }
 
+    /// Catches: the position in the list of before the deletion, in the list into which others have moved the member.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S046, S162: an undone deletion leaves a member at its place in the list into which others have moved it`(
+        _ kind: StoreKind, _ isSaved: Bool
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        let other = try await Books.make(["x", "y"], in: sides.ours)
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        let id = sides.book
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        try await Books.arrange(id, "cab", in: sides.ours)
+        await sides.ours.perform { $0.delete($0.object(with: id).chapters[0]) }
+        try await Books.move("c", of: id, to: other, in: sides.theirs)
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        try await sides.ours.perform { context throws in _ = try context.undoHistory?.undo() }
+        if isSaved { try await sides.ours.save() }
+        #expect(try await Books.titles(other, in: sides.ours).joined() == "xyc")
+    }
+
     /// Catches: a member that comes back at the end of its list.
     @Test(arguments: StoreKind.allCases)
     func `S106, S109: a member that a custom policy restores keeps its place`(_ kind: StoreKind) async throws {

@@ -7,7 +7,7 @@ private enum LevelsBefore {
     enum Level: Int, Codable { case low, medium, high }
 
     @Model final class Errand {
-        var name: String
+        @Attribute(.unique) var name: String
         var level: Level?
         var rank = Level.medium
         var reading = Reading(value: 0)
@@ -22,7 +22,7 @@ private enum LevelsAfter {
     enum Level: Int, Codable { case low, medium }
 
     @Model final class Errand {
-        var name: String
+        @Attribute(.unique) var name: String
         var level: Level?
         var rank = Level.medium
         var reading = Reading(unit: "", value: 0)
@@ -34,6 +34,11 @@ private enum LevelsAfter {
         var unit: String
         var value: Double
     }
+}
+
+private struct ImportedErrand: Codable {
+    var name: String
+    var level: Int
 }
 
 /// Stored values that the type of their property cannot decode.
@@ -278,6 +283,82 @@ private enum LevelsAfter {
             try await child.save()
             try await context.save()
             #expect(trip.places.map(\.name) == ["Bergen"] && trip.home == Self.place)
+        }
+    }
+
+    /// Catches: a refusal that outlives the assignment which it is for, because the assignment was dropped and may be redone.
+    @Test(arguments: TestStore.allCases)
+    func `S179: a value that is set by name replaces the stored one after an assignment was dropped`(_ store: TestStore)
+        async throws
+    {
+        try await use(store) { container, trip, _ in
+            let context = container.mainContext
+            trip.places = []
+            #expect(await refusal { try await context.save() }.count == 1)
+            context.refresh(trip.managedObject, mergeChanges: false)
+            trip.managedObject["places"] = .data(Data(#"[{"name":"Bergen","zip":"5003"}]"#.utf8))
+            try await context.save()
+            #expect(trip.places.map(\.name) == ["Bergen"])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S179: an imported value replaces the stored one after an assignment was dropped`(_ store: TestStore) async throws {
+        try await store.use { description in
+            let before = try await PersistentContainer(model: Model(LevelsBefore.Errand.self), store: description)
+            let old = LevelsBefore.Errand(name: "a")
+            old.level = .high
+            before.mainContext.insert(old)
+            try await before.mainContext.save()
+            let after = try await PersistentContainer(model: Model(LevelsAfter.Errand.self), store: description)
+            let context = after.mainContext
+            let errand = try #require(try context.fetch(FetchRequest<LevelsAfter.Errand>()).first)
+            errand.level = .low
+            #expect(await refusal { try await context.save() }.map(\.property) == ["level"])
+            context.refresh(errand.managedObject, mergeChanges: false)
+            try context.upsert(contentsOf: [ImportedErrand(name: "a", level: 1)], unique: \LevelsAfter.Errand.name)
+            try await context.save()
+            #expect(errand.level == .medium)
+            withExtendedLifetime(before) {}
+        }
+    }
+
+    /// Catches: an undo that returns to a refused assignment, which the next save writes over the stored value.
+    @Test(arguments: TestStore.allCases)
+    func `S179: an assignment is refused again after the undo of a value that was set by name`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, bytes in
+            let (context, history) = (container.mainContext, UndoHistory())
+            context.undoHistory = history
+            trip.places = []
+            context.processPendingChanges()
+            trip.managedObject["places"] = .data(Data(#"[{"name":"Bergen","zip":"5003"}]"#.utf8))
+            context.processPendingChanges()
+            try history.undo()
+            #expect(await refusal { try await context.save() }.map(\.property) == ["places"])
+            #expect(try await stored(container) == bytes)
+            try history.redo()
+            // Made from a value that the program has seen.
+            trip.places.append(Self.place)
+            try await context.save()
+            #expect(trip.places.map(\.name) == ["Bergen", "Oslo"])
+        }
+    }
+
+    /// Catches: an object that counts as new after the undo of its deletion, so that an assignment destroys its values.
+    @Test(arguments: TestStore.allCases)
+    func `S179, S162: an object that an undo has brought back keeps its undecodable values`(_ store: TestStore) async throws {
+        try await use(store) { container, trip, bytes in
+            let (context, history) = (container.mainContext, UndoHistory())
+            context.undoHistory = history
+            context.delete(trip)
+            try await context.save()
+            try history.undo()
+            #expect(trip.managedObject["places"] == bytes[0])
+            trip.places.append(Self.place)
+            #expect(await refusal { try await context.save() }.map(\.property) == ["places"])
+            trip.allowOverwriting(\.places)
+            try await context.save()
+            #expect(trip.places == [Self.place])
         }
     }
 

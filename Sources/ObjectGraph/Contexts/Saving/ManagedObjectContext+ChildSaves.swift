@@ -35,6 +35,7 @@ extension ManagedObjectContext {
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
             forgetErrors(ofKeysIn: pushed.taken.layer)
+            permitReplacements(by: pushed.taken.layer)
             tracker.log.noteUnsavedChange()
             let refreshed = pushed.layers.flatMap { showPushed($0) }
             if !pushed.showsTheSame { settlePairs(of: pushed.layers) }

@@ -179,16 +179,35 @@ private struct AuthorInverse {
     private mutating func addPairs(of link: LinkIndex, _ changes: AuthorChanges) throws {
         let schema = context.storedModel.storeSchema.links[link]
         let relation = Relation.link(link, .forward, destination: schema.destination)
+        var skipped: Set<ChangeLog.ChangedPair> = []
         for source in Set((changes.ownLinks[link] ?? []).flatMap(\.sources)).sorted() {
             let (old, new) = try (Set(before.related(relation, to: source)), Set(now.related(relation, to: source)))
             for destination in old.symmetricDifference(new).sorted() {
                 let touched = changes.touches(link, from: source, to: destination)
                 guard touched.own else { continue }
+                let pair = ChangeLog.ChangedPair(link: link, source: source, destination: destination)
                 if touched.others {
                     add(.changed, address: ObjectAddress(entity: schema.source, key: source), column: nil)
-                    if policy == .skip { continue }
+                    if policy == .skip {
+                        skipped.insert(pair)
+                        continue
+                    }
                 }
-                step.set(.init(link: link, source: source, destination: destination), linked: new.contains(destination))
+                step.set(pair, linked: new.contains(destination))
+            }
+        }
+        keepPlaces(of: skipped, link)
+    }
+
+    /// Leaves out the positions of pairs that stay as they are. The history lists a position apart from its pair.
+    private mutating func keepPlaces(of pairs: Set<ChangeLog.ChangedPair>, _ link: LinkIndex) {
+        guard !pairs.isEmpty else { return }
+        for order in context.capabilities.rules.orders[link] {
+            for (address, change) in step.objects where address.entity == order.number {
+                guard let row = change.after ?? change.before, let owner = row[OrderEntity.owner].referenceKey,
+                    let member = row[OrderEntity.member].referenceKey
+                else { continue }
+                if pairs.contains(order.pair(owner: owner, member: member)) { step.set(nil, at: address) }
             }
         }
     }

@@ -5,7 +5,7 @@ import StoreModel
 ///
 /// Each property is merged by its three values: the one that the step left, the present one, and the wanted one. Planning changes nothing.
 struct UndoPlan {
-    private let context: ManagedObjectContext
+    let context: ManagedObjectContext
     let step: UndoStep
     private let isRedo: Bool
     private let policy: UndoPolicy
@@ -21,7 +21,7 @@ struct UndoPlan {
     private var deleted: [ObjectAddress] = []
 
     private var schema: StoreSchema { context.storedModel.storeSchema }
-    private var view: LayeredView { context.layerStack.view }
+    var view: LayeredView { context.layerStack.view }
     private var layers: [Layer] { [consequences, layer].filter { !$0.isEmpty } }
 
     /// The layers to add over the context's changes, oldest first and sealed.
@@ -212,6 +212,7 @@ struct UndoPlan {
 
     private mutating func planInsertion(_ address: ObjectAddress, _ wanted: Row, exists: Bool) throws {
         if exists { return planValues(of: address, wanted) }
+        if context.capabilities.rules.isOrder(address.entity), try hasPlace(wanted, address.entity) { return }
         if let holder = try holder(address, wanted) { return planValues(of: holder, wanted) }
         let place = try removedHolder(address, wanted) ?? address
         let row = wanted.copy(layer: layer.id)
@@ -222,7 +223,7 @@ struct UndoPlan {
     }
 
     /// Takes the values below an unsaved deletion. It has changed none of them, and others may have saved new ones since. Values that this
-    /// context has changed before the deletion stay.
+    /// context has changed before the deletion stay, except for positions in lists that the object has left.
     private func takeNewerValues(of address: ObjectAddress, to row: Row) throws {
         let count = context.layerStack.sealed.count + 1
         let own = view.layers.prefix(count).compactMap { $0.row(address.entity, address.key) }
@@ -230,7 +231,8 @@ struct UndoPlan {
         let below = StateBelow(
             context: context, layers: Array(view.layers.dropFirst(count)), entity: address.entity, key: address.key)
         guard try below.exists() else { return }
-        for column in row.columnIndices where !own.contains(where: { $0.isSet(column) }) {
+        let stale = try stalePositions(of: address, row, own: own, below: below)
+        for column in row.columnIndices where stale.contains(column) || !own.contains(where: { $0.isSet(column) }) {
             if let value = try below.value(column) { row[column] = value }
         }
     }
