@@ -212,6 +212,16 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Returns a function that tells whether a pair is linked in a state. Each list is read once, as by ``linkedPartners(_:of:in:)``.
+    func linkedPairs(in layers: [Layer]) -> (ChangeLog.ChangedPair) -> Bool {
+        var lists: [LinkIndex: [ObjectKey: (ObjectKey) -> Bool]] = [:]
+        return { [self] pair in
+            let isLinked = lists[pair.link]?[pair.source] ?? linkedPartners(pair.link, of: pair.source, in: layers)
+            lists[pair.link, default: [:]][pair.source] = isLinked
+            return isLinked(pair.destination)
+        }
+    }
+
     /// Returns a function that tells whether a source object is linked to a destination in a state.
     ///
     /// An unsaved deletion in this context does not end a pair: whoever takes the deletion back gets the pair back. A deletion below the

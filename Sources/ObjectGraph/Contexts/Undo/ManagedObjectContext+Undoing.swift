@@ -110,8 +110,9 @@ extension ManagedObjectContext {
         let below = Array(layerStack.view.layers.dropFirst(own))
         let newest = Array(layerStack.view.layers.prefix(own))
         let objects = step.objects.keys.filter { isRedundant($0, in: newest, below: below) }
+        let isLinkedBelow = linkedPairs(in: below)
         let pairs = step.links.keys.filter { pair in
-            let isLinked = linkedPartners(pair.link, of: pair.source, in: below)(pair.destination)
+            let isLinked = isLinkedBelow(pair)
             for layer in newest {
                 if let known = layer.links[pair.link].forward[pair.source]?[pair.destination] { return known == isLinked }
             }

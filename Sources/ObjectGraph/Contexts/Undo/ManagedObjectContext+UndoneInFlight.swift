@@ -33,8 +33,9 @@ extension ManagedObjectContext {
             }
             tracker.undoneInFlight.objects[address] = same
         }
+        let isLinkedBelow = linkedPairs(in: below)
         for pair in step.links.keys {
-            let isLinked = linkedPartners(pair.link, of: pair.source, in: below)(pair.destination)
+            let isLinked = isLinkedBelow(pair)
             let known = newest.lazy.compactMap { $0.links[pair.link].forward[pair.source]?[pair.destination] }.first
             if known == isLinked { tracker.undoneInFlight.links[pair] = isLinked }
         }

@@ -7,15 +7,23 @@ extension UndoPlan {
     /// second position could hide the first one.
     ///
     /// - Parameter wanted: The position of the step.
-    func hasPlace(_ wanted: Row, _ order: EntityIndex) throws -> Bool {
-        guard let owner = wanted[OrderEntity.owner].referenceKey, let member = wanted[OrderEntity.member].referenceKey else {
-            return false
+    mutating func hasPlace(_ wanted: Row, _ number: EntityIndex) throws -> Bool {
+        let rules = context.capabilities.rules
+        guard let owner = wanted[OrderEntity.owner].referenceKey, let member = wanted[OrderEntity.member].referenceKey,
+            let order = rules.orders.joined().first(where: { $0.number == number })
+        else { return false }
+        // Without a pair there is no place.
+        let pair = order.pair(owner: owner, member: member)
+        guard isLinked(pair) || isLinkedBelow(pair) else { return false }
+        let list = ObjectAddress(entity: number, key: member)
+        if let known = owners[list] { return known.contains(owner) }
+        let places = try view.related(.referrers(entity: number, column: OrderEntity.member), to: member)
+        let found = try places.compactMap { place in
+            layer.row(number, place)?.kind == .delete
+                ? nil : try view.value(number, key: place, column: OrderEntity.owner)?.referenceKey
         }
-        let places = try view.related(.referrers(entity: order, column: OrderEntity.member), to: member)
-        return try places.contains { place in
-            guard layer.row(order, place)?.kind != .delete else { return false }
-            return try view.value(order, key: place, column: OrderEntity.owner)?.referenceKey == owner
-        }
+        owners[list] = Set(found)
+        return found.contains(owner)
     }
 
     /// Returns the columns of positions in lists that an object with an unsaved deletion has left, because others have moved it.

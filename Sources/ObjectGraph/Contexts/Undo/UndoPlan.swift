@@ -19,6 +19,12 @@ struct UndoPlan {
     /// Objects that are not deleted, because other objects are related to them.
     private var kept: Set<ObjectAddress> = []
     private var deleted: [ObjectAddress] = []
+    /// The owners of the lists that have a place for a member, by order and member, as far as they were read.
+    var owners: [ObjectAddress: Set<ObjectKey>] = [:]
+    /// Returns whether a pair is linked at present. Reads each list once.
+    lazy var isLinked = context.linkedPairs(in: view.layers)
+    /// Returns whether a pair is linked without the unsaved changes, which others may have linked again.
+    lazy var isLinkedBelow = context.linkedPairs(in: Array(view.layers.dropFirst(context.layerStack.notInFlight.count)))
 
     private var schema: StoreSchema { context.storedModel.storeSchema }
     var view: LayeredView { context.layerStack.view }
@@ -46,6 +52,7 @@ struct UndoPlan {
             consequences = Layer(schema: schema)
             conflicts = blocked
             deleted = []
+            owners = [:]
             try findRetyped()
             // Deletions first, because they free keys of collections.
             for (address, change) in step.objects where (isRedo ? change.after : change.before) == nil {
@@ -384,7 +391,7 @@ struct UndoPlan {
     private mutating func planLinks() throws {
         for (pair, isLinkedAfter) in step.links {
             let wanted = isRedo ? isLinkedAfter : !isLinkedAfter
-            guard context.linkedPartners(pair.link, of: pair.source, in: view.layers)(pair.destination) != wanted else {
+            guard isLinked(pair) != wanted else {
                 continue
             }
             if isRedo, !wanted, try isHeld(pair) { continue }
