@@ -108,9 +108,8 @@ enum EnvironmentRegistry {
             if let difference = SchemaDifference.first(of: schema, from: store.schema) {
                 throw StoreError(.schemaMismatch, "\(path) is open with another schema: \(difference). Use one model for a file")
             }
-            let recorded = RecordedSchemas(
-                store.schema.withoutHints, exchanged: ExchangedNames(of: schema), inverses: InversePairs(of: store.schema))
-            guard try SchemaPath(from: recorded, to: schema, path: path).losses.isEmpty else {
+            guard try mayShare(store.schema, with: schema, path: path), try mayShare(schema, with: store.schema, path: path)
+            else {
                 throw StoreError(.schemaMismatch, "\(path) is open with other inverses. Use one model for a file")
             }
             return store
@@ -122,6 +121,13 @@ enum EnvironmentRegistry {
             table.withLock { $0.entries[opened.file] = Entry(store: store, environment: opened.environment, path: path) }
             return store
         }
+    }
+
+    /// Returns whether a file may be used with the inverses of another model too.
+    private static func mayShare(_ schema: StoreSchema, with other: StoreSchema, path: String) throws -> Bool {
+        let recorded = RecordedSchemas(
+            schema.withoutHints, exchanged: ExchangedNames(of: other), inverses: InversePairs(of: schema))
+        return try SchemaPath(from: recorded, to: other, path: path).losses.isEmpty
     }
 
     /// Returns whether this process has the file open, or is about to open it.

@@ -82,17 +82,17 @@ enum SQLiteFile {
     struct ModelRows {
         /// The schema, as text.
         let schema: String
-        /// The record of inverses; nil if the file has none.
-        let inverses: String?
+        /// The number of changes of inverses that open stores could contradict; nil for none.
+        let pairings: String?
 
         init(schema: String, in connection: SQLiteConnection) throws {
             self.schema = schema
-            inverses = try connection.meta("inverses")
+            pairings = try connection.meta("pairings")
         }
 
-        /// Returns whether the file has these rows. A record that it got since does not count.
+        /// Returns whether the file still has these rows.
         func areThere(in connection: SQLiteConnection) throws -> Bool {
-            try connection.meta("schema") == schema && (inverses == nil || connection.meta("inverses") == inverses)
+            try connection.meta("schema") == schema && connection.meta("pairings") == pairings
         }
     }
 
@@ -203,6 +203,12 @@ enum SQLiteFile {
         } else {
             try connection.run("DELETE FROM strata_meta WHERE name = 'inverses'")
         }
+    }
+
+    /// Makes other stores of the file open it again: with the former inverses they would contradict the new ones.
+    static func countPairing(_ connection: SQLiteConnection) throws {
+        let count = Int(try connection.meta("pairings") ?? "") ?? 0
+        try put("pairings", value: String(count &+ 1), in: connection)
     }
 
     private static func put(_ name: String, value: String, in connection: SQLiteConnection) throws {

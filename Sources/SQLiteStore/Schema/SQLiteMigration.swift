@@ -33,8 +33,8 @@ struct SQLiteMigration {
         guard isChanged || way.inverses != recorded.inverses else { return }
         try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
         try SQLiteFile.write(way.inverses, connection)
-        // Stores that have the file open compare this number to notice a migration, which need not change a table. With the former inverses
-        // they would contradict the new ones.
+        if !way.losses.isEmpty { try SQLiteFile.countPairing(connection) }
+        // Stores that have the file open compare this number to notice a migration, which need not change a table.
         if isChanged || !way.losses.isEmpty {
             try connection.run("PRAGMA schema_version = \((connection.integer("PRAGMA schema_version") ?? 0) + 1)")
         }
