@@ -61,7 +61,8 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     /// Calls `body` with each entry, reading some entries at a time.
     ///
     /// `body` may change the collection. Values are as they are when their entry is reached, and removed entries are left out. A key that is
-    /// inserted ahead is visited, except among the entries that are already being read, 64 at first.
+    /// inserted ahead is visited, except among the entries that are already being read, 64 at first, and behind the last entry of the range
+    /// once it is being read.
     /// - Throws: The error of `body`; ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
     @inlinable
     public func forEach(_ direction: StoreSort.Direction = .ascending, _ body: (Key, Value) throws -> Void) throws {

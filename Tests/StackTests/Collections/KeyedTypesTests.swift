@@ -367,4 +367,52 @@ import Testing
         let values = try await container.read { try $0.collection("numbers", of: String.self).all.entries().map(\.value) }
         #expect(values == ["text"])
     }
+
+    private struct Refused: Codable, Sendable {
+        struct Reason: Error {}
+        init() {}
+        init(from decoder: any Decoder) throws { throw Reason() }
+        func encode(to encoder: any Encoder) throws { throw Reason() }
+    }
+
+    /// Catches: a save that succeeds without a value that an observer of its beginning has set.
+    @Test(arguments: StoreKind.allCases)
+    func `S060, S191: a value that is set while a save begins and cannot be stored fails that save`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        try await context.perform { context throws in
+            let values = try context.collection("values", of: Refused.self)
+            _ = context.addObserver { notice in
+                if notice.kind == .willSave { values["a"] = Refused() }
+            }
+            context.makeTrack("a")
+        }
+        await #expect(throws: CollectionError.self) { try await context.save() }
+        #expect(try await container.read { try $0.trackTitles() } == [])
+    }
+
+    /// Catches: entries without a record of their types, because the record was undone before the save in whose beginning they are set.
+    @Test(arguments: StoreKind.allCases)
+    func `S060, S190: a collection that is written while a save begins has its types`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        try await context.perform { context throws in
+            context.undoHistory = UndoHistory()
+            try context.collection("numbers", of: Int.self)["a"] = 1
+        }
+        try await context.perform { context throws in
+            _ = try context.undoHistory?.undo()
+            let numbers = try context.collection("numbers", of: Int.self)
+            _ = context.addObserver { notice in
+                if notice.kind == .willSave { numbers["b"] = 2 }
+            }
+            context.makeTrack("a")
+        }
+        try await context.save()
+        #expect(try await Self.names(container) == ["numbers", "b"])
+    }
 }

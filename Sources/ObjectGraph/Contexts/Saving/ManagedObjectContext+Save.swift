@@ -165,8 +165,12 @@ extension ManagedObjectContext {
         try completingUndoGroup {
             if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(metadata: metadata)) }
             try runWillSave()
+            try recordMissingTypes()
             postPendingChanges()
             try validate()
+            // Hooks and observers, also those of the two lines above, may have written keyed values.
+            try checkKeyedChanges()
+            try recordMissingTypes()
         }
         endUndoEvent()
         if !tracker.positions.isEmpty { withoutUndo { dropMovedPositions(beforeSaveBy: mergePolicy) } }
