@@ -39,6 +39,8 @@ struct ContextPhase {
     /// The newest step of the writer that the context has merged, or with which it began. Later steps in its state came with its own saves
     /// and those of its children, or with a snapshot budget, which are no merges.
     var mergedThrough = SaveSequence.zero
+    /// The newest step of the writer when the program chose the state that the context reads.
+    var pinnedThrough = SaveSequence.zero
     /// The view below the unsaved changes before a move that is no merge, and the layers in it that the next state contains as saved; nil
     /// if none is running. The move compares them before it notifies observers, whose changes are made over the new state.
     var unmergedSince: (view: LayeredView, saved: [Layer])?

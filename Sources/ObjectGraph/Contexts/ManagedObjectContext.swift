@@ -95,6 +95,7 @@ public final class ManagedObjectContext {
         layerStack = LayerStack(start, environment.capabilities.layerTemplate)
         tracker = ChangeTracker(keys: environment.capabilities.noKeys)
         phase.mergedThrough = start.state.sequence
+        if start.isPinned { phase.pinnedThrough = configuration.writer.state.sequence }
     }
 
     deinit {

@@ -152,6 +152,50 @@ import Testing
         #expect(unbounded > bounded)
     }
 
+    /// Catches: a live result that keeps the snapshot below deferred saves after they were written, so that a budget refuses others.
+    @Test(arguments: Combination.all.filter { [.siblings, .split, .hybrid].contains($0.stack) })
+    @MainActor func `S152, S154: live results release the snapshot below deferred saves when these are written`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let results = try FetchedResultsController(
+            EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
+        try results.performFetch()
+        main.makeTrack("a")
+        try await container.saveMain(.deferred(within: .seconds(600)))
+        try await until("the new object is shown") { results.snapshot.count == 1 }
+        try await container.flush()
+        try await until("no older state is in use") { try container.coordinator.snapshots().allSatisfy(\.isNewest) }
+    }
+
+    /// Catches: a context that leaves the state which it was told to read, because a save that was made before is written.
+    @Test(arguments: StoreKind.allCases)
+    @MainActor func `S150, S151: a context keeps the state that it was told to read while earlier saves are written`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let track = main.makeTrack("a", plays: 1)
+        try await container.saveMain()
+        let id = track.objectID
+        let old = try container.coordinator.snapshot()
+        let worker = container.newBatchOperationContext()
+        try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(2) }
+        try await worker.save(.deferred(within: .seconds(600)))
+        try await until("the save is merged") { track["plays"] == .int(2) }
+        main.read(from: old)
+        try await container.flush()
+        for _ in 0..<100 { await Task.yield() }
+        #expect(track["plays"] == .int(1))
+        // A later save moves it.
+        try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(3) }
+        try await worker.save(.durable)
+        try await until("the later save is merged") { track["plays"] == .int(3) }
+    }
+
     /// Returns the size of a file in which some pages were written repeatedly while a context kept its state.
     private static func fileBytes(after saves: Int, _ budget: SnapshotBudget?) async throws -> Int {
         let bed = try TestBed(.lmdb)

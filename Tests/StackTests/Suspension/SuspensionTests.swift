@@ -200,6 +200,27 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a context that keeps a temporary state after a suspension, in which it cannot compare properties.
+    @Test(arguments: Combination.all)
+    @MainActor func `S146, S167: after a suspension an observer hears only of its own property`(_ combination: Combination)
+        async throws
+    {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let track = container.mainContext.makeTrack("a", plays: 1)
+        try await container.saveMain()
+        let id = track.objectID
+        let watch = Watch { _ = track["title"] }
+        try await container.suspend()
+        await container.resume()
+        let worker = container.newBackgroundContext()
+        try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(7) }
+        try await worker.save(through: .store)
+        try await until("the save is merged") { track["plays"] == .int(7) }
+        #expect(watch.count == 0)
+        try await container.close()
+    }
+
     /// Catches: the end of a closure that opens the file again, to tell observers what the closure has changed.
     @Test(arguments: [StoreKind.lmdb, .sqlite], ContextStack.allCases)
     func `S167: changes of a closure that ends while the container is suspended are posted after the suspension`(

@@ -26,6 +26,9 @@ extension ManagedObjectContext {
     func storeDidChange() {
         guard phase.closure == nil, !phase.isSuspended else { return }
         let newest = configuration.writer.state
+        // The state that a program has chosen stays until the next save. Deferred saves that are written later are none.
+        let base = layerStack.baseState
+        if base.isPinned, base.state.sequence < newest.sequence, newest.sequence <= phase.pinnedThrough { return }
         if followsStore, automaticallyMergesChanges {
             if isRoot || layerStack.baseState.route == nil { moving { moveOn(to: newest) } }
         } else if newest.sequence == layerStack.baseState.state.sequence, mayRest {
@@ -100,7 +103,8 @@ extension ManagedObjectContext {
         }
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
-        // Children that follow release the old snapshot too.
+        // Observers of the view, and children that follow, release the old snapshot too.
+        if !observers.views.isEmpty { notify(ChangeSet(), refreshed: []) }
         notifyChildren(ChangeSet())
     }
 
@@ -159,6 +163,7 @@ extension ManagedObjectContext {
         }
         // Children that are created now may read an older state than the one that was merged last.
         phase.mergedThrough = min(phase.mergedThrough, moved.state.sequence)
+        phase.pinnedThrough = configuration.writer.state.sequence
         notify(nil, refreshed: refreshed)
         // The next announcement to the children has only the changes after this move.
         notifyChildren(nil)

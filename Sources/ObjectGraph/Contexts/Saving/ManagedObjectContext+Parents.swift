@@ -207,7 +207,9 @@ extension ManagedObjectContext {
         // Unsaved changes of the parent may also have come or gone. With the same revision, the parent has moved to an equal state.
         var target = new.baseState
         target.state = newerState(than: target.state) ?? target.state
-        if followsStore, target.state.sequence == base.state.sequence, target.parentLayers == base.parentLayers {
+        if followsStore, base.state.base.isFixed, target.state.sequence == base.state.sequence,
+            target.parentLayers == base.parentLayers
+        {
             // This context was ahead of its parent, and shows the state already.
             layerStack.baseState.parentViewRevision = revision
             layerStack.baseState.parentResetGeneration = target.parentResetGeneration
