@@ -15,7 +15,7 @@ struct InverseLosses {
         self.evolution = evolution
         guard recorded != nil, InversePairs(of: new) != nil else { return }
         addNewPairs()
-        for pair in self.recorded.pairs.sorted(by: { ($0.first, $0.second) < ($1.first, $1.second) }) {
+        for pair in self.recorded.pairs.sorted() {
             addUnpaired(pair.first, storedBy: pair.second)
             if pair.first != pair.second { addUnpaired(pair.second, storedBy: pair.first) }
         }

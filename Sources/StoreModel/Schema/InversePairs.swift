@@ -14,11 +14,13 @@ package struct InversePairs: Sendable, Hashable {
     }
 
     /// Two relationships, or one that is its own inverse.
-    package struct Pair: Sendable, Hashable {
+    package struct Pair: Sendable, Hashable, Comparable {
         package let first: End
         package let second: End
 
         package init(_ one: End, _ other: End) { (first, second) = one < other ? (one, other) : (other, one) }
+
+        package static func < (one: Pair, other: Pair) -> Bool { (one.first, one.second) < (other.first, other.second) }
     }
 
     package private(set) var pairs: Set<Pair>
@@ -83,9 +85,8 @@ extension InversePairs: Codable {
     }
 
     package func encode(to encoder: any Encoder) throws {
-        let sorted = pairs.sorted { ($0.first, $0.second) < ($1.first, $1.second) }
         var container = encoder.singleValueContainer()
-        try container.encode(sorted.map { [$0.first.entity, $0.first.name, $0.second.entity, $0.second.name] })
+        try container.encode(pairs.sorted().map { [$0.first.entity, $0.first.name, $0.second.entity, $0.second.name] })
     }
 }
 

@@ -14,6 +14,14 @@ import Testing
         }
     }
 
+    /// Turns undo on, and sets the first value of the collection.
+    private static func setFirstValue(in context: BackgroundContext) async throws {
+        try await context.perform { context throws in
+            context.undoHistory = UndoHistory()
+            try context.collection("numbers", of: Int.self)["a"] = 1
+        }
+    }
+
     /// Catches: types that are compared only before a collection has its first value.
     @Test(arguments: StoreKind.allCases)
     func `S190: a collection that was opened with two types before its first value takes values of the first one`(
@@ -93,10 +101,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let parent = container.coordinator.newBackgroundContext()
-        try await parent.perform { context throws in
-            context.undoHistory = UndoHistory()
-            try context.collection("numbers", of: Int.self)["a"] = 1
-        }
+        try await Self.setFirstValue(in: parent)
         try await parent.save()
         let child = await parent.newBackgroundChild()
         try await child.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
@@ -263,10 +268,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let context = container.coordinator.newBackgroundContext()
-        try await context.perform { context throws in
-            context.undoHistory = UndoHistory()
-            try context.collection("numbers", of: Int.self)["a"] = 1
-        }
+        try await Self.setFirstValue(in: context)
         try await container.write { try $0.collection("numbers", of: String.self).setValue("text", forKey: "x") }
         await context.perform { $0.refreshAllObjects() }
         try await context.perform { context throws in
@@ -333,10 +335,7 @@ import Testing
 
     /// Saves the first entry of a collection, which can be undone, and adds an entry in another context.
     private static func write(_ first: BackgroundContext, _ second: BackgroundContext) async throws {
-        try await first.perform { context throws in
-            context.undoHistory = UndoHistory()
-            try context.collection("numbers", of: Int.self)["a"] = 1
-        }
+        try await Self.setFirstValue(in: first)
         try await first.save()
         await second.perform { $0.refreshAllObjects() }
         try await second.perform { try $0.collection("numbers", of: Int.self)["b"] = 2 }
@@ -400,10 +399,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let context = container.coordinator.newBackgroundContext()
-        try await context.perform { context throws in
-            context.undoHistory = UndoHistory()
-            try context.collection("numbers", of: Int.self)["a"] = 1
-        }
+        try await Self.setFirstValue(in: context)
         try await context.perform { context throws in
             _ = try context.undoHistory?.undo()
             let numbers = try context.collection("numbers", of: Int.self)

@@ -167,7 +167,7 @@ import Testing
         #expect(isRelated)
     }
 
-    @Test(arguments: kinds) func `S164: a custom stage may part two relationships, or pair them`(_ kind: StoreKind) async throws {
+    @Test(arguments: kinds) func `S164: a custom stage may part two relationships`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let paired = try Self.model(1, b: .toMany, arePaired: true)
         let apart = try Self.model(2, b: .toMany, arePaired: false)

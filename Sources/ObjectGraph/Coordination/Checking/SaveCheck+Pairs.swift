@@ -123,7 +123,7 @@ extension SaveCheck {
     /// Whether the request's value of this end, or the value that this check gave it, is not written.
     private func isLost(_ end: PairEnd) -> Bool {
         if lost[end.address]?.contains(end.pair.column) == true { return true }
-        // The request has the value from before a deletion, not one of its own.
+        // The context has not set this value. The object had it before it was deleted.
         if completed[end.address] != nil, request.changedOfDeleted[end.address]?.contains(end.pair.column) != true {
             return false
         }

@@ -76,11 +76,11 @@ extension SaveCheck {
         _ constraints: [UniqueConstraint], _ replaced: inout [ObjectKey: ObjectKey]
     ) throws {
         let entity = constraints[0].entity
-        let isMerging =
-            switch request.policy {
-            case .objectTrump, .overwrite: true;
-            default: false
-            }
+        let isMerging: Bool
+        switch request.policy {
+        case .objectTrump, .overwrite: isMerging = true
+        default: isMerging = false
+        }
         // The object with each combination of values, by constraint.
         var holders = constraints.map { _ in [[Value]: ObjectKey]() }
         for place in addresses(\.updated, where: { $0 == entity }) + addresses(\.inserted, where: { $0 == entity }) {
@@ -107,7 +107,7 @@ extension SaveCheck {
             let types = writer.store.schema.entities[entity].types(having: constraint.columns)
             guard let values = try uniqueValues(of: key, row, constraint, types: types) else { continue }
             var theirs = holders[number][values]
-            // That object may have been dropped or may have got other values since.
+            // The known object may have been dropped, or may have got other values since.
             if let known = theirs, try known == key || !has(values, known, constraint: constraint, types: types) { theirs = nil }
             theirs = try theirs ?? holder(of: values, constraint: constraint, in: layer, key: key)
             if let theirs { return UniquenessConflict(constraint: constraint, values: values, ours: key, theirs: theirs) }

@@ -113,8 +113,10 @@ struct SaveCheck {
         }
     }
 
-    /// Returns the changes of an object to check; nil if there are none. Of a row that the context completed after a deletion which others
-    /// have undone since, only the properties that the context has changed: the others have values from before the deletion (S103).
+    /// Returns the changes of an object to check; nil if there are none.
+    ///
+    /// If others have undone a deletion after which the context completed the row, only the properties that the context has changed are
+    /// returned. The other properties have values from before the deletion (S103).
     private mutating func ownChanges(of row: Row, entity: EntityIndex, key: ObjectKey, isInStore: Bool) throws -> Row? {
         let place = ObjectAddress(entity: entity, key: key)
         guard isInStore, row.kind == .update, let changed = request.changedOfDeleted[place],
