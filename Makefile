@@ -212,7 +212,7 @@ bench: strata-bench ## run every benchmark but peers at its default size
 	done
 
 # CHINOOK=file and FLIGHTS=folder name real data; without them those runs are left out. Takes half an hour, the flights most of it; leave the machine alone.
-figures: strata-bench ## measure every table of Benchmarks/Results
+figures: strata-bench ## measure every table of Benchmarks/Results but compaction and peers
 	@set -eu; out=Benchmarks/.build/figures; results=Benchmarks/Results/$$(date +%F)-$$(uname -m)-$$(getconf _NPROCESSORS_ONLN)-cores; \
 	mkdir -p $$out $$results; chinook="$(CHINOOK)"; flights="$(FLIGHTS)"; \
 	measure() { name=$$1; shift; $(call say,"strata-bench $$*"); \

@@ -124,6 +124,18 @@ import Testing
         await #expect(throws: CancellationError.self) { try await running.value }
     }
 
+    /// Catches: an error for a store in a file that says to use a store in a file.
+    @Test func `a store on SQLite refuses a compact copy and names the backup`() async throws {
+        let bed = try TestBed(.sqlite)
+        let container = try await bed.container()
+        #expect(try await container.compact() == CompactionProgress())
+        let error = await #expect(throws: StoreError.self) {
+            try await container.compactCopy(to: bed.folder.appending(path: "never"))
+        }
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.hasSuffix("the store cannot be compacted. Use backup(to:)") == true)
+    }
+
     @Test func aStoreInMemoryHasNothingToCompact() async throws {
         let container = try await TestBed(.memory).container()
         #expect(try await container.compact() == CompactionProgress())

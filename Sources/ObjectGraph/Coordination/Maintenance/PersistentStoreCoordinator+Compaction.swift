@@ -79,7 +79,11 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` `.unsupported` for stores without such a copy, and errors of the store; `CancellationError`.
     public func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void = { _ in }) async throws {
         guard writer.capabilities.contains(.compaction) else {
-            throw StoreError(.unsupported, "\(name): its store has no file that can be copied. Use a store in a file")
+            throw StoreError(
+                .unsupported,
+                writer.capabilities.contains(.backup)
+                    ? "cannot write a compact copy of \(store.name): the store cannot be compacted. Use backup(to:)"
+                    : "\(name): its store has no file that can be copied. Use a store in a file")
         }
         try await flush()
         try await store.compactCopy(to: url, progress: progress)
