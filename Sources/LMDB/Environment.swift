@@ -87,6 +87,8 @@ package final class Environment: @unchecked Sendable {
     /// The page size in bytes, a power of two.
     package let pageSize: Int
     private let isClosed = Atomic(false)
+    /// Whether the closing that ``isClosed`` announces has ended.
+    private let hasReleasedLocks = Atomic(false)
     private let retirementCount = Atomic(0)
     private let processForks: Int
 
@@ -155,6 +157,7 @@ package final class Environment: @unchecked Sendable {
         guard ForkCount.current == processForks else { return }
         dropIdleReaders()
         mdb_env_close(pointer)
+        hasReleasedLocks.store(true, ordering: .releasing)
     }
 
     /// Closes the file and releases its locks, until ``resume(with:)``. Refuses transactions and calls meanwhile.
@@ -169,6 +172,9 @@ package final class Environment: @unchecked Sendable {
 
     /// Whether the file is open. It is closed while the environment is suspended.
     package var isOpen: Bool { !isClosed.load(ordering: .acquiring) }
+
+    /// Whether the environment uses the lock file. In contrast to ``isOpen``, true until the file is closed.
+    package var hasLocks: Bool { !hasReleasedLocks.load(ordering: .acquiring) }
 
     /// Opens the file again after ``suspend()``. Handles of sub-databases stay valid.
     /// - Parameter reopened: A new environment of the same file, which becomes this one and must not be used any more.
@@ -186,6 +192,7 @@ package final class Environment: @unchecked Sendable {
             pointer = reopened.pointer
             // `reopened` does not close what this environment has now.
             _ = reopened.isClosed.exchange(true, ordering: .acquiringAndReleasing)
+            hasReleasedLocks.store(false, ordering: .releasing)
             isClosed.store(false, ordering: .releasing)
             readers.isRetired = false
         }

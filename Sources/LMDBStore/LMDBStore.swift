@@ -163,7 +163,8 @@ public final class LMDBStore: ObjectStore {
 
     /// Returns the newest committed state of any process. Takes about 1 µs, and less if the newest snapshot is still in use.
     ///
-    /// - Throws: `StoreError` `.readersFull`, `.usedAfterFork`, `.damaged`, `.mustReopen`.
+    /// - Throws: `StoreError` `.readersFull`, `.usedAfterFork`, `.damaged`, `.mustReopen`. For a file that is read without a lock file:
+    ///   `.inUseElsewhere` if another process has it open, and `.fileReplaced` if it was replaced, moved or deleted.
     public func snapshot() throws -> any StoreSnapshot { try newestSnapshot() }
 
     func newestSnapshot() throws -> LMDBSnapshot {
@@ -173,7 +174,11 @@ public final class LMDBStore: ObjectStore {
             let retirements = environment.retirements
             try beginUse()
             do {
-                try opened.readerless?.checkUnused()
+                if let readerless = opened.readerless {
+                    try readerless.checkUnused()
+                    // A process that has replaced the file has opened the new one, and may have closed it again.
+                    try checkFileIdentity()
+                }
                 return try mappingErrors { try reading(newestSnapshotInMap) }
             } catch {
                 // Another thread may have suspended the store meanwhile, and a third one may have opened it again.
@@ -335,7 +340,7 @@ extension StoreDescription {
     ///
     /// Within one process, a file is open either read-only or for writing. If this user may not write to the folder, no lock
     /// file can be created. Writers of other processes cannot detect such a reader. Reading therefore throws
-    /// `.inUseElsewhere` while another process has the file open.
+    /// `.inUseElsewhere` while another process has the file open, and `.fileReplaced` after another process has replaced it.
     ///
     /// - Parameters:
     ///   - url: The path of the file.

@@ -20,6 +20,13 @@ enum EnvironmentRegistry {
         var environment: Environment
         /// The resolved path.
         var path: String
+        /// The lock file; nil if the file is read without one.
+        var lock: FileIdentity?
+
+        init(store: LMDBStore, environment: Environment, path: String) {
+            (self.store, self.environment, self.path) = (store, environment, path)
+            lock = try? FileIdentity.of(path: path + "-lock")
+        }
 
         func isAt(_ other: String) -> Bool { StoreFile.areSamePaths(path, other) }
     }
@@ -43,6 +50,15 @@ enum EnvironmentRegistry {
 
     private static let table = ConditionLock(Table())
 
+    /// The number of attempts, and the microseconds between them, for a store that must not be open. The writer's queue may reference a
+    /// released store for a moment.
+    private static let patience = (tries: 100, wait: UInt32(5_000))
+
+    /// Thrown while a store has the lock file of a path, and another file, or none, has the name.
+    private struct Displaced: Error {
+        let isGone: Bool
+    }
+
     /// The state of a file at the moment when it is free to be used.
     private enum Found {
         case open(LMDBStore)
@@ -50,25 +66,35 @@ enum EnvironmentRegistry {
         case claimed(Set<Claim>, left: Environment?, openFiles: Int)
     }
 
+    /// Claims a file that is not open, or finds its store. Waits half a second for the closing of a store whose file has lost this name.
+    /// - Throws: `StoreError` `.inUseElsewhere` if that store stays open.
     private static func find(_ path: String) throws -> Found {
+        var isGone = false
+        for _ in 0..<patience.tries {
+            do { return try look(path) } catch let displaced as Displaced { isGone = displaced.isGone }
+            CurrentThread.sleep(microseconds: patience.wait)
+        }
+        throw StoreError(
+            .inUseElsewhere,
+            isGone
+                ? "cannot use \(path): the file was deleted or moved, and is still open in this process. Move it back, or close its store"
+                : "cannot use \(path): another file has replaced a file that is still open in this process. Close that store first"
+        )
+    }
+
+    private static func look(_ path: String) throws -> Found {
         // Closing a store takes the lock of the table, so its last reference must not go inside.
         var other: LMDBStore?
         defer { withExtendedLifetime(other) {} }
         return try table.wait { table in
             let file = try FileIdentity.of(path: path)
             guard let claims = table.claim(path, file) else { return nil }
-            if let file, let known = table.entries.first(where: { $0.value.isAt(path) && $0.key != file }),
-                !known.value.environment.isOfForkedParent
-            {
+            if let displaced = table.displaced(from: path, by: file) {
                 table.busy.subtract(claims)
-                other = known.value.store
+                other = displaced.store
                 // The store's last reference was released, and another thread is about to close it.
                 guard other != nil else { return nil }
-                // The two files would share one lock file, and therefore their locks.
-                throw StoreError(
-                    .inUseElsewhere,
-                    "\(path) cannot be opened: another file has replaced a file that is still open in this process. Close that store first"
-                )
+                throw Displaced(isGone: file == nil)
             }
             if let file { table.forgetRemoved(file, path) }
             let openFiles = table.entries.count
@@ -149,13 +175,13 @@ enum EnvironmentRegistry {
     /// Runs `body` while this process does not have the file open and does not open it. Waits half a second if the file is
     /// open, because the writer's queue may reference a released store for a moment. Blocks.
     static func exclusively<R>(path: String, _ body: () throws -> R) throws -> R {
-        for _ in 0..<100 {
+        for _ in 0..<patience.tries {
             if case .claimed(let claims, let left, _) = try find(path) {
                 defer { release(claims) }
                 left?.close()
                 return try body()
             }
-            CurrentThread.sleep(microseconds: 5_000)
+            CurrentThread.sleep(microseconds: patience.wait)
         }
         throw StoreError(
             .inUseElsewhere, "\(path) is open in this process. Close it first, so that another file can replace it")
@@ -168,13 +194,39 @@ enum EnvironmentRegistry {
             guard table.entries[file]?.environment === environment else { return false }
             table.forgetClaimsOfParent()
             guard !table.busy.contains(.file(file)) else { return nil }
-            table.entries[file] = nil
+            // Keeps the entry: closing the lock file would end the locks of another file that is opened under this name meanwhile.
             table.busy.insert(.file(file))
             return true
         }
         guard isOurs else { return }
         environment.close()
-        release([.file(file)])
+        table.withLock { table in
+            // The system may have given the identity of a deleted file to a new one.
+            if table.entries[file]?.environment === environment { table.entries[file] = nil }
+            table.busy.subtract([.file(file)])
+        }
+    }
+
+    /// Runs `body`, which opens the file of a suspended store again, while no other thread opens a file at its path.
+    /// - Throws: `StoreError` `.fileReplaced` if another file of that path is open. The two would share one lock file.
+    static func reopening<R>(_ store: LMDBStore, _ body: () throws -> R) throws -> R {
+        let (file, path, environment) = (store.file, store.url.path, store.environment)
+        let claims: Set<Claim> = [.file(file), .name(Array(path.utf8))]
+        let isFree = table.wait { table -> Bool? in
+            table.forgetClaimsOfParent()
+            guard table.busy.isDisjoint(with: claims) else { return nil }
+            guard table.displaced(from: path, by: file) == nil else { return false }
+            // The file may have been deleted, and a new one may have its identity.
+            if let entry = table.entries[file], entry.environment !== environment { return false }
+            table.busy.formUnion(claims)
+            return true
+        }
+        guard isFree else { throw StoreError.fileReplaced(path, isGone: false) }
+        defer { release(claims) }
+        let result = try body()
+        // A file that was moved for a while may have lost its entry.
+        table.withLock { $0.entries[file] = Entry(store: store, environment: environment, path: path) }
+        return result
     }
 }
 
@@ -192,10 +244,23 @@ extension EnvironmentRegistry.Table {
         return claims
     }
 
+    /// Returns an entry whose store has the lock file of a path, if its file was deleted, moved or replaced. A second file at that path
+    /// would have the same lock file, and closing it for one of the two ends the locks of both.
+    ///
+    /// A suspended store has closed the lock file. If the lock file was deleted too, for example with its folder, a new file gets another one.
+    fileprivate func displaced(from path: String, by file: FileIdentity?) -> EnvironmentRegistry.Entry? {
+        entries.first { known, entry in
+            guard known != file, entry.isAt(path), let lock = entry.lock, entry.environment.hasLocks,
+                !entry.environment.isOfForkedParent
+            else { return false }
+            return (try? FileIdentity.of(path: path + "-lock")) == lock
+        }?.value
+    }
+
     /// Removes the entry of a suspended store whose file was removed. A closed file does not keep its identity, and the system may have given
     /// it to the file at this path. The store refuses to open its file again.
     fileprivate mutating func forgetRemoved(_ file: FileIdentity, _ path: String) {
-        guard let entry = entries[file], !entry.isAt(path), !entry.environment.isOpen else { return }
+        guard let entry = entries[file], !entry.isAt(path), !entry.environment.hasLocks else { return }
         // If the system does not say where the path leads, the store cannot open its file either.
         let present = try? FileIdentity.of(path: entry.path)
         if present != file { entries[file] = nil }

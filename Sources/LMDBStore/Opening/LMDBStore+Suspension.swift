@@ -68,31 +68,35 @@ extension LMDBStore {
                 guard suspension.isOn.load(ordering: .acquiring) else { return }
                 if unlessClosed { try checkProcess() }
                 try checkFileIdentity()
-                // This process has checked the file before, and knows why it may have the meta page of a failed commit.
-                if !counters.hasFailedCommit.load(ordering: .relaxed) {
-                    try FileCheck.beforeOpening(
-                        url.path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(url.path))
-                }
-                let maximumDatabases = try Tables.mostOpen(schema, path: url.path)
-                let (reopened, readerless) =
-                    try isReadOnly
-                    ? Self.readOnlyEnvironment(
-                        url.path, maximumDatabases: maximumDatabases, options: options, usesSlot: opened.readerless == nil)
-                    : (OpenedEnvironment.open(url.path, maximumDatabases: maximumDatabases, options), nil)
-                do {
-                    guard try FileIdentity.of(descriptor: reopened.fileDescriptor()) == file,
-                        readerless == nil || opened.readerless != nil
-                    else { throw StoreError.fileReplaced(url.path, isGone: false) }
-                    try reopened.adoptingSizes {
-                        try checkContent(of: reopened)
-                        try environment.resume(with: reopened)
-                    }
-                } catch {
-                    reopened.close()
-                    throw error
-                }
+                try EnvironmentRegistry.reopening(self) { try openAgain() }
                 suspension.isOn.store(false, ordering: .releasing)
             }
+        }
+    }
+
+    /// Opens the file, and gives its new environment to the one that was closed.
+    private func openAgain() throws {
+        // This process has checked the file before, and knows why it may have the meta page of a failed commit.
+        if !counters.hasFailedCommit.load(ordering: .relaxed) {
+            try FileCheck.beforeOpening(url.path, options.openingCheck, isWritten: LockFile.mayBeOpenElsewhere(url.path))
+        }
+        let maximumDatabases = try Tables.mostOpen(schema, path: url.path)
+        let (reopened, readerless) =
+            try isReadOnly
+            ? Self.readOnlyEnvironment(
+                url.path, maximumDatabases: maximumDatabases, options: options, usesSlot: opened.readerless == nil)
+            : (OpenedEnvironment.open(url.path, maximumDatabases: maximumDatabases, options), nil)
+        do {
+            guard try FileIdentity.of(descriptor: reopened.fileDescriptor()) == file,
+                readerless == nil || opened.readerless != nil
+            else { throw StoreError.fileReplaced(url.path, isGone: false) }
+            try reopened.adoptingSizes {
+                try checkContent(of: reopened)
+                try environment.resume(with: reopened)
+            }
+        } catch {
+            reopened.close()
+            throw error
         }
     }
 }

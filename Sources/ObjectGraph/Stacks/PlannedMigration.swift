@@ -43,18 +43,39 @@ struct PlannedMigration: Sendable {
         func discard() { made.withLock { $0 }?.discard() }
     }
 
+    /// Thrown instead of migrating a copy that has another schema than the one for which the stages were chosen.
+    private struct MigratedMeanwhile: Error {}
+
+    /// The number of times that the stages are chosen while other processes migrate or restore the file.
+    private static let attempts = 5
+
+    private var changedAgainAndAgain: StoreError {
+        StoreError(
+            .inUseElsewhere,
+            "cannot migrate \(store.path ?? store.name): each of \(Self.attempts) attempts found another model in the file, because other "
+                + "processes migrate or restore it. Open it again")
+    }
+
     /// Runs the plan's stages if one of them is custom. Each step runs on a background thread, and `progress` in the calling task.
     ///
     /// - Returns: The schemas through which opening must migrate the file, if all stages are lightweight: from the file's to the
     ///   model's. Empty if there are no stages, or if they have run.
     /// - Throws: `StoreError`, errors of a stage's closures, `CancellationError`. Then the file is unchanged.
     func run() async throws -> [StoreSchema] {
+        for _ in 0..<Self.attempts {
+            do { return try await runOnce() } catch is MigratedMeanwhile {}
+        }
+        throw changedAgainAndAgain
+    }
+
+    private func runOnce() async throws -> [StoreSchema] {
         switch try await DispatchQueue.blocking({ try work() }) {
         case .opening(let way): return way
         case .steps(let steps, let copy):
             do {
                 for (number, step) in steps.enumerated() {
-                    try willRun(step, number, of: steps.count)
+                    try Task.checkCancellation()
+                    willRun(step, number, of: steps.count)
                     try await DispatchQueue.blocking(step.run)
                 }
             } catch {
@@ -66,14 +87,22 @@ struct PlannedMigration: Sendable {
         }
     }
 
-    /// Runs the plan's stages as ``run()`` does, on the calling thread.
+    /// Runs the plan's stages as ``run()`` does, on the calling thread. Like other blocking calls, this does not end early in a cancelled
+    /// task.
     func runNow() throws -> [StoreSchema] {
+        for _ in 0..<Self.attempts {
+            do { return try runOnceNow() } catch is MigratedMeanwhile {}
+        }
+        throw changedAgainAndAgain
+    }
+
+    private func runOnceNow() throws -> [StoreSchema] {
         switch try work() {
         case .opening(let way): return way
         case .steps(let steps, let copy):
             do {
                 for (number, step) in steps.enumerated() {
-                    try willRun(step, number, of: steps.count)
+                    willRun(step, number, of: steps.count)
                     try step.run()
                 }
             } catch {
@@ -85,8 +114,7 @@ struct PlannedMigration: Sendable {
         }
     }
 
-    private func willRun(_ step: Step, _ number: Int, of total: Int) throws {
-        try Task.checkCancellation()
+    private func willRun(_ step: Step, _ number: Int, of total: Int) {
         progress(MigrationProgress(activity: step.activity, completed: number, total: total))
     }
 
@@ -102,7 +130,7 @@ struct PlannedMigration: Sendable {
         var recorded = try store.recordedSchemas?() ?? RecordedSchemas(found)
         let copy = CopiedFile()
         // One step before, one during and one after each stage. The duration of a stage's work is unknown.
-        var steps = [Step(activity: "copying the file") { try copy.make(of: file) }]
+        var steps = [Step(activity: "copying the file") { try Self.make(copy, of: file, from: found) }]
         for stage in stages {
             let name = "from \(stage.source.version) to \(stage.target.version)"
             steps.append(
@@ -125,8 +153,30 @@ struct PlannedMigration: Sendable {
                     }
                 })
         }
-        steps.append(Step(activity: "replacing the file with the copy") { try copy.use { try $0.replaceOriginal() } })
+        steps.append(
+            Step(activity: "replacing the file with the copy") {
+                try Self.unlessMigrated(file, from: found) { try copy.use { try $0.replaceOriginal() } }
+            })
         return .steps(steps, copy)
+    }
+
+    /// Copies the file, whose schema was read before. Since then, another process may have run the stages.
+    /// - Throws: ``MigratedMeanwhile`` if the file has another schema now. The file is read and not the copy: if it changes later, the copy
+    ///   does not replace it.
+    private static func make(_ copy: CopiedFile, of file: any MigratableFile, from found: StoreSchema) throws {
+        try unlessMigrated(file, from: found) { try copy.make(of: file) }
+        guard try file.storedSchema() == found else { throw MigratedMeanwhile() }
+    }
+
+    /// Runs `body`, which fails if another process has the file open or has changed it.
+    /// - Throws: ``MigratedMeanwhile`` instead of the error if that process has run the stages.
+    private static func unlessMigrated(_ file: any MigratableFile, from found: StoreSchema, _ body: () throws -> Void) throws {
+        do { try body() } catch {
+            // A full disk, for example, is told even if the file has changed since.
+            let isInUse = [.inUseElsewhere, .storeBusy].contains((error as? StoreError)?.code)
+            if isInUse, let now = try? file.storedSchema(), now != found { throw MigratedMeanwhile() }
+            throw error
+        }
     }
 
     /// Opens the copy with the new model. For a custom stage, it is first opened without the properties that the stage converts.

@@ -53,6 +53,31 @@ import Testing
         #expect(error?.code == .fileReplaced)
     }
 
+    /// Catches: a new file that can be opened once only, and a former file that is opened again under the lock file of the new one.
+    @Test func `S167: a file takes the name of a suspended one, which stays closed while the new one is open`() throws {
+        let scratch = try Scratch()
+        let away = scratch.folder.appendingPathComponent("away")
+        let suspended = try scratch.store()
+        try suspended.insertTracks(1)
+        try suspended.suspend()
+        try FileManager.default.moveItem(at: scratch.url, to: away)
+        let new = try scratch.store()
+        try new.insertTracks(2)
+        let again = try scratch.store()
+        #expect(again === new && new !== suspended)
+        for isBack in [false, true] {
+            if isBack {
+                try FileManager.default.removeItem(at: scratch.url)
+                try FileManager.default.moveItem(at: away, to: scratch.url)
+            }
+            let error = #expect(throws: StoreError.self) { try suspended.snapshot() }
+            #expect(error?.code == .fileReplaced)
+            #expect(try new.snapshot().count(StoreQuery(entity: Samples.track)) == 2)
+        }
+        try new.shutDown()
+        #expect(try suspended.snapshot().count(StoreQuery(entity: Samples.track)) == 1)
+    }
+
     @Test func whoOpensAFileThatIsWorkedOnWaits() throws {
         let scratch = try Scratch()
         _ = try scratch.store().insertTracks(1)

@@ -288,4 +288,38 @@ import Testing
         let again = try await Self.open(bed)
         #expect(try await ReadOnlyTests.count(again) == 0)
     }
+
+    /// Catches: on LMDB, a new file that gets the lock file of the open store, so that each overwrites pages that the other reads.
+    @Test(arguments: files, ContextStack.allCases)
+    func `S094, S150: a file that was deleted while it is open shares nothing with a file of its name`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await Self.open(bed, stack)
+        try await Self.insert(1, container)
+        let backup = bed.folder.appendingPathComponent("backup")
+        try await container.coordinator.backup(to: backup)
+        let kept = try container.coordinator.snapshot()
+        let reader = container.coordinator.newBackgroundContext(reading: kept)
+        try FileManager.default.removeItem(at: bed.file)
+        if kind == .lmdb {
+            let codes = [
+                await Self.code { _ = try await Self.open(bed, stack) },
+                await Self.code { try await PersistentContainer.restore(bed.description, from: backup) },
+            ]
+            #expect(codes == [.inUseElsewhere, .inUseElsewhere])
+            #expect(!FileManager.default.fileExists(atPath: bed.file.path))
+        } else {
+            try await PersistentContainer.restore(bed.description, from: backup)
+        }
+        #expect(try await reader.perform { try $0.fetch(EntityFetchRequest("Thing")).map { $0["number"] } } == [.int(1)])
+        #expect(await Self.code { try await Self.insert(2, container) } == .fileReplaced)
+        try await container.close()
+        if kind == .lmdb { try await PersistentContainer.restore(bed.description, from: backup) }
+        let again = try await Self.open(bed, stack)
+        try await Self.insert(3, again)
+        #expect(try await ReadOnlyTests.count(again) == 2)
+        #expect(try again.coordinator.store.verify() == [])
+        try await again.close()
+    }
 }

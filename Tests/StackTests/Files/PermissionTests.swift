@@ -174,6 +174,57 @@ import Testing
         }
     }
 
+    enum Replacement: String, CaseIterable, Sendable { case restore, migration }
+
+    /// Catches: a reader that goes on with the former file for good, because no process has the new one open.
+    @Test(arguments: ReadOnlyTests.kinds, Replacement.allCases)
+    func `S166, S168: reading without locks ends with an error when another process has replaced the file`(
+        _ kind: StoreKind, _ replacement: Replacement
+    ) async throws {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        let backup = bed.folder.appendingPathComponent("backup")
+        let container = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
+        try await container.coordinator.backup(to: backup)
+        try await container.close()
+        for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try Self.protect(bed, file: 0o644, folder: 0o755)
+        let (ready, done) = (bed.folder.appendingPathComponent("ready"), bed.folder.appendingPathComponent("done"))
+        // The reader waits for the replacement.
+        try await WaitingProcesses.run {
+            async let reader: ExitTest.Result? = #expect(processExitsWith: .success) {
+                [file = bed.file as URL, kind = kind.rawValue as String, ready = ready as URL, done = done as URL] in
+                // Created before the permission is dropped.
+                let descriptor = open(ready.path, O_WRONLY | O_CREAT, 0o644)
+                try PermissionTests.becomeNobody()
+                let container = try await ReadOnlyTests.open(file, kind)
+                let found = try await ReadOnlyTests.count(container)
+                try #require(found == ReadOnlyTests.count)
+                try #require(write(descriptor, "1", 1) == 1)
+                try await until("the file is replaced") { FileManager.default.fileExists(atPath: done.path) }
+                var error: StoreError?
+                try await until("reading is refused") {
+                    do { _ = try await ReadOnlyTests.count(container) } catch let found as StoreError { error = found }
+                    return error != nil
+                }
+                let expected: StoreError.Code = kind == "lmdb" ? .fileReplaced : .inUseElsewhere
+                try #require(error?.code == expected, "\(String(describing: error))")
+                try #require(error?.message.contains("open it again") == true, "\(String(describing: error))")
+                try await container.close()
+                let again = try await ReadOnlyTests.count(try await ReadOnlyTests.open(file, kind))
+                try #require(again == ReadOnlyTests.count)
+            }
+            try await until("the reader has read") { (try? Data(contentsOf: ready).count) == 1 }
+            let store = ReadOnlyTests.description(bed.file, kind.rawValue, readOnly: false)
+            switch replacement {
+            case .restore: try await PersistentContainer.restore(store, from: backup)
+            case .migration: try #require(store.migration).makeCopy().replaceOriginal()
+            }
+            try Data().write(to: done)
+            _ = await reader
+        }
+    }
+
     @Test(arguments: [true, false])
     func `S166: a log that a killed writer left is read where it is, or refused`(_ keepsIndex: Bool) async throws {
         let bed = try TestBed(.sqlite)

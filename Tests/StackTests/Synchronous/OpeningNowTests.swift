@@ -41,6 +41,20 @@ import Testing
         #expect(titles == [["G0", "F0", "D-0"]])
     }
 
+    /// Catches: a call that is not asynchronous and fails because the task around it was cancelled, such as that of a closed view.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S164: opening synchronously runs the stages of a plan in a cancelled task, too`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await People.fill(bed, 1)
+        let task = Task { @MainActor in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try PersistentContainer(
+                openingSynchronously: try People.third(), store: bed.description, migrationPlan: try People.plan())
+        }
+        let container = try await task.value
+        #expect(try await People.isMigrated(container, 1))
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `opening synchronously fails with the errors of opening`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

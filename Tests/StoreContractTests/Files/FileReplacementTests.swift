@@ -77,6 +77,35 @@ import Testing
         #expect(try FileKind.lmdb.open(path).snapshot().generation == 7)
     }
 
+    /// Catches: a new file that gets the lock file of the open store, whose locks end with it.
+    @Test(arguments: [Change.deleted, .moved])
+    func `S094: no file is created or restored in place of one that was deleted or moved while it is open`(_ change: Change)
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let path = folder.url.appendingPathComponent("store").path
+        let backup = folder.url.appendingPathComponent("backup")
+        let store = try FileKind.lmdb.open(path)
+        try Self.insert(store, 64)
+        _ = try store.backup(to: backup, existing: .refuse)
+        if change == .deleted { unlink(path) } else { rename(path, path + " moved") }
+        let file = try #require(FileKind.lmdb.description(path).migration)
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
+        #expect(code { _ = try FileKind.lmdb.open(path) } == .inUseElsewhere)
+        #expect(code { try file.restore(from: backup, cancellation: Cancellation()) } == .inUseElsewhere)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted() == names)
+        #expect(try store.snapshot().generation == 1)
+        if change == .moved {
+            rename(path + " moved", path)
+            #expect(try FileKind.lmdb.open(path) === store)
+            unlink(path)
+        }
+        try store.shutDown()
+        try file.restore(from: backup, cancellation: Cancellation())
+        try Self.insert(try FileKind.lmdb.open(path), 65)
+        #expect(try FileKind.lmdb.open(path).snapshot().generation == 2)
+    }
+
     @Test func `another process does not write a restored file under the lock file of the one before`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("store").path

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import LMDBStore
 import Platform
@@ -105,6 +106,49 @@ import Testing
                 if calls.withLock({ $0.count }) < moment { break }
             }
             #expect(replaced > 0)
+        }
+
+        /// Catches: a new file whose locks end when the lock file is closed for the deleted one.
+        @Test func `S094: a file that is created while the store of a deleted file of its name closes keeps its lock`() throws {
+            for _ in 0..<20 {
+                let folder = try TemporaryFolder()
+                let path = folder.url.appendingPathComponent("store").path
+                let old = try FileKind.lmdb.open(path)
+                unlink(path)
+                let outcome = Mutex<Result<Void, any Error>?>(nil)
+                let closed = DispatchSemaphore(value: 0)
+                Thread.detachNewThread {
+                    let ended = Result { try old.shutDown() }
+                    outcome.withLock { $0 = ended }
+                    closed.signal()
+                }
+                var new: (any ObjectStore)?
+                while new == nil {
+                    do { new = try FileKind.lmdb.open(path) } catch let error as StoreError where error.code == .inUseElsewhere {}
+                }
+                closed.wait()
+                try outcome.withLock { $0 }?.get()
+                #expect(Self.isLocked(path))
+                try new?.shutDown()
+            }
+        }
+
+        /// Catches: a suspended store that opens the new file to compare it, because the system has given it the number of the deleted one.
+        @Test func `S167: a suspended store whose file was deleted does not end the locks of a new file`() throws {
+            let folder = try TemporaryFolder()
+            let path = folder.url.appendingPathComponent("store").path
+            let suspended = try FileKind.lmdb.open(path)
+            try Self.insert(suspended, 64)
+            try suspended.suspend()
+            unlink(path)
+            let new = try FileKind.lmdb.open(path)
+            try Self.insert(new, 65)
+            let error = #expect(throws: StoreError.self) { try suspended.snapshot() }
+            #expect(error?.code == .fileReplaced)
+            #expect(Self.isLocked(path))
+            try Self.insert(new, 66)
+            #expect(try new.verify() == [])
+            try new.shutDown()
         }
 
         /// Returns whether a thread waits for a lock on a file, as far as the system lists it.
