@@ -94,6 +94,9 @@ public final class ModelContainer: Sendable {
     ///
     /// If the main context saves by itself, its changes so far are saved first. The error of that save goes to its
     /// ``ModelContext/onAutosaveError``.
+    ///
+    /// - Throws: The error of a save that cannot be written now, such as a full disk. Strata's `SaveError.deferredSavesFailed`, once, for
+    ///   saves that could never be written and were left out, also at an earlier time.
     public func flush() async throws {
         await storage.saveMainContext()
         try await storage.container.flush()
@@ -104,6 +107,8 @@ public final class ModelContainer: Sendable {
     ///
     /// If the main context saves by itself, its changes so far are saved first. The error of that save goes to its
     /// ``ModelContext/onAutosaveError``.
+    ///
+    /// - Throws: The errors of ``flush()``, or Strata's `StoreError` `.inUseElsewhere` if the file is still being read.
     public func close() async throws {
         await storage.saveMainContext()
         try await storage.container.close()
@@ -115,7 +120,7 @@ public final class ModelContainer: Sendable {
     /// If the main context saves by itself, its changes so far are saved first. The error of that save goes to its
     /// ``ModelContext/onAutosaveError``.
     ///
-    /// - Throws: The error of a save that cannot be written, such as a full disk. Then the container is not suspended.
+    /// - Throws: The errors of ``flush()``, or Strata's `StoreError`. Then the container is not suspended.
     public func suspend() async throws {
         await storage.saveMainContext()
         try await storage.container.suspend()

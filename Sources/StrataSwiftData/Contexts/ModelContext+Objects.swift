@@ -48,6 +48,7 @@ extension ModelContext {
             try context.batchDeleteNow(
                 EntityFetchRequest(T.entityName, matching: .all([.ids(ids), classes])), options: options)
         }
+        noteUnlessChanged()
     }
 
     /// Returns the condition that an object belongs to no subclass of a model class.

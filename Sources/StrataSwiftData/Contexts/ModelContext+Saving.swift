@@ -36,8 +36,9 @@ extension ModelContext {
 
     /// Runs a closure, and saves.
     ///
-    /// If the closure throws, this does not save, and the changes stay unsaved. In the main context, the next automatic save would write
-    /// them: call ``rollback()``, or set ``autosaveEnabled`` to false before.
+    /// If the closure throws, this does not save, and the changes stay unsaved, apart from deletions by a predicate, which are saved at
+    /// once. In the main context, the next automatic save would write the changes: call ``rollback()``, or set ``autosaveEnabled`` to false
+    /// before.
     public func transaction(block: () throws -> Void) throws {
         try block()
         try save()
@@ -87,9 +88,11 @@ extension ModelContext {
     /// Saves the changes now if the context would soon save them by itself. If the store is suspended, a timer runs already.
     func autosaveUnlessSuspended() { if !context.isStoreSuspended { autosave() } }
 
-    /// Lets others know if the main context has nothing to save by itself, so that they need not wait for the main actor.
+    /// If the main context has nothing to save by itself, notes that a flush need not wait for the main actor. The next change then counts
+    /// as the first one, and takes the note back.
     func noteUnlessChanged() {
-        if isMain, !autosaveEnabled || !hasChanges { storage?.mainMayHaveChanges.store(false, ordering: .releasing) }
+        guard isMain, let storage, !autosaveEnabled || !hasChanges else { return }
+        if storage.mainMayHaveChanges.exchange(false, ordering: .acquiringAndReleasing) { context.awaitUnsavedChange() }
     }
 
     /// Saves the changes if the context saves by itself. Reports the error of the save, and tries again later if the cause may

@@ -24,7 +24,10 @@ public final class ModelContext {
     ///
     /// The main context saves shortly after the first change. A context of another thread never saves by itself.
     public var autosaveEnabled: Bool {
-        didSet { if autosaveEnabled, !oldValue { continueAutosaving() } else { noteUnlessChanged() } }
+        didSet {
+            guard autosaveEnabled != oldValue else { return }
+            if autosaveEnabled { continueAutosaving() } else { noteUnlessChanged() }
+        }
     }
     /// A closure that receives the errors of automatic saves. Without it, they are logged.
     public var onAutosaveError: ((any Error) -> Void)?

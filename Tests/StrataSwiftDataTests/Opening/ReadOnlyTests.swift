@@ -68,11 +68,14 @@ import Testing
     }
 
     /// SQLite opens a file in both ways at once.
-    @Test func `a file of LMDB that this process has open for writing is not opened read-only`() async throws {
+    @Test func `a file of LMDB that this process has open for writing is not opened read-only, and the reverse`() async throws {
         try await use(.lmdb) { file in
             let container = try file.open(ToDo.self)
             #expect(performing: { try Self.open(file) }, throws: { "\($0)".contains("this process has it open for writing") })
             try await container.close()
+            let readOnly = try Self.open(file)
+            #expect(performing: { try file.open(ToDo.self) }, throws: { "\($0)".contains("this process has it open read-only") })
+            try await readOnly.close()
         }
     }
 
