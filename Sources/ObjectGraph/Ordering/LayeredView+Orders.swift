@@ -30,6 +30,23 @@ extension LayeredView {
         return OrderedPairs(arrangement: Arrangement(keys.map { .init(key: $0, position: known[$0]) }), places: places)
     }
 
+    /// Returns the objects of a hidden entity that have the positions of an object's pairs, by member. O(positions).
+    ///
+    /// - Parameter others: Objects of the hidden entity that do not count.
+    func places(
+        of owner: ObjectKey, _ order: EntityIndex, without others: Set<ObjectKey>
+    ) throws -> [ObjectKey: ObjectKey] {
+        let found = try related(.referrers(entity: order, column: OrderEntity.owner), to: owner).filter { !others.contains($0) }
+        let members = try values(of: found, order, OrderEntity.member)
+        var places: [ObjectKey: ObjectKey] = [:]
+        for (place, member) in zip(found, members) {
+            // Only the first position of a pair is valid.
+            guard let member = member.referenceKey, places[member] == nil else { continue }
+            places[member] = place
+        }
+        return places
+    }
+
     /// Reads a column of objects that exist, with one read of the base per page.
     ///
     /// - Parameter keys: The keys, ascending.

@@ -45,7 +45,7 @@ extension SaveCheck {
             } else {
                 try settleInOrder(constraints, &replaced)
             }
-            if !replaced.isEmpty { redirect(constraints[0].entity, Self.ends(of: replaced)) }
+            if !replaced.isEmpty { try redirect(constraints[0].entity, Self.ends(of: replaced)) }
         }
     }
 
@@ -247,6 +247,12 @@ extension SaveCheck {
         let merged = row.copy(layer: layer)
         merged.kind = known?.kind == .insert ? .insert : .update
         let entity = conflict.constraint.entity
+        // A stored member keeps its place in its list, whether the new object came into that list itself or with another that was merged.
+        for reference in request.rules.ordered[entity] where merged.kind == .update {
+            let list = try state.view.value(entity, key: conflict.theirs, column: reference.column)?.referenceKey
+            guard let list, list == row[reference.column].referenceKey else { continue }
+            try keepPosition(in: merged, of: conflict.theirs, entity, reference)
+        }
         guard case .objectTrump = request.policy, entity != keyedValues, let change = folded.row(entity, conflict.ours),
             change.kind == .update
         else { return merged }
@@ -261,6 +267,20 @@ extension SaveCheck {
             if let known, known.isSet(column) { merged[column] = known[column] } else { merged.clear(column) }
         }
         return merged
+    }
+
+    /// Leaves a stored member at its place in the list that it is in: at the stored position, or where the context has moved it.
+    ///
+    /// - Parameter row: The change of the member, with the position that it gets from a replaced object.
+    private func keepPosition(
+        in row: Row, of key: ObjectKey, _ entity: EntityIndex, _ reference: OrderedReference
+    ) throws {
+        row.clear(reference.position)
+        guard let own = folded.row(entity, key), own.kind == .update, own.isSet(reference.position) else { return }
+        let list =
+            try own.isSet(reference.column)
+            ? own[reference.column] : request.base.view.value(entity, key: key, column: reference.column) ?? .null
+        if list.referenceKey == row[reference.column].referenceKey { row[reference.position] = own[reference.position] }
     }
 
     /// Whether the merge policy may settle a conflict of a new object. Objects of two classes never replace each other, because an object
@@ -339,27 +359,14 @@ extension SaveCheck {
         }
     }
 
-    /// Redirects references from objects that are not inserted to the rows that replace them. O(rows of the layer).
-    private mutating func redirect(_ entity: EntityIndex, _ replaced: [ObjectKey: ObjectKey]) {
+    /// Redirects references and pairs of objects that are not inserted to the objects that replace them. O(rows of the layer), and
+    /// O(members) for each ordered list that gets more of them or whose new members are replaced.
+    private mutating func redirect(_ entity: EntityIndex, _ replaced: [ObjectKey: ObjectKey]) throws {
         let layer = writable()
         let schema = writer.store.schema
         for (number, definition) in schema.entities.enumerated(as: EntityIndex.self) {
             let columns = definition.columnIndices.filter { definition.columns[$0].destination == entity }
-            guard !columns.isEmpty, let changes = layer.entity(number) else { continue }
-            for pageNumber in changes.sortedPageNumbers {
-                guard let page = changes.page(pageNumber) else { continue }
-                for slot in SlotIterator(page.inserted | page.updated) {
-                    guard let row = page[slot] else { continue }
-                    let moved = columns.compactMap { column -> (ColumnIndex, ObjectKey)? in
-                        guard row.isSet(column), let old = row[column].referenceKey, let new = replaced[old] else { return nil }
-                        return (column, new)
-                    }
-                    guard !moved.isEmpty else { continue }
-                    let copy = row.copy(layer: layer.id)
-                    for (column, key) in moved { copy[column] = .reference(key) }
-                    layer.put(copy, entity: number, key: PageAddress.key(page: pageNumber, slot: slot))
-                }
-            }
+            if !columns.isEmpty { try redirect(columns, of: number, replaced) }
         }
         for (number, link) in schema.links.enumerated(as: LinkIndex.self)
         where link.source == entity || link.destination == entity {
@@ -373,6 +380,107 @@ extension SaveCheck {
                 }
             }
         }
+    }
+
+    /// A member that comes into an ordered list because an object was replaced: the one that had the list, or the member itself.
+    private struct Arrival {
+        var row: Row
+        var reference: OrderedReference
+        /// The replaced object that had the list; nil if only the member was replaced. Then it keeps its position.
+        var former: ObjectKey?
+        /// The place of the member in the list that it was in.
+        var member: Arrangement.Member
+
+        /// Members that keep their positions come first, so that the others come after them.
+        static func precedes(_ a: Arrival, _ b: Arrival) -> Bool {
+            switch (a.former, b.former) {
+            case (nil, _?): true
+            case (_?, nil): false
+            case (let x?, let y?) where x != y: x < y
+            default: Arrangement.Member.precedes(a.member, b.member)
+            }
+        }
+    }
+
+    /// Redirects the references in some columns of an entity. A position has a meaning only in the list for which it was made, so members
+    /// of the lists of replaced objects get new ones (S107).
+    private mutating func redirect(
+        _ columns: [ColumnIndex], of entity: EntityIndex, _ replaced: [ObjectKey: ObjectKey]
+    ) throws {
+        let layer = writable()
+        guard let changes = layer.entity(entity) else { return }
+        let (view, stored) = (after, state.view)
+        var arrivals: [Arrival] = []
+        for pageNumber in changes.sortedPageNumbers {
+            guard let page = changes.page(pageNumber) else { continue }
+            for slot in SlotIterator(page.inserted | page.updated) {
+                guard let row = page[slot] else { continue }
+                let moved = columns.compactMap { column -> (column: ColumnIndex, old: ObjectKey, new: ObjectKey)? in
+                    guard row.isSet(column), let old = row[column].referenceKey, let new = replaced[old] else { return nil }
+                    return (column, old, new)
+                }
+                guard !moved.isEmpty else { continue }
+                let key = PageAddress.key(page: pageNumber, slot: slot)
+                let copy = row.copy(layer: layer.id)
+                for (column, old, new) in moved {
+                    copy[column] = .reference(new)
+                    for reference in request.rules.ordered[entity] where reference.column == column {
+                        // In the store, the member is in this list already. It keeps its place there.
+                        if row.kind == .update, try stored.value(entity, key: key, column: column)?.referenceKey == new {
+                            try keepPosition(in: copy, of: key, entity, reference)
+                            continue
+                        }
+                        let position = Position(try view.value(entity, key: key, column: reference.position) ?? .null)
+                        copy[reference.position] = .null
+                        arrivals.append(
+                            Arrival(row: copy, reference: reference, former: old, member: .init(key: key, position: position)))
+                    }
+                }
+                // Another member was replaced. Its pair may have a place already.
+                if request.rules.isOrder(entity), row.kind == .insert, !moved.contains(where: { $0.column == OrderEntity.owner })
+                {
+                    let member = Arrangement.Member(key: key, position: Position(copy[OrderEntity.position]))
+                    arrivals.append(Arrival(row: copy, reference: OrderEntity.reference, former: nil, member: member))
+                }
+                layer.put(copy, entity: entity, key: key)
+            }
+        }
+        if !arrivals.isEmpty { try append(arrivals.sorted(by: Arrival.precedes), of: entity) }
+    }
+
+    /// Puts members at the ends of the lists into which they come, unless they keep their positions. Their rows are in the layer.
+    ///
+    /// A pair of a many-to-many relationship keeps its stored place, or else the first of its new places. O(members) per list.
+    private mutating func append(_ arrivals: [Arrival], of entity: EntityIndex) throws {
+        let layer = writable()
+        let view = after
+        let arriving = Set(arrivals.map(\.member.key))
+        // The places of the members, by the object that has the list.
+        var placed: [ObjectKey: [ObjectKey: ObjectKey]] = [:]
+        var ends = ListEnds()
+        for arrival in arrivals {
+            let (key, row, reference) = (arrival.member.key, arrival.row, arrival.reference)
+            guard let owner = row[reference.column].referenceKey else { continue }
+            if request.rules.isOrder(entity), row.kind == .insert, let member = row[OrderEntity.member].referenceKey {
+                if placed[owner] == nil { placed[owner] = try view.places(of: owner, entity, without: arriving) }
+                if let other = placed[owner]?[member] {
+                    let isFirst = precedesNewPlace(arrival, other, of: entity)
+                    layer.remove(entity: entity, key: isFirst ? other : key)
+                    if !isFirst { continue }
+                }
+                placed[owner]?[member] = key
+            }
+            if arrival.former != nil {
+                row[reference.position] = try ends.append(key, of: entity, to: owner, reference, in: view).value
+            }
+        }
+    }
+
+    /// Whether a member keeps a position before another place of its pair, which the save has made too.
+    private func precedesNewPlace(_ arrival: Arrival, _ other: ObjectKey, of entity: EntityIndex) -> Bool {
+        guard arrival.former == nil, let row = layer.row(entity, other), row.kind == .insert else { return false }
+        return Arrangement.Member.precedes(
+            arrival.member, .init(key: other, position: Position(row[OrderEntity.position])))
     }
 
     private func duplicate(_ conflict: UniquenessConflict) -> SaveError {
