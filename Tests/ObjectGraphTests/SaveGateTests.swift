@@ -25,6 +25,21 @@ import Testing
         #expect(!gate.isSaving)
     }
 
+    @Test func movesCountFromTheHandOverOfASaveToItsEnd() {
+        var gate = SaveGate()
+        let began = gate.enterIfIdle()
+        gate.noteMove()
+        let before = gate.hasMoved
+        gate.handOver()
+        let handedOver = gate.hasMoved
+        gate.noteMove()
+        let during = gate.hasMoved
+        gate.leave()?()
+        let after = gate.hasMoved
+        gate.noteMove()
+        #expect([began, before, handedOver, during, after, gate.hasMoved] == [true, false, false, true, false, false])
+    }
+
     @Test func savesOfChildrenFormOneGroupUntilItIsTaken() throws {
         var gate = SaveGate()
         let isFirst = [gate.add(try Self.push()), gate.add(try Self.push())]

@@ -61,6 +61,40 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         #expect(observer.results.map(\.title) == ["b", "c"])
     }
 
+    /// Runs `note` inside the first notification of a film's title.
+    @MainActor private func onChange(of film: Film, _ note: @escaping @MainActor () throws -> Void) {
+        withObservationTracking {
+            _ = film.title
+        } onChange: {
+            MainActor.assumeIsolated {
+                do { try note() } catch { Issue.record(error) }
+            }
+        }
+    }
+
+    /// Catches: a merge that moves the main context back to the state before its observer's save.
+    @Test(arguments: TestStore.allCases)
+    @MainActor func `S031, S068: the main context shows what an observer has saved while it merges`(_ store: TestStore)
+        async throws
+    {
+        try await store.useOnMain(Film.self) { container in
+            let main = container.mainContext
+            main.autosaveEnabled = false
+            let (first, second) = (Film("b"), Film("d"))
+            for film in [first, second] { main.insert(film) }
+            try main.save()
+            let observer = try Observer(sortBy: [SortDescriptor(\.title)], modelContext: main)
+            second.title = "a: mine"
+            onChange(of: first) { try main.save() }
+            let other = ModelContext(container)
+            let films = try other.fetch(FetchDescriptor<Film>())
+            for film in films where film.title == "b" { film.title = "c: other" }
+            try other.save()
+            #expect(observer.results.map(\.title) == ["a: mine", "c: other"])
+            #expect(first.title == "c: other" && second.title == "a: mine" && !main.hasChanges)
+        }
+    }
+
     @Test func `an observer in an actor tells of unsaved changes and of saves of other contexts`() async throws {
         let container = try inMemory(Film.self)
         let watcher = try Watcher(container)

@@ -13,8 +13,10 @@ extension ManagedObjectContext {
     /// (S192), and forgets removals of entries that are gone there (S056). One look-up per unsaved inserted or removed key, if a save has
     /// inserted or removed keys.
     ///
-    /// - Parameter changes: The saves that the base state has gained; nil if they are unknown.
-    func settleInsertedKeys(after changes: [ChangeSet]?) {
+    /// - Parameters:
+    ///   - changes: The saves that the base state has gained; nil if they are unknown.
+    ///   - keepingRemovals: Whether the base state may be older than the removals, so that their entries may come back.
+    func settleInsertedKeys(after changes: [ChangeSet]?, keepingRemovals: Bool = false) {
         guard let entity = capabilities.keyedValues else { return }
         let mayDiffer = changes?.contains { $0.change(of: entity)?.pages.contains { $0.inserted | $0.deleted != 0 } ?? false }
         if mayDiffer == false { return }
@@ -24,6 +26,7 @@ extension ManagedObjectContext {
             trapOnStoreError { try below.movedKeys(of: layer, entity) }
         }
         func gone(_ layer: Layer) -> [ObjectKey] {
+            if keepingRemovals { return [] }
             var gone: [ObjectKey] = []
             layer.forEachRow(of: entity, \.deleted) { object, _ in
                 if trapOnStoreError({ try !below.exists(entity, object) }) { gone.append(object) }
@@ -47,6 +50,41 @@ extension ManagedObjectContext {
             layerStack.top.remove(entity: entity, key: object)
             show(nil, entity: entity, key: object)
         }
+    }
+
+    /// Drops the unsaved updates of entries that others have removed, if the context sets or removes their keys again. It does not show
+    /// these entries any more. Otherwise the next save could write the older value, or two entries with one key (S192). One look-up per key.
+    ///
+    /// - Returns: Whether there were any.
+    @discardableResult
+    func dropHiddenUpdates(of keys: some Sequence<Value>) -> Bool {
+        guard !tracker.updatesOfDeleted.keyed.isEmpty, let entity = keyedEntity else { return false }
+        let hidden = keys.compactMap { tracker.updatesOfDeleted.keyed[$0] }.filter { place in
+            tracker.updatesOfDeleted.changed[place] != nil
+                && layerStack.pendingKind(entity, place.key, inFlight: false) == .update
+                && trapOnStoreError { try !exists(entity, place.key) }
+        }
+        guard !hidden.isEmpty else { return false }
+        withoutUndo {
+            unseal()
+            for place in hidden {
+                layerStack.top.remove(entity: entity, key: place.key)
+                // A running save has the whole row, and may give it back.
+                if !layerStack.taken.contains(where: { $0.row(entity, place.key) != nil }) {
+                    tracker.updatesOfDeleted.forget(place)
+                }
+                show(nil, entity: entity, key: place.key)
+            }
+        }
+        return true
+    }
+
+    /// Drops the hidden updates of keys that a child has inserted. Returns whether there were any.
+    func dropHiddenUpdates(replacedBy push: ChildChanges) -> Bool {
+        guard !tracker.updatesOfDeleted.keyed.isEmpty, let entity = keyedEntity else { return false }
+        var inserted: [Value] = []
+        push.layer.forEachRow(of: entity, \.inserted) { _, row in inserted.append(row[KeyedColumn.key]) }
+        return dropHiddenUpdates(of: inserted)
     }
 
     /// Makes the next save throw if another context has recorded other types of a collection, and unsaved entries have ours. Later writes

@@ -193,6 +193,7 @@ extension ManagedObjectContext {
             guard try keyedValue(object) != value else { return }
             return setKeyed(entity, object: object, key: key, value: value, row: makeWritableRow(entity, object))
         }
+        dropHiddenUpdates(of: CollectionOfOne(.data(key)))
         if try revive(entity, key: key, value: value) { return }
         let object = try removedObject(entity, key, value: value) ?? nextKey(entity)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: 2)
@@ -258,7 +259,10 @@ extension ManagedObjectContext {
     @discardableResult
     func removeKeyed(_ key: Data) throws -> Bool {
         tracker.keyed.forgetErrors(of: key)
-        guard let object = try keyedObject(key) else { return false }
+        guard let object = try keyedObject(key) else {
+            dropHiddenUpdates(of: CollectionOfOne(.data(key)))
+            return false
+        }
         try removeKeyed(object, key)
         return true
     }
@@ -280,6 +284,11 @@ extension ManagedObjectContext {
         guard readsKeyedValuesFromStore else {
             let objects = try keyedObjects(from: lower, to: upper, direction: .ascending, limit: nil)
             for object in objects { try removeKeyed(object, keyedKey(object)) }
+            dropHiddenUpdates(
+                of: tracker.updatesOfDeleted.keyed.keys.filter { key in
+                    guard case .data(let bytes) = key else { return false }
+                    return !bytes.lexicographicallyPrecedes(lower) && bytes.lexicographicallyPrecedes(upper)
+                })
             return objects.count
         }
         let found = try storedKeys(from: lower, to: upper, direction: .ascending, limit: nil)

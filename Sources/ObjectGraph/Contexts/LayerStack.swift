@@ -61,6 +61,22 @@ struct LayerStack {
         var route: (any RequestRoute)?
         /// Whether the user pinned the context, or its parent, to this state.
         var isPinned = false
+
+        /// The place of a base state among the states of the store, without its snapshot.
+        struct Place {
+            var sequence: SaveSequence
+            var isPinned: Bool
+        }
+
+        var place: Place { Place(sequence: state.sequence, isPinned: isPinned) }
+
+        /// Returns the base with another state of the store, below the same layers.
+        func moved(to state: StoreState) -> BaseState {
+            var moved = self
+            moved.state = state
+            moved.isPinned = false
+            return moved
+        }
     }
 
     init(_ baseState: BaseState, _ template: LayerTemplate) {
@@ -87,6 +103,9 @@ struct LayerStack {
     // Marked as mutating, like ``pendingKind(_:_:inFlight:)``: a call of a function that is not would copy the whole stack.
     mutating func hasChanges() -> Bool { sealed.isEmpty ? !top.isEmpty : Self.haveChanges(sealed + [top], template) }
 
+    /// Whether newer layers leave nothing of the changes that a running save has taken, and have no others.
+    func cancelOut(_ newer: [Layer]) -> Bool { !Self.haveChanges(taken + newer, template) }
+
     private static func haveChanges(_ layers: [Layer], _ template: LayerTemplate) -> Bool {
         // Changes can cancel each other only if there are deletions.
         if !layers.contains(where: \.mayDelete) { return layers.contains { !$0.isEmpty } }
@@ -110,6 +129,12 @@ struct LayerStack {
         }
         if newest == .delete { return isInsertedHere ? nil : .delete }
         return isInsertedHere ? .insert : newest.map { _ in .update }
+    }
+
+    /// Whether the changes that no running save has taken contain a pair.
+    func changesPair(_ link: LinkIndex, from source: ObjectKey, to target: ObjectKey) -> Bool {
+        if top.links[link].forward[source]?[target] != nil { return true }
+        return sealed.dropFirst(inFlight).contains { $0.links[link].forward[source]?[target] != nil }
     }
 
     // MARK: Changing

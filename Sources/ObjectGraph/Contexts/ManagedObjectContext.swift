@@ -232,6 +232,7 @@ public final class ManagedObjectContext {
         layerStack.baseState.state = readable(layerStack.baseState.state)
         if !phase.settlesBaseLater { settleBase() }
         environment.lease.move(to: layerStack.baseState.state)
+        phase.saveGate.noteMove()
         layerStack.didMove(showsTheSame: false)
     }
 

@@ -277,11 +277,14 @@ struct LiveQuery: Sendable {
         var after = self
         after.adopt(try fetch(in: next), of: next)
         let entity = query.entity
+        let lists = updated == nil && !isRemembered ? old.memberLists(of: entity) : []
         var difference = try ResultDifference(from: oldKeys, to: after.list.keys(after.window)) { key in
             if let updated { return updated.contains(key) }
             // There are no old values to compare with, so count the object as updated.
             if isRemembered { return true }
+            // Objects that gain or lose members count as updated, too.
             return try !old.looksTheSame(entity, key, in: new)
+                || !lists.allSatisfy { try old.hasTheSameMembers(key, in: $0, of: new) }
         }
         if let sections, let newSections = after.sections {
             difference.noteChangedSections(

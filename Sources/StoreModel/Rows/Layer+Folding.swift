@@ -1,7 +1,8 @@
 extension Layer {
     /// Returns one unsealed layer that has the same effect as `layers`, oldest first, over the same base.
     ///
-    /// An insert followed by a delete leaves neither a row nor removed pairs of the object. A delete followed by an insert under the same
+    /// An insert followed by a delete leaves neither a row nor removed pairs of the object. A pair that was changed and changed back keeps its last
+    /// change: see ``mayRepeatPairs``. A delete followed by an insert under the same
     /// key becomes an update of every column, and an update of a deleted object has no effect. Pages and rows that only one layer has are
     /// shared. Rows keep their versions. The layer's version is that of the newest layer.
     /// Cost: O(pages + rows of pages that several layers change).
@@ -57,6 +58,7 @@ extension Layer {
                 }
             }
         }
+        if newer.mayRepeatPairs { noteRepeatedPairs() }
         for object in gone { forgetRemovedPairs(of: object.entity, object.key, schema) }
     }
 
@@ -104,11 +106,5 @@ extension Layer {
         default:
             put(row, entity: entity, key: key)
         }
-    }
-
-    /// A pair that was added and removed again is recorded as removed, unless one of its objects was inserted and deleted again. Removing a
-    /// pair that the base does not have is harmless.
-    private func mergeLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
-        setLink(link, from: source, to: destination, linked: linked)
     }
 }

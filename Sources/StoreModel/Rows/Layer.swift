@@ -19,6 +19,9 @@ public final class Layer: @unchecked Sendable {
     // property through an inlined one.
     @usableFromInline @exclusivity(unchecked) var rowCount = 0
     @usableFromInline @exclusivity(unchecked) var hasDeletion = false
+    /// A Boolean value that indicates whether a pair may be as in the state below, because one of the folded layers has changed it and a
+    /// newer one has changed it back; false is certain.
+    @exclusivity(unchecked) package private(set) var mayRepeatPairs = false
     /// The number of rows put into the layer, counting repeated puts: a measure of the cost of folding it.
     @inlinable package var weight: Int { rowCount }
     /// A Boolean value that indicates whether a row of the layer may be a deletion; false is certain.
@@ -55,6 +58,7 @@ public final class Layer: @unchecked Sendable {
         entities = other.rowCount == 0 ? other.entities : other.entities.map { $0.map { EntityLayer(sharing: $0, owner: id) } }
         links = other.links
         hasDeletion = other.hasDeletion
+        mayRepeatPairs = other.mayRepeatPairs
         rowCount = other.rowCount
     }
 
@@ -124,6 +128,14 @@ public final class Layer: @unchecked Sendable {
         rowCount += 1
         links[link].set(source, destination, linked: linked)
     }
+
+    /// Records a newer change of a pair, of which this layer may have an older one.
+    func mergeLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
+        if links[link].forward[source]?[destination] == !linked { mayRepeatPairs = true }
+        setLink(link, from: source, to: destination, linked: linked)
+    }
+
+    func noteRepeatedPairs() { mayRepeatPairs = true }
 
     /// Removes this layer's change of a pair.
     package func forgetLink(_ link: LinkIndex, from source: ObjectKey, to destination: ObjectKey) {

@@ -55,10 +55,14 @@ import Testing
             return task
         }
 
-        /// Begins a durable save of 1 as the plays of the first track. When ``mayEnd`` is set, its first commit fails, or all commits do.
-        func beginUpdate(failsOnce: Bool) async throws -> (save: Task<Void, any Error>, track: ObjectID) {
+        /// Begins a durable save of 1 as the plays of the first track, by the importer or another context. When ``mayEnd`` is set, its
+        /// first commit fails, or all commits do.
+        func beginUpdate(
+            failsOnce: Bool, by other: BackgroundContext? = nil
+        ) async throws -> (save: Task<Void, any Error>, track: ObjectID) {
             let id = try await editor.perform { try #require($0.objects("Track").first).objectID }
-            try await importer.perform { context in
+            let saver = other ?? importer
+            try await saver.perform { context in
                 context.refreshAllObjects()
                 try context.existingObject(with: id)["plays"] = .int(1)
             }
@@ -69,7 +73,7 @@ import Testing
                 _ = mayEnd.wait(atMost: .seconds(600))
                 return StoreError(.full, "the disk is full. Make room")
             }
-            let task = Task { [importer] in try await importer.save() }
+            let task = Task { try await saver.save(through: .store) }
             try await until("the durable save is being committed") { isHeld.wait(atMost: .zero) }
             return (task, id)
         }
@@ -223,6 +227,86 @@ import Testing
         #expect(try await bed.importer.perform { try $0.trackTitles() } == ["first", "second"])
         try await bed.coordinator.flush()
         #expect(try bed.store.verify() == [])
+    }
+
+    /// Catches: a root that goes on showing a child's save which has failed, and a next save of the child that conflicts with it. Under a
+    /// policy that prefers the store, the child's change would be lost.
+    @Test(arguments: [MergePolicy.error, .storeTrump], [false, true])
+    func `S062, S064: a root that is refreshed while a child's save passes it leaves that save when it fails`(
+        _ policy: MergePolicy, _ refreshesChild: Bool
+    ) async throws {
+        let bed = try await Bed()
+        await bed.importer.perform { context in
+            context.mergePolicy = policy
+            context.refreshAllObjects()
+        }
+        let child = await bed.importer.newBackgroundChild(name: "child")
+        let (durable, id) = try await bed.beginUpdate(failsOnce: false, by: child)
+        try await bed.save("second")
+        await bed.importer.perform { $0.refreshAllObjects() }
+        #expect(try await bed.importer.perform { try $0.existingObject(with: id)["plays"] } == .int(1))
+        if refreshesChild { try await child.refreshFromParent() }
+        bed.mayEnd.set()
+        await #expect(throws: StoreError.self) { try await durable.value }
+        bed.store.fail(nil)
+        #expect(try await bed.importer.perform { try $0.existingObject(with: id)["plays"] } == .int(0))
+        #expect(await bed.importer.perform { !$0.hasChanges })
+        try await child.save(through: .store)
+        #expect(try await bed.plays(id) == .int(1))
+        try await bed.coordinator.flush()
+        #expect(try bed.store.verify() == [])
+    }
+
+    /// Catches: a main context that goes on showing a failed save, and moves its hidden root to that state with the next one.
+    @Test(arguments: [false, true])
+    func `S062, S064: a main context above a hidden root leaves a failed save, its own or a worker's`(
+        _ isWorker: Bool
+    ) async throws {
+        let bed = try await Bed()
+        await bed.importer.perform { $0.refreshAllObjects() }
+        let main = BackgroundContext(
+            await bed.importer.perform { NewContext.child(of: $0, name: "main", decidesForParent: true) })
+        let saver = isWorker ? await main.newBackgroundChild(name: "worker") : main
+        let (durable, id) = try await bed.beginUpdate(failsOnce: false, by: saver)
+        try await bed.save("second")
+        await main.perform { $0.refreshAllObjects() }
+        #expect(try await main.perform { try $0.existingObject(with: id)["plays"] } == .int(1))
+        bed.mayEnd.set()
+        await #expect(throws: StoreError.self) { try await durable.value }
+        bed.store.fail(nil)
+        #expect(try await main.perform { try $0.existingObject(with: id)["plays"] } == .int(isWorker ? 0 : 1))
+        #expect(await main.perform { $0.hasChanges } == !isWorker)
+        try await saver.save(through: .store)
+        #expect(try await bed.plays(id) == .int(1))
+        try await bed.coordinator.flush()
+        #expect(try bed.store.verify() == [])
+    }
+
+    /// Catches: the same for a save that passes a main context without running on its executor, which therefore begins no save of its own.
+    @MainActor @Test func `S062, S064: a main context that is refreshed leaves a failed save that has passed it directly`()
+        async throws
+    {
+        let bed = try await Bed()
+        try await bed.coordinator.flush()
+        let executor = MainContextExecutor { [coordinator = bed.coordinator] in .root(of: coordinator, name: "main") }
+        defer { withExtendedLifetime(executor) {} }
+        let main = executor.context
+        let worker = main.newBackgroundChild(name: "worker")
+        await worker.perform { _ = $0.makeTrack("opening") }
+        try await worker.save(through: .store)
+        #expect(main.place.direct.isOpen)
+        let (durable, id) = try await bed.beginUpdate(failsOnce: false, by: worker)
+        #expect(main.place.direct.isTaken)
+        try await bed.save("second")
+        main.refreshAllObjects()
+        #expect(try main.existingObject(with: id)["plays"] == .int(1))
+        bed.mayEnd.set()
+        await #expect(throws: StoreError.self) { try await durable.value }
+        bed.store.fail(nil)
+        #expect(try main.existingObject(with: id)["plays"] == .int(0))
+        #expect(!main.hasChanges)
+        try await worker.save(through: .store)
+        #expect(try await bed.plays(id) == .int(1))
     }
 
     // MARK: Saves that wait

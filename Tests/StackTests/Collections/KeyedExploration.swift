@@ -64,7 +64,8 @@ struct KeyedModel {
         let shown = contexts[context].shown[key]
         let isKnown = contexts[context].base[key] != nil
         switch (contexts[context].pending[key], value) {
-        case (.update, _) where !isKnown: isUndecided = true
+        // Others have removed the entry. Setting or removing the key again replaces the unsaved update.
+        case (.update, let value) where !isKnown: contexts[context].pending[key] = value.map(Change.insert)
         case (.insert, nil): contexts[context].pending[key] = nil
         case (_, nil): if shown != nil { contexts[context].pending[key] = .remove }
         case (.insert, let value?): contexts[context].pending[key] = .insert(value)

@@ -124,4 +124,56 @@ import Testing
         let title = track["title"]
         #expect(try await Self.stored(container, id) == [title, .int(Int64(Rounds.of(30, long: 3000)))])
     }
+
+    /// Catches: a root that dropped main's update of an object whose deletion both had merged, under every policy.
+    @Test(arguments: Combination.all, PolicyKind.allCases) @MainActor
+    func `S024, S106: main's update of an object whose deletion it has merged meets its merge policy`(
+        _ combination: Combination, _ policy: PolicyKind
+    ) async throws {
+        for inTwoSteps in [false, true] {
+            let bed = try TestBed(combination.store)
+            let container = try await bed.container(combination.stack)
+            let main = container.mainContext
+            let id = main.makeTrack("base", plays: 1).objectID
+            try await main.save(through: .store)
+            main.mergePolicy = policy.mergePolicy
+            main.object(with: id)["title"] = "ours"
+            try await container.newBatchOperationContext().perform(andSave: .durable) { context throws in
+                context.delete(try context.existingObject(with: id))
+            }
+            main.refreshAllObjects()
+            let titles = try main.trackTitles()
+            #expect(titles == [] && main.hasChanges)
+            let survives = policy == .objectTrump || policy == .overwrite
+            if policy == .error {
+                let error = await #expect(throws: SaveError.self) {
+                    if inTwoSteps { try await main.save() }
+                    try await main.save(through: .store)
+                }
+                guard case .conflicts(let conflicts)? = error else {
+                    return _ = Issue.record("another error: \(String(describing: error))")
+                }
+                #expect(conflicts.map(\.objectID) == [id] && conflicts[0].isDeletedInStore)
+                // The update can be dropped where it was made, and then nothing refuses other saves.
+                #expect(main.hasChanges)
+                main.rollback()
+                _ = main.insert("Playlist")
+                try await main.save(through: .store)
+                let worker = container.newBackgroundContext()
+                await worker.perform { _ = $0.insert("Playlist") }
+                try await worker.save(through: .store)
+            } else {
+                if inTwoSteps { try await main.save() }
+                try await main.save(through: .store)
+                let shown = try main.trackTitles()
+                #expect(shown == (survives ? ["ours"] : []))
+                #expect(!main.hasChanges)
+            }
+            let stored = try await container.newBatchOperationContext().perform { context throws in
+                try context.objects("Track").map { [$0["title"], $0["plays"]] }
+            }
+            #expect(stored == (survives ? [["ours", .int(1)]] : []))
+            #expect(try container.coordinator.store.verify().isEmpty)
+        }
+    }
 }

@@ -102,6 +102,38 @@ import Testing
         #expect(changes.allSatisfy { $0.updatedIDs(in: store).isEmpty })
     }
 
+    /// Catches: a rollback that names the deletion of every new object.
+    @Test(arguments: Combination.all, [true, false])
+    func `S041, S048, S120: a rollback does not name a new object that no notice has named`(
+        _ combination: Combination, isObservedFirst: Bool
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let counter = Counter()
+        let store = container.coordinator.store.identity
+        let worker = await container.newBackgroundContext()
+        let saved = await worker.perform { $0.makeTrack("saved").objectID }
+        try await worker.save(through: .store)
+        await worker.perform { context in
+            if isObservedFirst { _ = context.addObserver { counter.note($0) } }
+            context.makeTrack("brief")
+            if !isObservedFirst { _ = context.addObserver { counter.note($0) } }
+            context.rollback()
+        }
+        #expect(counter.all.isEmpty)
+        // The other changes of the rollback are named.
+        let named = await worker.perform { $0.makeTrack("named").objectID }
+        await worker.perform { context in
+            context.makeTrack("brief")
+            context.object(with: saved)["plays"] = .int(1)
+            context.rollback()
+        }
+        let changes = counter.all.map(\.changes)
+        #expect(changes.map { $0.insertedIDs(in: store) } == [[named], []])
+        #expect(changes.map { $0.updatedIDs(in: store) } == [[], [saved]])
+        #expect(changes.map { $0.deletedIDs(in: store) } == [[], [named]])
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S121_oneTypeCarriesNoticesHistoryAndPushes(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -31,6 +31,8 @@ struct ChangeTracker {
     }
     /// The assignments that would destroy stored values that cannot be decoded.
     var replacements = UndecodableReplacements()
+    /// The pairs that were changed and changed back since the last event of undo.
+    var repeatedPairs: Set<ChangeLog.ChangedPair> = []
     /// The unsaved positions in lists.
     var positions = UnsavedPositions()
     /// The ends of ordered relationships to which objects were appended.

@@ -212,13 +212,47 @@ extension ManagedObjectContext {
         _ link: LinkIndex, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation, linked: Bool
     ) {
         for order in capabilities.rules.orders[link] { place(order, source: source, target: target, linked: linked) }
-        if layerStack.top.links[link].forward[source]?[target] == !linked {
-            let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
+        if layerStack.changesPair(link, from: source, to: target) {
+            let own = layerStack.notInFlight
+            let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(own.count)))
             if isLinked(link, from: source, to: target, object: object, relation: relation, in: below) == linked {
-                return layerStack.top.forgetLink(link, from: source, to: target)
+                return takeBack(.init(link: link, source: source, destination: target), linked: linked, among: own)
             }
         }
         layerStack.top.setLink(link, from: source, to: target, linked: linked)
+    }
+
+    /// Takes back the unsaved change of a pair that is now as in the state below. A removal that stayed would also remove the pair that
+    /// others add meanwhile (S107).
+    ///
+    /// - Parameters:
+    ///   - linked: Whether the pair is linked now.
+    ///   - own: The unsaved layers, oldest first.
+    private func takeBack(_ pair: ChangeLog.ChangedPair, linked: Bool, among own: [Layer]) {
+        if own.dropLast().contains(where: { $0.links[pair.link].forward[pair.source]?[pair.destination] != nil }) {
+            if tracker.undo != nil {
+                // Undo records what the newest layer changes. The end of its event takes the change back.
+                tracker.repeatedPairs.insert(pair)
+                return layerStack.top.setLink(pair.link, from: pair.source, to: pair.destination, linked: linked)
+            }
+            unseal()
+        }
+        layerStack.top.forgetLink(pair.link, from: pair.source, to: pair.destination)
+    }
+
+    /// Takes back the changes of pairs that were changed and changed back while undo is on. O(unsaved changes) if there are any.
+    func takeBackRepeatedPairs() {
+        guard !tracker.repeatedPairs.isEmpty else { return }
+        let pairs = tracker.repeatedPairs
+        tracker.repeatedPairs = []
+        withoutUndo {
+            unseal()
+            let isLinkedBelow = linkedPairs(in: Array(layerStack.view.layers.dropFirst()))
+            for pair in pairs
+            where layerStack.top.links[pair.link].forward[pair.source]?[pair.destination] == isLinkedBelow(pair) {
+                layerStack.top.forgetLink(pair.link, from: pair.source, to: pair.destination)
+            }
+        }
     }
 
     private func noteLink(

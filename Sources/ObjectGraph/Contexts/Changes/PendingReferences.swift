@@ -136,4 +136,35 @@ extension Layer {
             }
         }
     }
+
+    /// Removes the changes of pairs that are as in the state below.
+    ///
+    /// - Parameter isLinkedBelow: Whether a pair is linked there.
+    func forgetPairs(_ isLinkedBelow: (ChangeLog.ChangedPair) -> Bool) {
+        for (link, changes) in links.enumerated(as: LinkIndex.self) {
+            for (source, partners) in changes.forward {
+                for (destination, linked) in partners {
+                    let pair = ChangeLog.ChangedPair(link: link, source: source, destination: destination)
+                    if isLinkedBelow(pair) == linked { forgetLink(link, from: source, to: destination) }
+                }
+            }
+        }
+    }
+
+    /// Forgets the new places of objects in ordered many-to-many relationships, and those in their lists. O(new places).
+    func forgetPlaces(of objects: Set<ObjectAddress>, _ model: Model) {
+        for order in model.orders {
+            let link = model.storeSchema.links[order.link]
+            let (owner, member) = order.direction == .forward ? (link.source, link.destination) : (link.destination, link.source)
+            var gone: [ObjectKey] = []
+            forEachRow(of: order.number, \.inserted) { place, row in
+                let ends = [(owner, row[OrderEntity.owner]), (member, row[OrderEntity.member])]
+                let isGone = ends.contains { entity, value in
+                    value.referenceKey.map { objects.contains(ObjectAddress(entity: entity, key: $0)) } ?? false
+                }
+                if isGone { gone.append(place) }
+            }
+            for place in gone { remove(entity: order.number, key: place) }
+        }
+    }
 }

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
         guard configuration.writer.mayLack(changes.generation, layerStack.baseState.state) else {
             return forgetUnmerged(savedWith: changes)
         }
-        tracker.forgetUnmerged()
+        forgetUnmerged()
         moving { merging { advance(to: configuration.writer.newestState()) } }
     }
 
@@ -110,28 +110,48 @@ extension ManagedObjectContext {
 
     /// Moves to a newer state of the store, below the same layers.
     func advance(to state: StoreState) {
-        defer { phase.mergedThrough = layerStack.baseState.state.sequence }
+        // An observer may have moved the context further by a save, which is no merge.
+        defer { phase.mergedThrough = min(layerStack.baseState.state.sequence, max(phase.mergedThrough, state.sequence)) }
         guard state.sequence > layerStack.baseState.state.sequence else { return }
-        move(to: state, after: configuration.writer.changes(after: layerStack.baseState.state, through: state))
+        let isDone = move(to: state, after: configuration.writer.changes(after: layerStack.baseState.state, through: state))
+        // An observer may have moved the context to a state between the two. A state that it has chosen stays.
+        if !isDone, !layerStack.baseState.isPinned { advance(to: state) }
     }
 
+    /// Whether observers of objects have moved the context since it was at a place. They are called before a move, and may save, refresh
+    /// the context or choose another state. The context has then notified its observers of that state, and must not move back.
+    func hasLeft(_ old: LayerStack.BaseState.Place) -> Bool {
+        let new = layerStack.baseState.place
+        return new.sequence != old.sequence || new.isPinned && !old.isPinned
+    }
+
+    /// Moves to another state of the store, below the same layers.
+    ///
     /// - Parameter counted: The saves between the two states; nil if they are unknown.
-    func move(to state: StoreState, after counted: [ChangeSet]?) {
+    /// - Returns: false if an observer of the move has moved the context elsewhere. Then it stays there.
+    @discardableResult
+    func move(to state: StoreState, after counted: [ChangeSet]?) -> Bool {
         let span = mergeSpan()
         defer { span?.end() }
         // Acquire the snapshot before notifying observers, because it may contain more saves of other connections.
         let between = changes(counted, showing: state)
-        var moved = layerStack.baseState
-        moved.state = state
-        moved.isPinned = false
+        let old = layerStack.baseState.place
         let changes = between.map(ChangeSet.union)
-        let refreshed = showing(layerStack.view(movedTo: moved), changes: changes) {
-            move(to: moved, changes.map { [$0] })
+        let refreshed: [ObjectID]? = showing(
+            layerStack.view(movedTo: layerStack.baseState.moved(to: state)), changes: changes
+        ) {
+            if hasLeft(old) { return nil }
+            move(to: layerStack.baseState.moved(to: state), changes.map { [$0] })
             return refreshRegistered(changes)
+        }
+        guard let refreshed else {
+            phase.unmergedSince = nil
+            return false
         }
         span?.set(["strata.objects": .int(Int64(refreshed.count))])
         notify(changes, refreshed: refreshed)
         notifyChildren(changes)
+        return true
     }
 
     /// Starts the span of a merge; nil without a tracer.
@@ -234,7 +254,7 @@ extension ManagedObjectContext {
         prepareRequest()
         layerStack.baseState.route?.forget(nil)
         guard isRoot || configuration.decidesForParent && layerStack.baseState.route == nil else { return }
-        tracker.forgetUnmerged()
+        forgetUnmerged()
         moving { merging { advance(to: configuration.writer.newestState()) } }
     }
 
@@ -266,12 +286,13 @@ extension ManagedObjectContext {
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         if place.confinement != nil { giveBackKeys() }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
-        // Objects that were inserted and deleted since the last notice. Views may have shown them, but no notice names them (S041).
+        // Objects that were inserted since the last notice. Views may have shown them, but no notice names them (S041).
         var gone: [EntityIndex: [PageNumber: UInt64]] = [:]
-        let log = tracker.log
         let (changes, refreshed) = showing(
             layerStack.viewWithoutChanges, changes: nil, keeping: layerStack.taken, forgetsInserted: true
         ) {
+            // Observers may have inserted objects, or processed the changes so far.
+            let log = tracker.log
             let affected = layerStack.dropChanges()
             let dropped = Layer.folding(affected, schema: storedModel.storeSchema)
             // The layers that a running save has taken may be unsaved changes again.
@@ -295,7 +316,13 @@ extension ManagedObjectContext {
                 gone[entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
                 return nil
             }
-            let changes = ChangeSet.union([unreported, dropped.changeSet(metadata: metadata).inverted])
+            let reverted = dropped.changeSet(metadata: metadata)
+            for change in reverted.entities {
+                for key in change.insertedKeys where log.isUnnamed(change.entity, key) {
+                    gone[change.entity, default: [:]][key.page, default: 0] |= 1 << UInt64(key.slot)
+                }
+            }
+            let changes = ChangeSet.union([unreported, reverted.inverted])
             return (changes, refreshRegistered(changes))
         }
         notify(changes, refreshed: refreshed, unnamed: gone)

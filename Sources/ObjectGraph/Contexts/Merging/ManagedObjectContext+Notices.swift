@@ -228,7 +228,11 @@ extension ManagedObjectContext {
         if !named.isEmpty { post(.objectsDidChange, named) }
         if changes?.isEmpty == true, refreshed.isEmpty { return }
         var shownChanges = changes ?? ChangeSet()
-        if !unnamed.isEmpty { shownChanges.entities = shownChanges.entities(within: { ~(unnamed[$0]?[$1] ?? 0) }) }
+        if !unnamed.isEmpty {
+            shownChanges.entities = shownChanges.entities(within: { ~(unnamed[$0]?[$1] ?? 0) })
+            // An empty notice would say that the changes are unknown.
+            if shownChanges.isEmpty, refreshed.isEmpty { return }
+        }
         post(.objectsDidChange, shownChanges, refreshed: refreshed)
     }
 

@@ -90,19 +90,31 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Moves a root to the newest state if its own save has failed, and a refresh during that save has moved it to a state with the
-    /// save (S062). Otherwise its next save would conflict with the one that failed. What others have saved since stays in conflict with
-    /// the unsaved changes.
+    /// Forgets what others have saved without a merge, because the program merges now. An observer may call it within a move that is not
+    /// one.
+    func forgetUnmerged() {
+        tracker.forgetUnmerged()
+        phase.unmergedSince = nil
+    }
+
+    /// Moves to a state without a save that has failed, if a refresh during that save has moved this context to a state with it (S062).
+    /// The save is the context's own, or that of a child which has passed the context.
+    ///
+    /// Otherwise the next save would conflict with the one that failed. What others have saved since stays in conflict with the unsaved
+    /// changes. A root moves to the newest state, and so does the main context above a hidden root. Another child must not get ahead of
+    /// its parent, so it only leaves out the failed save.
     func leaveWithdrawnSave() {
-        let state = layerStack.baseState.state
-        guard isRoot, layerStack.hasMovedInFlight, state.pendingSaves > 0, !layerStack.baseState.isPinned, phase.closure == nil
+        let base = layerStack.baseState
+        let state = base.state
+        guard phase.saveGate.hasMoved, isRoot || base.route == nil, state.pendingSaves > 0, !base.isPinned, phase.closure == nil
         else { return }
         let numbers = configuration.writer.shared.withLock { $0.numbers }
         let kept = state.deferred.filter { !numbers.isWithdrawn($0.version) }
         guard kept.count < state.deferred.count else { return }
-        let old = LayeredView(base: state.base, layers: kept)
-        phase.unmergedSince = (old, [])
-        moving { move(to: configuration.writer.newestState(), after: nil) }
+        let mayBeNewest = isRoot || configuration.decidesForParent
+        let next = mayBeNewest ? configuration.writer.newestState() : state.keeping(kept)
+        phase.unmergedSince = (LayeredView(base: state.base, layers: base.inherited + kept), [])
+        moving { _ = move(to: next, after: nil) }
     }
 
     /// Acquires the snapshot of the base state, which may contain more saves of other connections than the known ones. Returns the saves
@@ -175,7 +187,9 @@ extension ManagedObjectContext {
         phase.settlesBaseLater = true
         defer { phase.settlesBaseLater = settlesLater }
         phase.unmergedSince = (old, [])
-        move(to: push.state, after: counted)
+        let isDone = move(to: push.state, after: counted)
+        // An observer of the move may have moved this context to another state than the one that the child has read.
+        if !isDone { catchUp(with: &push) }
         return old
     }
 

@@ -7,6 +7,8 @@ import StoreModel
 /// The other columns of such an updated row contain the values from before the deletion.
 struct UpdatesOfDeletedObjects: Sendable {
     private(set) var changed: [ObjectAddress: ColumnSet] = [:]
+    /// The objects of keyed values that are or were among them, by key; of several with one key, the newest one.
+    private(set) var keyed: [Value: ObjectAddress] = [:]
     /// The objects whose rows were completed while a save had taken changes of them, each with the columns that the save has not taken.
     private(set) var completions: [ObjectAddress: ColumnSet] = [:]
     /// Whether a child deletes objects that were missing in its parent when it moved.
@@ -19,6 +21,21 @@ struct UpdatesOfDeletedObjects: Sendable {
     fileprivate mutating func add(_ address: ObjectAddress, _ columns: ColumnSet) {
         changed[address, default: ColumnSet()].formUnion(columns)
     }
+
+    /// Adds the updates of a child.
+    mutating func add(_ updates: [ObjectAddress: ColumnSet]) {
+        for (address, columns) in updates { add(address, columns) }
+    }
+
+    /// The restored objects alone.
+    var withoutChanges: Self {
+        var rest = Self()
+        rest.restored = restored
+        return rest
+    }
+
+    /// Records the key of a keyed value.
+    mutating func note(key: Value, of address: ObjectAddress) { keyed[key] = address }
 
     /// Records a later change.
     mutating func note(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex) {
@@ -53,6 +70,7 @@ extension ManagedObjectContext {
                 noteUnmerged(since: passed.view, in: layerStack.sealed + [layerStack.top], saved: passed.saved, by: nil)
             }
         }
+        takeBackRepeatedPairs()
         if hasUnsavedLayers { keepUpdatesOfDeleted(movingTo: new, changes) }
         var new = new
         if let route = layerStack.baseState.route {
@@ -65,7 +83,7 @@ extension ManagedObjectContext {
         if automaticallyMergesChanges || phase.isMerging { dropMovedPositions() }
         settleRestored()
         settlePairs(of: layerStack.notInFlight)
-        settleInsertedKeys(after: changes)
+        settleInsertedKeys(after: changes, keepingRemovals: new.isPinned)
     }
 
     var hasUnsavedLayers: Bool { !layerStack.top.isEmpty || !layerStack.sealed.isEmpty }
@@ -253,6 +271,12 @@ extension ManagedObjectContext {
         var changed = ColumnSet()
         for layer in layerStack.sealed + [layerStack.top] { if let row = layer.row(entity, key) { changed.formUnion(row.set) } }
         tracker.updatesOfDeleted.add(place, changed)
+        noteKey(of: place)
+    }
+
+    private func noteKey(of place: ObjectAddress) {
+        guard place.entity == capabilities.keyedValues, let row = newestOwnRow(place.entity, place.key) else { return }
+        tracker.updatesOfDeleted.note(key: row[KeyedColumn.key], of: place)
     }
 
     private func complete(_ entity: EntityIndex, _ key: ObjectKey) {
@@ -272,6 +296,7 @@ extension ManagedObjectContext {
             row[column] = readBelow(entity, key: key, column: column) ?? .null
             layerStack.top.didSet(column, of: row, entity: entity, key: key)
         }
+        noteKey(of: place)
         guard let object = registry.object(entity, key) else { return }
         object.row = row
         registry.retain(object)

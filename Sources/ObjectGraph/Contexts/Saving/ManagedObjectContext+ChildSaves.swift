@@ -19,6 +19,8 @@ extension ManagedObjectContext {
         // Observers of the move may have reset or closed this context.
         if catchUp(with: &push) != nil { try checkAccepts(push) }
         var pushed = prepared(push)
+        try checkUpdatesOfDeleted(pushed.taken)
+        if dropHiddenUpdates(replacedBy: push) { pushed = prepared(push) }
         let (refreshed, changes) = try changingObserved {
             if !observed.isEmpty {
                 let revision = layerStack.revision
@@ -33,6 +35,7 @@ extension ManagedObjectContext {
             tracker.positions.formUnion(push.positions)
             tracker.updatesOfDeleted.noteRestored(push.updatesOfDeleted.restored)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
+            addUpdatesOfDeleted(of: pushed.taken)
             layerStack.append(pushed.layers)
             forgetErrors(ofKeysIn: pushed.taken.layer)
             permitReplacements(by: pushed.taken.layer)
@@ -121,13 +124,18 @@ extension ManagedObjectContext {
         let began = layerStack.revision
         let joined = joined(pushes)
         let passed = passedChanges(joined.layers)
-        forwardToParent(joined, durability: durability) { [self, group] result in
+        let end = { [self, group] (result: Result<Answer, any Error>) in
             // Before `didSave`, whose changes complete the newest group. Recording seals newer changes, which moves the revision.
             let isSame = same && began == layerStack.revision
             if case .success = result { record(passed) }
             let state = Result { try didForwardToParent(joined, same: isSame, result: result) }
             finish(group, state)
         }
+        if isRoot, layerStack.hasTakenLayers, layerStack.cancelOut(joined.layers) {
+            // The children have taken back all changes of this context. It keeps its state then, too.
+            return end(.success(.written(SaveOutcome(state: layerStack.baseState.state, changes: ChangeSet()))))
+        }
+        forwardToParent(joined, durability: durability, end)
     }
 
     /// Returns the changes of a group of children in the form in which they apply to this context, one after the other. Usually all of
@@ -161,6 +169,8 @@ extension ManagedObjectContext {
     }
 
     private func refuse(_ group: [WaitingPush], _ error: any Error) {
+        // If the save has taken changes of this context, its end does this when they are unsaved again.
+        if !layerStack.hasTakenLayers { leaveWithdrawnSave() }
         if group.count == 1 || (error as? StoreError)?.code == .storeBusy {
             // A busy store is not tried again for each child, because each would wait just as long again.
             for waiting in group { waiting.completion(.failure(error)) }
@@ -242,6 +252,9 @@ extension ManagedObjectContext {
         for index in pushes.indices {
             request.checks.formUnion(pushes[index].checks)
             request.restored.formUnion(pushes[index].updatesOfDeleted.restored)
+            for (place, changed) in keptUpdatesOfDeleted(pushes[index]) {
+                request.changedOfDeleted[place, default: ColumnSet()].formUnion(changed)
+            }
             if pushes[index].readsNextState { request.readsNextState = true }
         }
         return request
@@ -256,6 +269,11 @@ extension ManagedObjectContext {
             push.readsNextState = push.readsNextState || place.readsNextState.load(ordering: .relaxed)
             push.checks.formUnion(tracker.takeChecks())
             push.positions.formUnion(tracker.positions)
+            if configuration.decidesForParent {
+                // This context has settled the child's updates of deleted objects. Its root leaves others to the merge policy.
+                push.updatesOfDeleted = push.updatesOfDeleted.withoutChanges
+                push.decidesForParent = true
+            }
             push.updatesOfDeleted.noteRestored(tracker.updatesOfDeleted.restored)
             return push
         }
@@ -278,14 +296,18 @@ extension ManagedObjectContext {
         let changes = joined.changes
         // The child has seen this context's own changes, and does not know which of them the save has dropped.
         let hasOwn = layerStack.hasTakenLayers
+        let known = layerStack.baseState.state.sequence
         switch try result.get() {
         case .written(let outcome):
             // A save that wrote nothing, because the policy dropped everything, has no number.
-            let base = layerStack.baseState.state.sequence
-            let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
+            let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? known : known.next)
             let added = didWrite(outcome, adopted: joined).and(joined.consequences)
             let lacksOwn = hasOwn && phase.policyMayDrop
-            var parent = place(same && isAlone && !lacksOwn && hasNoNewer, changes.limited(to: outcome.changes), added: added)
+            let newest = max(known, outcome.state.sequence)
+            // An observer may also have chosen an older state.
+            let isThere = layerStack.baseState.state.sequence == newest
+            let isSame = same && isAlone && !lacksOwn && isThere && hasNoNewer(than: newest)
+            var parent = place(isSame, changes.limited(to: outcome.changes), added: added)
             parent.mayLackChanges = phase.policyMayDrop
             // The writer has acquired the snapshot for the child, which would otherwise acquire another one on its own executor.
             let isInFile = outcome.state.pendingSaves == 0 && parent.state.sequence == outcome.state.sequence
@@ -295,16 +317,20 @@ extension ManagedObjectContext {
             didPush(push, above, adopted: changes)
             if configuration.decidesForParent { followParent(after: above) }
             let lacksOwn = hasOwn && above.mayLackChanges
+            let isSame = same && above.showsTheSame && !lacksOwn && hasNoNewer(than: max(known, above.state.sequence))
             var parent = place(
-                same && above.showsTheSame && !lacksOwn && hasNoNewer, changes.limited(to: above.taken(of: push)),
-                added: above.added.and(joined.consequences))
+                isSame, changes.limited(to: above.taken(of: push)), added: above.added.and(joined.consequences))
             parent.mayLackChanges = above.mayLackChanges
             return parent
         }
     }
 
-    /// Whether the child has seen all changes of this context. Observers of a save may have made others.
-    private var hasNoNewer: Bool { layerStack.sealed.isEmpty }
+    /// Whether the child has seen all changes of this context. Observers of a save may have made others, or moved this context on.
+    ///
+    /// - Parameter sequence: The newest save that the child has seen or made.
+    private func hasNoNewer(than sequence: SaveSequence) -> Bool {
+        layerStack.sealed.isEmpty && layerStack.baseState.state.sequence <= sequence
+    }
 
     private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil, added: ChangeSet? = nil) -> ParentState {
         let below = layerStack.belowTop()
@@ -334,17 +360,24 @@ extension ManagedObjectContext {
         func isThere(_ entity: EntityIndex, _ key: ObjectKey) throws -> Bool {
             try exists(entity, key) || earlier.contains { $0.row(entity, key)?.kind == .insert }
         }
+        let push = completingUpdates(of: push)
+        let keptUpdates = keptUpdatesOfDeleted(push)
         var kept: Layer?
+        var dropped: Set<ObjectAddress> = []
         for change in push.changes.entities {
             for key in change.updatedKeys + change.deletedKeys where !trapOnStoreError({ try isThere(change.entity, key) }) {
+                let place = ObjectAddress(entity: change.entity, key: key)
+                if keptUpdates[place] != nil { continue }
                 let layer = kept ?? Layer(copying: push.layer)
                 layer.remove(entity: change.entity, key: key)
                 layer.forgetLinks(of: change.entity, key, storedModel.storeSchema)
+                dropped.insert(place)
                 kept = layer
             }
         }
+        kept?.forgetPlaces(of: dropped, storedModel)
         // Values that the child did not change must not overwrite newer values.
-        for (place, changed) in push.updatesOfDeleted.changed {
+        for (place, changed) in push.updatesOfDeleted.changed where keptUpdates[place] == nil {
             guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .update else { continue }
             let layer = kept ?? Layer(copying: push.layer)
             let own = row.copy(layer: layer.id)
@@ -364,6 +397,70 @@ extension ManagedObjectContext {
             kept = layer
         }
         return kept.map(push.replacing(with:)) ?? push
+    }
+
+    /// Returns the updates of deleted objects about which the merge policy of the root decides, as about its own: those of a main context
+    /// that counts as a root (S024, S106). Other children drop theirs, because their parent has merged the deletion (S056).
+    private func keptUpdatesOfDeleted(_ push: ChildChanges) -> [ObjectAddress: ColumnSet] {
+        guard push.decidesForParent, !push.updatesOfDeleted.changed.isEmpty else { return [:] }
+        return push.updatesOfDeleted.changed.filter { place, _ in
+            push.layer.row(place.entity, place.key)?.kind == .update
+                && layerStack.pendingKind(place.entity, place.key) != .delete
+                && !trapOnStoreError { try exists(place.entity, place.key) }
+        }
+    }
+
+    /// Completes a main context's updates of objects that only this root knows to be deleted, as main would have done if it had merged the
+    /// deletion before its save.
+    private func completingUpdates(of push: ChildChanges) -> ChildChanges {
+        guard push.decidesForParent else { return push }
+        let shown = push.shown
+        var layer: Layer?
+        var updates: [ObjectAddress: ColumnSet] = [:]
+        for change in push.changes.entities {
+            for key in change.updatedKeys {
+                let place = ObjectAddress(entity: change.entity, key: key)
+                guard push.updatesOfDeleted.changed[place] == nil, let row = push.layer.row(place.entity, key),
+                    row.kind == .update,
+                    trapOnStoreError({ try !exists(place.entity, key) && shown.exists(place.entity, key) })
+                else { continue }
+                let copy = layer ?? Layer(copying: push.layer)
+                let whole = row.copy(layer: copy.id)
+                for column in whole.columnIndices where !whole.isSet(column) {
+                    whole[column] = trapOnStoreError { try shown.value(place.entity, key: key, column: column) } ?? .null
+                }
+                copy.put(whole, entity: place.entity, key: key)
+                updates[place] = row.set
+                layer = copy
+            }
+        }
+        guard let layer else { return push }
+        var completed = push.replacing(with: layer)
+        completed.updatesOfDeleted.add(updates)
+        return completed
+    }
+
+    private func addUpdatesOfDeleted(of push: ChildChanges) {
+        let updates = keptUpdatesOfDeleted(push)
+        tracker.updatesOfDeleted.add(updates)
+        for place in updates.keys where place.entity == capabilities.keyedValues {
+            guard let row = push.layer.row(place.entity, place.key) else { continue }
+            tracker.updatesOfDeleted.note(key: row[KeyedColumn.key], of: place)
+        }
+    }
+
+    /// - Throws: ``SaveError/conflicts(_:)`` if a save to this root alone would leave it with updates of deleted objects that its policy refuses.
+    ///   The main context keeps them, so that a program can drop them there.
+    private func checkUpdatesOfDeleted(_ push: ChildChanges) throws {
+        guard case .error = mergePolicy else { return }
+        let places = keptUpdatesOfDeleted(push).keys
+        if places.isEmpty { return }
+        let check = SaveCheck(request: emptySaveRequest(), state: layerStack.baseState.state, writer: configuration.writer)
+        throw SaveError.conflicts(
+            try places.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }.map { place in
+                try check.conflict(
+                    push.layer.row(place.entity, place.key), entity: place.entity, key: place.key, isInStore: false)
+            })
     }
 
     /// Returns the values that a child has changed of an object that it has restored, as an update; nil if there are none.

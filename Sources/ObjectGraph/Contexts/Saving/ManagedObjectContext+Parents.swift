@@ -18,6 +18,8 @@ package struct ChildChanges: Sendable {
     package var metadata: SaveMetadata
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
     var updatesOfDeleted = UpdatesOfDeletedObjects()
+    /// Whether the child is a main context whose merge policy its root has. Then the policy decides about those updates.
+    var decidesForParent = false
     /// The child's positions in lists.
     var positions = UnsavedPositions()
     /// The checks of the root's save besides those of the versions of the changed objects.
@@ -198,7 +200,7 @@ extension ManagedObjectContext {
     /// Moves to a state of the parent, unless this context has a later one: answers and announcements can arrive in any order.
     ///
     /// - Parameter changes: The saves between the parent's two states; nil if they are unknown.
-    func moveToParent(_ new: SealedBase, changes: ChangeSet?) {
+    func moveToParent(_ new: SealedBase, changes given: ChangeSet?) {
         let base = layerStack.baseState
         let revision = new.baseState.parentViewRevision
         guard revision >= max(base.parentViewRevision, base.earliestParentRevision) else { return }
@@ -219,23 +221,45 @@ extension ManagedObjectContext {
         let hasMissed = phase.hasMissedParent || target.parentResetGeneration != base.parentResetGeneration
         phase.hasMissedParent = false
         let isKnown = revision != base.parentViewRevision && !hasMissed && new.differsOnlyBySaves(from: base)
-        let withdrawn = isKnown ? changes.flatMap { new.withdrawn(from: base, without: $0) } : nil
-        let known = isKnown ? changes.map { changes in withdrawn.map { ChangeSet.union([$0, changes]) } ?? changes } : nil
+        let withdrawn = isKnown ? given.flatMap { new.withdrawn(from: base, without: $0) } : nil
+        let known = isKnown ? given.map { changes in withdrawn.map { ChangeSet.union([$0, changes]) } ?? changes } : nil
         let counted = revision == base.parentViewRevision ? ChangeSet() : known
         let span = mergeSpan()
         defer { span?.end() }
         let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
         let settlesLater = phase.settlesBaseLater
-        if withdrawn != nil { phase.settlesBaseLater = true }
-        let refreshed = showing(layerStack.view(movedTo: target), changes: changes) {
+        let refreshed: [ObjectID]? = showing(layerStack.view(movedTo: target), changes: changes) {
+            if hasLeft(base.place) || hasSaved(since: base) { return nil }
+            if withdrawn != nil { phase.settlesBaseLater = true }
             move(to: target, changes.map { [$0] })
             return refreshRegistered(changes)
+        }
+        guard let refreshed else {
+            if hasMissed { phase.hasMissedParent = true }
+            return moveAgain(to: new, changes: given)
         }
         span?.set(["strata.objects": .int(Int64(refreshed.count))])
         let shown = withdrawn.flatMap { withdrawn in changes.map { withoutMissing($0, among: withdrawn) } } ?? changes
         if withdrawn != nil, !settlesLater { settleBaseNow() }
         notify(shown, refreshed: refreshed, over: base.inherited)
         notifyChildren(shown)
+    }
+
+    /// Whether this context has saved to its parent since it read a base state.
+    private func hasSaved(since old: LayerStack.BaseState) -> Bool {
+        let base = layerStack.baseState
+        return base.parentViewRevision != old.parentViewRevision || base.earliestParentRevision != old.earliestParentRevision
+    }
+
+    /// Moves to a state of the parent after observers of that move have refreshed this context, or saved it to its parent.
+    private func moveAgain(to new: SealedBase, changes: ChangeSet?) {
+        if new.baseState.parentViewRevision >= layerStack.baseState.earliestParentRevision {
+            return moveToParent(new, changes: changes)
+        }
+        // The state lacks the save. Only a parent on this executor can have taken one meanwhile.
+        var present: SealedBase?
+        configuration.parent?.contextExecutor?.runHere { present = $0.sealedBaseForChild() }
+        if let present { moveToParent(present, changes: nil) }
     }
 
     func sealedBaseForChild() -> SealedBase { SealedBase(baseState: baseStateForChild()) }
@@ -291,14 +315,17 @@ extension ManagedObjectContext {
     // MARK: The child's side
 
     func makePush() -> ChildChanges {
-        let layer = Layer.folding(layerStack.taken, schema: storedModel.storeSchema)
+        let taken = layerStack.taken
+        let layer = Layer.folding(taken, schema: storedModel.storeSchema)
+        if layer.mayRepeatPairs { layer.forgetPairs(linkedPairs(in: Array(layerStack.view.layers.dropFirst(1 + taken.count)))) }
         layer.seal()
         return ChildChanges(
             layer: layer, changes: layer.changeSet(metadata: metadata),
             parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, state: layerStack.baseState.state,
             inherited: layerStack.baseState.inherited, metadata: metadata,
-            updatesOfDeleted: tracker.updatesOfDeleted, positions: tracker.positions, checks: tracker.takeChecks(),
+            updatesOfDeleted: tracker.updatesOfDeleted, decidesForParent: configuration.decidesForParent,
+            positions: tracker.positions, checks: tracker.takeChecks(),
             readsNextState: place.readsNextState.load(ordering: .relaxed))
     }
 
@@ -333,13 +360,15 @@ extension ManagedObjectContext {
         let isAnnounced = layerStack.baseState.parentViewRevision >= place.viewRevision
         let follows = !isAnnounced && place.showsTheSame
         let added = follows ? place.added : nil
-        let moved = movedBaseState(push, place)
+        let old = layerStack.baseState.place
+        var moved = movedBaseState(push, place)
         // The snapshot may have been acquired after another connection's next save, which no context has merged.
         let others = follows && isWatched ? changes([], showing: moved.state) : []
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true), changes: nil, keeping: layerStack.notInFlight
         ) {
-            // Observers may have changed objects.
+            // Observers may have changed objects, or refreshed the context.
+            if hasLeft(old) { moved = movedBaseState(push, place) }
             let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
             let below = hasNewer && place.showsTheSame ? viewBelow(layerStack.taken.reversed()) : nil
             let written = layerStack.removeTaken()
@@ -364,9 +393,11 @@ extension ManagedObjectContext {
             $0.isEmpty && more == nil ? adopted : ChangeSet.union($0 + [adopted, more].compactMap(\.self))
         }
         if !observers.views.isEmpty || visible?.isEmpty != true {
+            // After a move during the save, the context has shown pairs that the new state may lack.
+            let mayLackPairs = isAnnounced || layerStack.hasMovedInFlight
             notify(
                 visible, refreshed: visible?.isEmpty == true ? [] : refreshRegistered(visible),
-                saved: isAnnounced ? push.changes : place.showsTheSame ? push.changes.asShown() : ChangeSet())
+                saved: mayLackPairs ? push.changes : place.showsTheSame ? push.changes.asShown() : ChangeSet())
         }
         if !taken.isEmpty { post(.didSave, taken) }
         settleBaseNow()

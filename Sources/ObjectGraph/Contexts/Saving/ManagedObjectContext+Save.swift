@@ -63,7 +63,12 @@ extension ManagedObjectContext {
         } else {
             // The parents may have changes to save even when this context has none.
             let push = makePush()
-            let place = try await pushThrough(push, durability)
+            let place: ParentState
+            do { place = try await pushThrough(push, durability) } catch {
+                // Changes of this context that return do this at the end of the save.
+                if !layerStack.hasTakenLayers { leaveWithdrawnSave() }
+                throw error
+            }
             moving {
                 didPush(push, place)
                 followParent(after: place)
@@ -159,7 +164,11 @@ extension ManagedObjectContext {
     /// Runs all steps before the hand-over. Returns false if there is nothing to save. Throws if validation fails.
     package func prepareSave() throws -> Bool {
         try checkKeyedChanges()
-        guard hasChanges else { return false }
+        guard hasChanges else {
+            // A save of children may follow.
+            phase.saveGate.handOver()
+            return false
+        }
         try recordMissingTypes()
         postPendingChanges()
         try completingUndoGroup {
@@ -177,6 +186,7 @@ extension ManagedObjectContext {
         sealTop()
         tracker.replacements.beginSave()
         layerStack.beginSave()
+        phase.saveGate.handOver()
         return hasChanges
     }
 
@@ -240,38 +250,32 @@ extension ManagedObjectContext {
     @discardableResult
     func didWrite(_ outcome: SaveOutcome, adopted joined: JoinedPushes? = nil) -> ChangeSet? {
         let adopted = joined?.changes
-        let old = layerStack.baseState.state
-        let revision = layerStack.revision
-        let counted = configuration.writer.changes(after: old, through: outcome.state)
-        // Newer changes must also meet the saves of other connections that only the snapshot contains.
-        let mustKnow = isWatched || layerStack.mayHaveNewerChanges
-        let between = mustKnow && outcome.state.sequence > old.sequence ? changes(counted, showing: outcome.state) : counted
-        let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
-        var moved = layerStack.baseState
-        if outcome.state.sequence > old.sequence {
-            moved.state = outcome.state
-            moved.isPinned = false
-        }
+        let old = layerStack.baseState.place
+        var new = savedBase(outcome)
+        var revision = layerStack.revision
         // Changes that the save lacks are in no change set.
         let mayLack = mayLackChanges(joined)
         let written = showing(
-            layerStack.view(movedTo: moved, droppingTaken: true),
-            changes: mayLack ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) },
+            layerStack.view(movedTo: new.base, droppingTaken: true),
+            changes: mayLack ? nil : new.others.map { ChangeSet.union($0 + [outcome.changes]) },
             keeping: layerStack.notInFlight
         ) {
-            let isLater = outcome.state.sequence > old.sequence
-            // Observers may have changed objects.
+            // Observers may have changed objects, or moved the context.
+            if hasLeft(old) { new = savedBase(outcome) }
+            revision = layerStack.revision
             let hasNewer = layerStack.mayHaveNewerChanges || !tracker.checks.watched.isEmpty
             let below = hasNewer ? viewBelow(layerStack.taken.reversed()) : nil
             // Before the saved layers are gone, because changes made during the save may be of objects that it has inserted.
-            if isLater, layerStack.mayHaveNewerChanges { keepUpdatesOfDeleted(movingTo: moved, others, afterSave: true) }
+            if new.isLater, layerStack.mayHaveNewerChanges {
+                keepUpdatesOfDeleted(movingTo: new.base, new.others, afterSave: true)
+            }
             let written = layerStack.removeTaken()
             tracker.dropTakenChecks()
             layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
-            if isLater {
+            if new.isLater {
                 phase.settlesBaseLater = true
-                move(to: moved, others)
-                if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: others) }
+                move(to: new.base, new.others)
+                if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: new.others) }
             }
             settleAfterMergeInFlight()
             if phase.policyMayDrop { dropUpdatesOfDropped(written, outcome.changes) }
@@ -280,6 +284,7 @@ extension ManagedObjectContext {
             clean(written)
             return written
         }
+        let others = new.others
         let dropped = mayLack ? others.flatMap { withdrawn(written, without: [outcome.changes] + $0) } : nil
         let added = added(to: written, adopted, outcome.changes)
         if let added { layerStack.baseState.route?.forget([added]) }
@@ -287,7 +292,9 @@ extension ManagedObjectContext {
         let refreshed = refreshRegistered(visible)
         if phase.policyMayDrop { keepValuesOfDropped(written) }
         if !observers.views.isEmpty || visible?.isEmpty != true {
-            notify(visible, refreshed: refreshed, saved: outcome.changes.asShown())
+            // After a move during the save, the context has shown pairs that the new state may lack.
+            let saved = layerStack.hasMovedInFlight ? outcome.changes : outcome.changes.asShown()
+            notify(visible, refreshed: refreshed, saved: saved)
         }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // The policy may also have dropped changes of children (`adopted`).
@@ -295,8 +302,29 @@ extension ManagedObjectContext {
         if phase.settlesBaseLater { settleBaseNow() }
         refreshUnwatched()
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
-        notifyChildren(between.map { ChangeSet.union($0 + left) }, saved: written)
+        notifyChildren(new.between.map { ChangeSet.union($0 + left) }, saved: written)
         return dropped.and(added)
+    }
+
+    /// The base state after a save. If the context reads a later state already, it stays there.
+    private struct SavedBase {
+        var base: LayerStack.BaseState
+        var isLater: Bool
+        /// The saves between the two states, and those of other contexts among them; nil if they are unknown.
+        var between: [ChangeSet]?
+        var others: [ChangeSet]?
+    }
+
+    private func savedBase(_ outcome: SaveOutcome) -> SavedBase {
+        let old = layerStack.baseState
+        let isLater = outcome.state.sequence > old.state.sequence
+        let counted = configuration.writer.changes(after: old.state, through: outcome.state)
+        // Newer changes must also meet the saves of other connections that only the snapshot contains.
+        let mustKnow = isWatched || layerStack.mayHaveNewerChanges
+        let between = mustKnow && isLater ? changes(counted, showing: outcome.state) : counted
+        return SavedBase(
+            base: isLater ? old.moved(to: outcome.state) : old, isLater: isLater, between: between,
+            others: between.map { $0.filter { $0.generation != outcome.changes.generation } })
     }
 
     /// Whether observers must know every difference between what they have shown and the next state.

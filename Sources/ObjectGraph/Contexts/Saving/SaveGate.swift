@@ -11,6 +11,10 @@ struct SaveGate {
     private var isRunning = false
     /// Whether a save is running, or passes the context.
     var isSaving: Bool { isRunning || direct?.isTaken ?? false }
+    /// Whether the running save was handed over to the writer or to the parent.
+    private var isHandedOver = false
+    /// Whether the context has moved to another state since the running save was handed over, or since it has passed ``direct``.
+    private(set) var hasMoved = false
     private var waiting: [() -> Void] = []
     /// The children's saves by group, in their order.
     private var groups: [[WaitingPush]] = []
@@ -31,6 +35,12 @@ struct SaveGate {
         direct?.end()
     }
 
+    /// Notes that the running save is handed over, the context's own or that of a child.
+    mutating func handOver() { isHandedOver = true }
+
+    /// Notes that the context moves to another state.
+    mutating func noteMove() { if isHandedOver || direct?.isTaken ?? false { hasMoved = true } }
+
     /// Adds a save that starts after the running save and the saves that already wait. Precondition: a save is running.
     mutating func wait(_ start: @escaping () -> Void) {
         precondition(isRunning, "a save waits only for another save")
@@ -39,6 +49,7 @@ struct SaveGate {
 
     /// Ends the running save. Returns the next save for the caller to start, or nil if none waits.
     mutating func leave() -> (() -> Void)? {
+        (isHandedOver, hasMoved) = (false, false)
         guard waiting.isEmpty else { return waiting.removeFirst() }
         isRunning = false
         return nil

@@ -48,6 +48,7 @@ extension ManagedObjectContext {
         guard let history = recordingHistory else { return }
         closeUndoSegment()
         history.endEvent()
+        takeBackRepeatedPairs()
     }
 
     /// Runs a step that changes the layers or the state below them, and does not record what changes.

@@ -13,7 +13,8 @@ extension SaveCheck {
     mutating func settleKeys() throws {
         guard let entity = keyedValues else { return }
         let current = state.view
-        for change in try current.movedKeys(of: folded, entity) {
+        try dropReplacedUpdates(of: entity, current)
+        for change in try current.movedKeys(of: folded, entity) where !movedKeys.contains(change.from) {
             movedKeys.insert(change.from)
             let row = writable().move(change, entity)
             guard let collection = change.collection else {
@@ -27,6 +28,24 @@ extension SaveCheck {
                 case .data(let theirs) = try current.value(entity, key: change.to, column: KeyedColumn.value)
             else { continue }
             try types.check(theirs, collection)
+        }
+    }
+
+    /// Drops updates of entries that others have removed and whose keys this save sets anew: in a child of the context with the update, or
+    /// during a save of the update that failed. Otherwise a policy would write the older value again, as a second entry with the key (S192).
+    private mutating func dropReplacedUpdates(of entity: EntityIndex, _ current: LayeredView) throws {
+        guard request.mayUpdateDeleted else { return }
+        var inserted: Set<Value> = []
+        folded.forEachRow(of: entity, \.inserted) { _, row in inserted.insert(row[KeyedColumn.key]) }
+        guard !inserted.isEmpty else { return }
+        var replaced: [ObjectKey] = []
+        try folded.forEachRow(of: entity, \.updated) { key, row in
+            guard row.isSet(KeyedColumn.key), inserted.contains(row[KeyedColumn.key]) else { return }
+            if try !current.exists(entity, key) { replaced.append(key) }
+        }
+        for key in replaced {
+            movedKeys.insert(key)
+            writable().remove(entity: entity, key: key)
         }
     }
 

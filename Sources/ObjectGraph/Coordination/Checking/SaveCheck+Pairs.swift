@@ -188,3 +188,24 @@ extension SaveCheck {
         .conflicts([try conflict(layer.row(end.entity, end.key), entity: end.entity, key: end.key, isInStore: true)])
     }
 }
+
+extension SaveCheck {
+    /// Forgets the changes of pairs that are as in the state that the context has read: the pair was added and removed again, or removed and
+    /// added again. Otherwise they would take back what others have saved of the pair (S107). O(changed pairs), with one read of the base
+    /// for each source.
+    mutating func forgetRepeatedPairs() throws {
+        let (changed, base) = (layer, request.base.view)
+        var repeated: [ChangeLog.ChangedPair] = []
+        for (number, link) in writer.store.schema.links.enumerated(as: LinkIndex.self) {
+            for (source, partners) in changed.links[number].forward {
+                let known = Set(try base.related(.link(number, .forward, destination: link.destination), to: source))
+                for (destination, linked) in partners where known.contains(destination) == linked {
+                    repeated.append(.init(link: number, source: source, destination: destination))
+                }
+            }
+        }
+        guard !repeated.isEmpty else { return }
+        let layer = writable()
+        for pair in repeated { layer.forgetLink(pair.link, from: pair.source, to: pair.destination) }
+    }
+}

@@ -25,7 +25,7 @@ struct SaveCheck {
     private(set) var completed: [ObjectAddress: Row] = [:]
     /// The objects deleted in the store whose changes a custom policy drops.
     var abandoned: Set<ObjectAddress> = []
-    /// The keyed values whose changes were moved to other objects with the same keys.
+    /// The keyed values whose changes were moved to other objects with the same keys, or are replaced by these.
     var movedKeys: Set<ObjectKey> = []
     /// The objects that the context deleted and that a policy keeps.
     var kept: [ObjectAddress] = []
@@ -51,6 +51,7 @@ struct SaveCheck {
     /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
         forgetDerivedValues()
+        if folded.mayRepeatPairs { try forgetRepeatedPairs() }
         let hasChanged = request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.checks.unmerged.isEmpty
         if hasChanged {
             try settleKeys()

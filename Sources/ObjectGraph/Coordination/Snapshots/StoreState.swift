@@ -39,6 +39,13 @@ final class StoreState: Sendable {
             sequence: sequence.next)
     }
 
+    /// Returns the state without the pending saves whose layers are left out. Each of these layers contains one save.
+    func keeping(_ kept: [Layer]) -> StoreState {
+        StoreState(
+            base: base, committed: committed, deferred: kept, pendingSaves: pendingSaves - (deferred.count - kept.count),
+            sequence: sequence)
+    }
+
     /// Acquires the snapshot, so that the state does not change when other processes save. If the store cannot be read, the first read
     /// throws.
     func takeBase() { _ = try? (storeBase as? LazySnapshot)?.take() }

@@ -75,4 +75,45 @@ final class PageKeepingView: ObjectReader, @unchecked Sendable {
             try shownValue(entity, key: key, column: column).order(next.shownValue(entity, key: key, column: column)) == 0
         }
     }
+
+    /// The objects that refer to an object by one column, or that one link relates to it.
+    struct MemberList {
+        let relation: Relation
+        /// The column of the members' positions; nil if they have no order.
+        let position: ColumnIndex?
+    }
+
+    /// Returns the lists of members that each object of an entity has, also those that no relationship of the model shows.
+    func memberLists(of entity: EntityIndex) -> [MemberList] {
+        var lists: [MemberList] = []
+        for (other, definition) in schema.entities.enumerated(as: EntityIndex.self) {
+            for column in definition.columnIndices where definition.columns[column].destination == entity {
+                // The pairs beside the places show the same members.
+                if definition.orderedRelationship != nil, column == OrderEntity.member { continue }
+                let relation = Relation.referrers(entity: other, column: column)
+                lists.append(MemberList(relation: relation, position: definition.position(in: column)))
+            }
+        }
+        for (number, link) in schema.links.enumerated(as: LinkIndex.self) {
+            if link.source == entity {
+                lists.append(MemberList(relation: .link(number, .forward, destination: link.destination), position: nil))
+            }
+            if link.destination == entity {
+                lists.append(MemberList(relation: .link(number, .backward, destination: link.source), position: nil))
+            }
+        }
+        return lists
+    }
+
+    /// Whether an object has the same members in both views, in the same order. O(members) reads for a list with an order.
+    func hasTheSameMembers(_ key: ObjectKey, in list: MemberList, of next: PageKeepingView) throws -> Bool {
+        let members = try related(list.relation, to: key)
+        guard try members == next.related(list.relation, to: key) else { return false }
+        guard let position = list.position, members.count > 1 else { return true }
+        let entity = list.relation.entity
+        let (old, new) = try (
+            view.arrangement(of: members, entity, position), next.view.arrangement(of: members, entity, position)
+        )
+        return old.keys == new.keys
+    }
 }
