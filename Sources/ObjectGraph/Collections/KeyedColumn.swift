@@ -21,8 +21,10 @@ enum KeyedColumn {
         return String(decoding: bytes.dropFirst(), as: UTF8.self)
     }
 
-    /// Returns a key as people read it: `drafts["spring"]`, or the bytes in hexadecimal digits.
+    /// Returns a key as people read it: `drafts["spring"]`, or the bytes in hexadecimal digits. The key of a record of types is read as the
+    /// name of its collection.
     static func text(_ bytes: Data) -> String {
+        if bytes.first == 0 { return String(decoding: bytes.dropFirst(), as: UTF8.self) }
         let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let name = String(validating: parts[0], as: UTF8.self) else { return "\(bytes.count) bytes" }
         if let text = String(validating: parts[1], as: UTF8.self), !text.utf8.contains(where: { $0 < 32 }) {

@@ -30,6 +30,15 @@ extension KeyedColumn {
 }
 
 extension LayeredView {
+    /// Returns the form of the value under a key; nil if the types of its collection are not known. One look-up.
+    func keyedForm(_ entity: EntityIndex, key: Data) throws -> ValueForm? {
+        guard let collection = KeyedColumn.collection(ofKey: key),
+            let record = try keyedObject(entity, KeyedColumn.typesKey(collection)),
+            case .data(let types)? = try value(entity, key: record, column: KeyedColumn.value)
+        else { return nil }
+        return CollectionTypes(bytes: types).map { ValueForm(type: .data, content: .keyed($0.value)) }
+    }
+
     /// Returns whether a collection has entries. One search of the index.
     func hasEntries(_ entity: EntityIndex, of collection: String) throws -> Bool {
         let name = Array(collection.utf8)

@@ -102,6 +102,9 @@ public final class Entity: Sendable {
     /// Returns the way in which people read the values of a column.
     func form(of column: ColumnIndex, in model: Model) -> ValueForm {
         let schema = columns[column]
+        if orderedReferences.contains(where: { $0.position == column }) {
+            return ValueForm(type: schema.type, content: .place(of: nil))
+        }
         let content = attributes.first { $0.column == column && $0.content != .plain }?.content
         return ValueForm(
             type: schema.type, content: content ?? .plain,

@@ -96,6 +96,66 @@ import Testing
         try await container.close()
     }
 
+    private static func set(score: Int, title: String, _ context: ManagedObjectContext) throws {
+        try context.collection("scores", of: Int.self).setValue(score, forKey: "a")
+        try context.collection("drafts", of: Draft.self).setValue(Draft(title: title), forKey: "b")
+    }
+
+    /// Catches: "strata_keyed_values(id: 3).value was changed since: it is data of 8 bytes instead of data of 8 bytes".
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S162, S172, S192: a conflict of an undo names the key, and prints its values by their type`(
+        _ kind: StoreKind, _ isByAuthor: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await theirs.perform(andSave: .durable) { try Self.set(score: 1, title: "a", $0) }
+        let before = try container.coordinator.snapshot(owner: "before")
+        await ours.perform { context in
+            context.refreshAllObjects()
+            context.transactionAuthor = "ours"
+            context.undoHistory = UndoHistory()
+        }
+        try await ours.perform { try Self.set(score: 2, title: "b", $0) }
+        try await ours.save()
+        await theirs.perform { $0.refreshAllObjects() }
+        try await theirs.perform(andSave: .durable) { try Self.set(score: 7, title: "c", $0) }
+        let conflicts = try await container.conflicts(undoing: ours, since: isByAuthor ? before : nil)
+        #expect(Set(conflicts.map(\.entityName)) == ["scores[\"a\"]", "drafts[\"b\"]"])
+        #expect(conflicts.map(\.property) == ["value", "value"])
+        // The history of saves does not tell which value the author has left.
+        let former = isByAuthor ? ["", ""] : [" instead of 2", " instead of {\"title\":\"b\"}"]
+        let texts = [
+            "it is 7\(former[0]), and would become 1",
+            "it is {\"title\":\"c\"}\(former[1]), and would become {\"title\":\"a\"}",
+        ]
+        for text in texts { #expect(conflicts.contains { $0.description.hasSuffix(text) }, "\(conflicts)") }
+        try await container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S162, S192: a conflict of an undo names the key that others have removed`(
+        _ kind: StoreKind, _ isByAuthor: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await theirs.perform(andSave: .durable) { try Self.set("base", $0) }
+        let before = try container.coordinator.snapshot(owner: "before")
+        await ours.perform { context in
+            context.refreshAllObjects()
+            context.transactionAuthor = "ours"
+            context.undoHistory = UndoHistory()
+        }
+        try await ours.perform { try Self.set("ours", $0) }
+        try await ours.save()
+        await theirs.perform { $0.refreshAllObjects() }
+        try await theirs.perform(andSave: .durable) { try Self.set(nil, $0) }
+        let conflicts = try await container.conflicts(undoing: ours, since: isByAuthor ? before : nil)
+        #expect(conflicts.map(\.kind) == [.deleted] && conflicts.map(\.entityName) == ["names[\"key\"]"], "\(conflicts)")
+        try await container.close()
+    }
+
     @Test(arguments: Combination.rooted)
     func `S192: contexts that write other keys do not conflict, also in a new collection`(_ combination: Combination) async throws
     {

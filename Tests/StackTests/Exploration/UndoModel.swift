@@ -1,6 +1,8 @@
 /// The groups of a context's history, as plain values (S162).
 struct UndoModel {
     /// The change of one object, with nil for the state without the object and for attributes that are not part of the change.
+    ///
+    /// A change of the list also has the position. An object that leaves its list keeps the position, and returns to the list at it (S046).
     struct Difference: Equatable {
         var before: [Int?]?
         var after: [Int?]?
@@ -30,6 +32,10 @@ struct UndoModel {
             if let old = before[object], let new = after[object] {
                 change.before = zip(old, new).map { $0 == $1 ? nil : $0 }
                 change.after = zip(old, new).map { $0 == $1 ? nil : $1 }
+                if old[ContextModel.list] != new[ContextModel.list] {
+                    change.before?[ContextModel.position] = old[ContextModel.position]
+                    change.after?[ContextModel.position] = new[ContextModel.position]
+                }
             }
             group[object] = change
         }
@@ -95,6 +101,7 @@ extension ContextModel.Context {
         var values = present
         for column in present.indices {
             guard let new = wanted[column], new != present[column] else { continue }
+            if let expected, expected[column] == new { continue }
             // An object to insert exists again, or an attribute was changed since.
             let isConflict = expected.map { $0[column] != present[column] } ?? true
             if isConflict { hasConflicts = true }
@@ -105,12 +112,18 @@ extension ContextModel.Context {
         if let wantedList = wanted[list] {
             if values[list] != wantedList {
                 values[position] = present[position]
-            } else if values[list] != present[list], let old = wanted[position] {
+            } else if values[list] != present[list], let old = wanted[position], !hasPosition(object, in: wantedList) {
                 values[position] = old
             }
         }
         for column in present.indices { update(object, column, values[column]) }
         return hasConflicts
+    }
+
+    /// Returns whether the position of an object is one in a list, although its unsaved changes have taken it out of the list.
+    private func hasPosition(_ object: Int, in list: Int) -> Bool {
+        guard case .update(let new)? = pending[object] else { return false }
+        return new[ContextModel.position] == nil && base[object]?.values[ContextModel.list] == list
     }
 
     /// Removes unsaved changes that equal the state below, so that nothing is left to save after undoing everything (S007).

@@ -8,7 +8,8 @@ import Testing
 /// The model of the tests of ordered relationships: books with chapters in an order, and notes without one.
 enum Books {
     static func model(
-        ordered: Bool = true, reference: String = "book", renamedFrom: String? = nil, version: Int = 1
+        ordered: Bool = true, reference: String = "book", renamedFrom: String? = nil, rule: DeleteRule = .cascade,
+        version: Int = 1
     ) throws -> Model {
         try Model(
             [
@@ -19,7 +20,7 @@ enum Books {
                         .relationship(
                             .init(
                                 name: "chapters", destination: "Chapter", inverse: reference, cardinality: .toMany,
-                                deleteRule: .cascade, isOrdered: ordered)),
+                                deleteRule: rule, isOrdered: ordered)),
                         .relationship(.init(name: "notes", destination: "Note", inverse: "book", cardinality: .toMany)),
                     ]),
                 EntityDescription(

@@ -14,9 +14,12 @@ import Testing
         var theirs: BackgroundContext
         var book: ObjectID
 
-        init(_ bed: TestBed, stack: ContextStack = .siblings, _ chapters: String, _ policy: MergePolicy) async throws {
+        init(
+            _ bed: TestBed, stack: ContextStack = .siblings, _ chapters: String, _ policy: MergePolicy,
+            rule: DeleteRule = .cascade
+        ) async throws {
             self.bed = bed
-            container = try await bed.container(stack, model: try Books.model())
+            container = try await bed.container(stack, model: try Books.model(rule: rule))
             ours = container.newBatchOperationContext(name: "ours")
             theirs = container.newBatchOperationContext(name: "theirs")
             await ours.perform { $0.mergePolicy = policy }
@@ -152,6 +155,7 @@ import Testing
         var names: [[String]] = []
         if case .conflicts(let conflicts)? = error { names = conflicts.map { $0.properties.map { $0.name } } }
         #expect(names == [["position in book"]])
+        #expect(error?.message.contains("(position in book: here moved, in the store moved)") == true, "\(error as Any)")
         #expect(try await Books.titles(sides.book, in: sides.ours).joined() == "bcade", "S062: the order is still unsaved")
         await sides.ours.perform { $0.mergePolicy = .objectTrump }
         try await sides.ours.save()
@@ -368,6 +372,23 @@ import Testing
         #expect(try await Books.stored(third, in: sides.container).joined() == "pqb")
     }
 
+    /// Catches: "position in book was changed since: it is data of 4 bytes instead of data of 4 bytes".
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S172: a conflict of an undo names the position of a member without its bytes`(_ kind: StoreKind) async throws {
+        let sides = try await Sides(try TestBed(kind), "abcde", .error)
+        let book = sides.book
+        let chapter = try await sides.ours.perform { try $0.existingObject(with: book).chapters[0].objectID }
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        try await Books.arrange(book, "bcade", in: sides.ours)
+        try await sides.ours.save()
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        try await Books.arrange(book, "bcdea", in: sides.theirs)
+        try await sides.theirs.save()
+        let conflicts = try await sides.container.conflicts(undoing: sides.ours, since: nil)
+        #expect(conflicts.map(\.description) == ["Chapter(id: \(chapter.key)).position in book was changed since"])
+        try await sides.container.close()
+    }
+
     /// Catches: a member that returns to its list with its position in the other one.
     @Test(arguments: StoreKind.allCases)
     func `S046, S162: undo returns a member to its place although another context has moved it since`(_ kind: StoreKind)
@@ -384,6 +405,139 @@ import Testing
         await sides.ours.perform { $0.refreshAllObjects() }
         try await sides.ours.perform { context throws in _ = try context.undoHistory?.undo(onConflict: .skip) }
         #expect(try await Books.titles(sides.book, in: sides.ours).joined() == "abc")
+    }
+
+    /// Catches: a member that returns to its list with its position in another one, because a removal does not change the position.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S046, S162: an undone removal returns a member to its place although it has been in another list since`(
+        _ kind: StoreKind, _ isListDeleted: Bool
+    ) async throws {
+        for isInOther in [false, true] {
+            let expected: [String?] = isInOther ? ["book"] : []
+            let sides = try await Sides(try TestBed(kind), "abc", .error, rule: .nullify)
+            let (id, other) = (sides.book, try await Books.make(["x", "y", "z"], in: sides.ours))
+            await sides.ours.perform { $0.undoHistory = UndoHistory() }
+            let chapter = await sides.ours.perform { context in
+                let first = context.object(with: id).chapters[0]
+                if isListDeleted { context.delete(context.object(with: id)) } else { first.setRelatedObject("book", to: nil) }
+                return first.objectID
+            }
+            try await sides.ours.save()
+            await sides.theirs.perform { context in
+                context.refreshAllObjects()
+                context.object(with: other).add(context.object(with: chapter), to: "chapters")
+            }
+            try await sides.theirs.save()
+            if !isInOther {
+                await sides.theirs.perform { $0.object(with: chapter).setRelatedObject("book", to: nil) }
+                try await sides.theirs.save()
+            }
+            try await sides.ours.perform { context throws in
+                context.refreshAllObjects()
+                let conflicts = try context.undoHistory?.undo(onConflict: isInOther ? .force : .error)
+                #expect(conflicts?.map(\.property) == expected)
+            }
+            try await sides.ours.save()
+            #expect(try await Books.stored(id, in: sides.container).joined() == "abc", "in the other list: \(isInOther)")
+            #expect(try await Books.stored(other, in: sides.container).joined() == "xyz")
+            // A redo and its undo know the place too.
+            try await sides.ours.perform { context throws in
+                let redone = try context.undoHistory?.redo()
+                let undone = try context.undoHistory?.undo()
+                #expect(redone == [] && undone == [])
+            }
+            #expect(try await Books.titles(id, in: sides.ours).joined() == "abc")
+            #expect(try sides.container.coordinator.store.verify() == [])
+            try await sides.container.close()
+        }
+    }
+
+    /// Catches: a position that is noted only for a removal, and lost when the group changes the member again.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S162: a group that removes a member in one of several blocks returns it to its place`(
+        _ kind: StoreKind
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        let (id, other) = (sides.book, try await Books.make(["x", "y", "z"], in: sides.ours))
+        let chapter = await sides.ours.perform { context in
+            let first = context.object(with: id).chapters[0]
+            context.undoHistory = UndoHistory()
+            context.undoHistory?.beginGroup()
+            first["pages"] = 1
+            return first.objectID
+        }
+        await sides.ours.perform { $0.object(with: chapter).setRelatedObject("book", to: nil) }
+        await sides.ours.perform { context in
+            context.object(with: chapter)["pages"] = 2
+            context.undoHistory?.endGroup()
+        }
+        try await sides.ours.save()
+        for list in [other, nil] {
+            await sides.theirs.perform { context in
+                context.refreshAllObjects()
+                context.object(with: chapter).setRelatedObject("book", to: list.map { context.object(with: $0) })
+            }
+            try await sides.theirs.save()
+        }
+        try await sides.ours.perform { context throws in
+            context.refreshAllObjects()
+            let conflicts = try context.undoHistory?.undo()
+            #expect(conflicts == [] && context.object(with: chapter)["pages"] == 0)
+        }
+        #expect(try await Books.titles(id, in: sides.ours).joined() == "abc")
+        try await sides.container.close()
+    }
+
+    /// Catches: a conflict about the position to which the group had moved the member before it removed it.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S162: a group that moves a member and then removes it returns it to its place`(_ kind: StoreKind) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        let (id, other) = (sides.book, try await Books.make(["x", "y", "z"], in: sides.ours))
+        let chapter = await sides.ours.perform { context in
+            context.undoHistory = UndoHistory()
+            context.undoHistory?.beginGroup()
+            return context.object(with: id).chapters[0].objectID
+        }
+        try await Books.arrange(id, "bca", in: sides.ours)
+        await sides.ours.perform { context in
+            context.object(with: chapter).setRelatedObject("book", to: nil)
+            context.undoHistory?.endGroup()
+        }
+        try await sides.ours.save()
+        for list in [other, nil] {
+            await sides.theirs.perform { context in
+                context.refreshAllObjects()
+                context.object(with: chapter).setRelatedObject("book", to: list.map { context.object(with: $0) })
+            }
+            try await sides.theirs.save()
+        }
+        try await sides.ours.perform { context throws in
+            context.refreshAllObjects()
+            let conflicts = try context.undoHistory?.undo()
+            #expect(conflicts == [])
+        }
+        #expect(try await Books.titles(id, in: sides.ours).joined() == "abc")
+        try await sides.container.close()
+    }
+
+    /// Catches: the place of before the removal, which takes back without a conflict what another context has saved in the same list.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S162: an undone removal that was not saved leaves a member where another context has moved it`(
+        _ kind: StoreKind
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        let id = sides.book
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        await sides.ours.perform { $0.object(with: id).chapters[0].setRelatedObject("book", to: nil) }
+        try await Books.arrange(id, "bca", in: sides.theirs)
+        try await sides.theirs.save()
+        try await sides.ours.perform { context throws in
+            context.refreshAllObjects()
+            let conflicts = try context.undoHistory?.undo()
+            #expect(conflicts == [] && !context.hasChanges)
+        }
+        #expect(try await Books.titles(id, in: sides.ours).joined() == "bca")
+        try await sides.container.close()
     }
 
     /// Catches: a member that returns to its list with its position in the other one, which is a conflict of its own and skipped.

@@ -183,6 +183,64 @@ import Testing
         try await sides.container.close()
     }
 
+    /// Catches: a pair without a position, because the undo leaves the position of the other context to the save.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S046, S162: redoing an addition restores the place that another context has given the pair`(
+        _ kind: StoreKind, _ isSaved: Bool
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abcd", .error)
+        try await Mixes.arrange(sides.mix, "abc", in: sides.ours)
+        try await sides.ours.save()
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        try await Mixes.arrange(sides.mix, "abcd", in: sides.ours)
+        try await sides.ours.save()
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        for songs in ["abc", "adbc"] { try await Mixes.arrange(sides.mix, songs, in: sides.theirs) }
+        try await sides.theirs.save()
+        for isRedo in [false, true, false, true] {
+            try await sides.ours.perform { context throws in
+                context.refreshAllObjects()
+                let conflicts = try isRedo ? context.undoHistory?.redo() : context.undoHistory?.undo()
+                #expect(conflicts == [] && (isSaved || context.hasChanges != isRedo))
+            }
+            if isSaved { try await sides.ours.save() }
+            #expect(try await Mixes.titles(sides.mix, in: sides.ours) == (isRedo ? "adbc" : "abc"))
+        }
+        try await sides.ours.save()
+        #expect(try await Mixes.stored(sides.mix, in: sides.container) == "adbc")
+        #expect(try Mixes.positionCount(in: sides.container) == 4)
+        #expect(try sides.container.coordinator.store.verify() == [])
+        try await sides.container.close()
+    }
+
+    /// Catches: the same for a removal that is redone after the other context has replaced the position.
+    @Test(arguments: StoreKind.allCases)
+    func `S046, S162: undoing a redone removal restores the place that another context has given the pair`(
+        _ kind: StoreKind
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        await sides.ours.perform { $0.undoHistory = UndoHistory() }
+        try await Mixes.arrange(sides.mix, "ac", in: sides.ours)
+        try await sides.ours.save()
+        try await sides.ours.perform { _ = try $0.undoHistory?.undo() }
+        try await sides.ours.save()
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        for songs in ["ac", "acb"] { try await Mixes.arrange(sides.mix, songs, in: sides.theirs) }
+        try await sides.theirs.save()
+        for isRedo in [true, false] {
+            try await sides.ours.perform { context throws in
+                context.refreshAllObjects()
+                let conflicts = try isRedo ? context.undoHistory?.redo() : context.undoHistory?.undo()
+                #expect(conflicts == [])
+            }
+            try await sides.ours.save()
+            #expect(try await Mixes.stored(sides.mix, in: sides.container) == (isRedo ? "ac" : "acb"))
+        }
+        #expect(try Mixes.positionCount(in: sides.container) == 3)
+        #expect(try sides.container.coordinator.store.verify() == [])
+        try await sides.container.close()
+    }
+
     /// Catches: a second position of a pair, which the undo brings back beside that of the other context.
     @Test(arguments: StoreKind.allCases, [true, false])
     func `S162: undoing a removal leaves a member where another context has added it again`(
@@ -231,6 +289,32 @@ import Testing
         #expect(try await Mixes.stored(sides.mix, in: sides.container) == "abcd")
         #expect(try Mixes.positionCount(in: sides.container) == 4)
         #expect(try sides.container.coordinator.store.verify() == [])
+        try await sides.container.close()
+    }
+
+    /// Catches: "order of Mix.songs(id: 7).position in owner was changed since: it is data of 4 bytes".
+    @Test(arguments: StoreKind.allCases, [(false, false), (false, true), (true, false), (true, true)])
+    func `S162, S172: a conflict of an undo names a place by its list and its member`(
+        _ kind: StoreKind, _ form: (isByAuthor: Bool, isRemoved: Bool)
+    ) async throws {
+        let sides = try await Sides(try TestBed(kind), "abcde", .error)
+        let mix = sides.mix
+        let song = try await sides.ours.perform { try $0.existingObject(with: mix).songs[0].objectID }
+        let before = try sides.container.coordinator.snapshot(owner: "before")
+        await sides.ours.perform { context in
+            context.transactionAuthor = "ours"
+            context.undoHistory = UndoHistory()
+        }
+        try await Mixes.arrange(mix, "bcade", in: sides.ours)
+        try await sides.ours.save()
+        await sides.theirs.perform { $0.refreshAllObjects() }
+        try await Mixes.arrange(mix, form.isRemoved ? "bcde" : "bcdea", in: sides.theirs)
+        try await sides.theirs.save()
+        let conflicts = try await sides.container.conflicts(undoing: sides.ours, since: form.isByAuthor ? before : nil)
+        let place = "the place of Song(id: \(song.key)) in Mix(id: \(mix.key)).songs"
+        #expect(conflicts.map(\.description) == ["\(place) was \(form.isRemoved ? "deleted" : "changed") since"])
+        #expect(conflicts.map(\.objectID) == [mix] && conflicts.map(\.entityName) == ["Mix"])
+        #expect(conflicts.map(\.property) == ["songs"])
         try await sides.container.close()
     }
 
@@ -287,6 +371,8 @@ import Testing
             guard case SaveError.conflicts(let conflicts) = error, conflicts.count == 1 else { return false }
             return conflicts[0].objectID == sides.mix && conflicts[0].entityName == "Mix"
                 && conflicts[0].properties.map(\.name) == ["songs"]
+                && conflicts[0].description.contains("(songs: Song(id: ")
+                && conflicts[0].description.hasSuffix("), here moved, in the store moved)")
         }
         await sides.ours.perform { $0.rollback() }
         try await sides.container.close()
@@ -485,5 +571,31 @@ import Testing
         }
         _ = try await sides.merge(theirs: "bcda", ours: "bcad")
         #expect(try await sides.ours.perform { context throws in try context.existingObject(with: mix)["title"] } == "ours")
+    }
+
+    /// Catches: new places of a pair that was left out, with which the parent had changes without a changed object.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S007, S063: nothing is left of a pair with an object that the parent has rolled back`(
+        _ kind: StoreKind, _ ownerIsNew: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Mixes.model(songs: true, mixes: true))
+        let parent = container.coordinator.newBackgroundContext()
+        func insert() async -> [ObjectID] {
+            await parent.perform { [$0.insert("Mix").objectID, $0.insert("Song").objectID] }
+        }
+        let saved = await insert()
+        try await parent.save()
+        let new = await insert()
+        let child = await parent.newBackgroundChild()
+        let ids = ownerIsNew ? [new[0], saved[1]] : [saved[0], new[1]]
+        try await child.perform { context throws in
+            let (mix, song) = (try context.existingObject(with: ids[0]), try context.existingObject(with: ids[1]))
+            mix.add(song, to: "songs")
+            (ownerIsNew ? mix : song)["title"] = "n"
+        }
+        await parent.perform { $0.rollback() }
+        try await child.save()
+        #expect(await parent.perform { !$0.hasChanges })
     }
 }

@@ -145,6 +145,35 @@ import Testing
         }
     }
 
+    /// Catches: "would refer to the object with the key 3".
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S172: a conflict of an undo names the member that others have deleted`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let ids = await ours.perform { context in
+            let (playlist, track) = (context.insert("Playlist"), context.makeTrack("t"))
+            playlist.add(track, to: "tracks")
+            return [playlist, track].map(\.objectID)
+        }
+        try await ours.save()
+        await ours.perform { $0.undoHistory = UndoHistory() }
+        try await ours.perform { context throws in
+            let (playlist, track) = (try context.existingObject(with: ids[0]), try context.existingObject(with: ids[1]))
+            playlist.remove(track, from: "tracks")
+        }
+        try await ours.save()
+        try await theirs.perform { context throws in
+            context.refreshAllObjects()
+            context.delete(try context.existingObject(with: ids[1]))
+        }
+        try await theirs.save()
+        let conflicts = try await container.conflicts(undoing: ours, since: nil)
+        let text = "Playlist(id: \(ids[0].key)) would refer to Track(id: \(ids[1].key)), which was deleted since"
+        #expect(conflicts.map(\.description) == [text])
+        try await container.close()
+    }
+
     /// Calls `body` with a container in which "importer" has changed, inserted and deleted objects after the snapshot.
     private static func afterImport(
         _ kind: StoreKind,
@@ -303,6 +332,187 @@ import Testing
         #expect(try await container.read { try $0.existingObject(with: id)["plays"] } == 1)
         #expect(try container.coordinator.store.verify() == [])
         try await container.close()
+    }
+
+    // MARK: Groups that span saves
+
+    /// Changes a track in a group that stays open: the title from "A" to "B", and the plays from 1 to 2. Then another context gives it a
+    /// title, and the group goes on with `last`. Calls `body` after the end of the group.
+    private static func afterGroup(
+        _ kind: StoreKind, theirs title: String, last: @escaping @Sendable (ManagedObjectContext, ManagedObject) -> Void,
+        _ body: (_ ours: BackgroundContext, _ id: ObjectID, PersistentContainer) async throws -> Void
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await ours.perform { $0.makeTrack("A", plays: 1).objectID }
+        try await ours.save()
+        try await ours.perform { context throws in
+            context.undoHistory = UndoHistory()
+            context.undoHistory?.beginGroup()
+            let track = try context.existingObject(with: id)
+            track["title"] = "B"
+            track["plays"] = 2
+        }
+        try await ours.save()
+        try await theirs.perform { context throws in
+            context.refreshAllObjects()
+            try context.existingObject(with: id)["title"] = .string(title)
+        }
+        try await theirs.save()
+        try await ours.perform { context throws in
+            context.refreshAllObjects()
+            last(context, try context.existingObject(with: id))
+            context.undoHistory?.endGroup()
+        }
+        try await body(ours, id, container)
+        try await ours.save()
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    /// Catches: a value of others between two changes of a group that is lost without a conflict.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S162: what others changed between two changes of a group is a conflict`(
+        _ kind: StoreKind, _ isSaved: Bool
+    ) async throws {
+        for policy in [UndoPolicy.skip, .force] {
+            let last: @Sendable (ManagedObjectContext, ManagedObject) -> Void = { _, track in
+                track["title"] = "D"
+                track["plays"] = 3
+            }
+            try await Self.afterGroup(kind, theirs: "C", last: last) { ours, id, _ in
+                if isSaved { try await ours.save() }
+                try await ours.perform { context throws in
+                    let (track, history) = (try context.existingObject(with: id), try #require(context.undoHistory))
+                    let error = #expect(throws: UndoError.self) { try history.undo() }
+                    #expect(Self.kinds(error) == [.changed] && track["title"] == "D" && track["plays"] == 3)
+                    let conflicts = try history.undo(onConflict: policy)
+                    #expect(conflicts.map(\.property) == ["title"] && conflicts.map(\.expected) == ["C"])
+                    #expect(conflicts.map(\.present) == ["D"] && conflicts.map(\.wanted) == ["A"])
+                    #expect(track["title"] == (policy == .skip ? "D" : "A") && track["plays"] == 1)
+                    let redone = try history.redo()
+                    #expect(redone == [] && track["title"] == "D" && track["plays"] == 3)
+                    let undone = try history.undo()
+                    #expect(undone == [] && track["title"] == (policy == .skip ? "D" : "A") && track["plays"] == 1)
+                }
+            }
+        }
+    }
+
+    /// Catches: a conflict about a value that the undo restores anyway.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: a value that others restored between two changes of a group is no conflict`(_ kind: StoreKind) async throws {
+        try await Self.afterGroup(kind, theirs: "A", last: { _, track in track["title"] = "D" }) { ours, id, _ in
+            try await ours.perform { context throws in
+                let conflicts = try context.undoHistory?.undo()
+                let track = try context.existingObject(with: id)
+                #expect(conflicts == [] && track["title"] == "A" && track["plays"] == 1)
+            }
+        }
+    }
+
+    /// Catches: a deletion that hides what others saved before it, and one that keeps what the group itself saved before it.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S162: what others changed before a group deleted the object is a conflict`(
+        _ kind: StoreKind, _ isSaved: Bool
+    ) async throws {
+        for policy in [UndoPolicy.skip, .force] {
+            try await Self.afterGroup(kind, theirs: "C", last: { $0.delete($1) }) { ours, id, _ in
+                if isSaved { try await ours.save() }
+                try await ours.perform { context throws in
+                    let history = try #require(context.undoHistory)
+                    let error = #expect(throws: UndoError.self) { try history.undo() }
+                    #expect(Self.kinds(error) == [.changed])
+                    let conflicts = try history.undo(onConflict: policy)
+                    #expect(conflicts.map(\.property) == ["title"] && conflicts.map(\.wanted) == ["A"])
+                    let track = try context.existingObject(with: id)
+                    #expect(track["title"] == (policy == .skip ? "C" : "A") && track["plays"] == 1)
+                }
+            }
+        }
+    }
+
+    /// Catches: an undo that keeps what the group itself has saved, or that replaces what others have saved after the deletion was made.
+    @Test(arguments: StoreKind.allCases, ["B", "C"])
+    func `S162: an undone group restores what it has saved before it deleted the object`(
+        _ kind: StoreKind, _ title: String
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await ours.perform { $0.makeTrack("A").objectID }
+        try await ours.save()
+        try await ours.perform { context throws in
+            context.undoHistory = UndoHistory()
+            context.undoHistory?.beginGroup()
+            try context.existingObject(with: id)["title"] = "B"
+        }
+        try await ours.save()
+        try await ours.perform { context throws in
+            context.delete(try context.existingObject(with: id))
+            context.undoHistory?.endGroup()
+        }
+        try await theirs.perform { context throws in
+            context.refreshAllObjects()
+            let track = try context.existingObject(with: id)
+            track["title"] = .string(title)
+            track["plays"] = 7
+        }
+        try await theirs.save()
+        try await ours.perform { context throws in
+            context.refreshAllObjects()
+            let conflicts = try context.undoHistory?.undo(onConflict: .skip)
+            let expected: [String?] = title == "B" ? [] : ["title"]
+            #expect(conflicts?.map(\.property) == expected)
+            let track = try context.existingObject(with: id)
+            #expect(track["title"] == (title == "B" ? "A" : "C") && track["plays"] == 7)
+        }
+        try await ours.save()
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    /// Catches: the same for an object and a keyed value that the group has inserted, which an undo removes.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: what others changed in an object that a group inserted and changed again is a conflict`(
+        _ kind: StoreKind
+    ) async throws {
+        for policy in [UndoPolicy.skip, .force] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+            let id = try await ours.perform { context throws in
+                context.undoHistory = UndoHistory()
+                context.undoHistory?.beginGroup()
+                try context.collection("scores", of: Int.self).setValue(1, forKey: "key")
+                return context.makeTrack("t", plays: 1).objectID
+            }
+            try await ours.save()
+            for (context, number) in [(theirs, 2), (ours, 3)] {
+                try await context.perform { context throws in
+                    context.refreshAllObjects()
+                    try context.existingObject(with: id)["plays"] = .int(Int64(number))
+                    try context.collection("scores", of: Int.self).setValue(number, forKey: "key")
+                }
+                try await context.save()
+            }
+            try await ours.perform { context throws in
+                let history = try #require(context.undoHistory)
+                history.endGroup()
+                let error = #expect(throws: UndoError.self) { try history.undo() }
+                #expect(Self.kinds(error) == [.changed, .changed])
+                let conflicts = try history.undo(onConflict: policy)
+                #expect(conflicts.count == 2)
+                let score = try context.collection("scores", of: Int.self).value(forKey: "key")
+                let (expected, titles): (Int?, [String]) = policy == .skip ? (3, ["t"]) : (nil, [])
+                let shown = try context.trackTitles()
+                #expect(score == expected && shown == titles)
+            }
+            try await ours.save()
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
+        }
     }
 
     /// Catches: an undo that takes an object away from the one that has got it since, and changes only one of the two ends.
@@ -532,5 +742,24 @@ import Testing
         }
         try await worker.save()
         #expect(try await container.read { try $0.existingObject(with: id)["plays"] } == 7)
+    }
+}
+
+extension PersistentContainer {
+    /// Returns the conflicts of an undo of the newest group of a context or, with a snapshot, of the saves of the author "ours" since it.
+    func conflicts(undoing worker: BackgroundContext, since before: Snapshot?) async throws -> [UndoConflict] {
+        do {
+            if let before {
+                try await undoChanges(by: "ours", since: before)
+            } else {
+                try await worker.perform { context throws in
+                    context.refreshAllObjects()
+                    _ = try context.undoHistory?.undo()
+                }
+            }
+        } catch UndoError.conflicts(let conflicts) {
+            return conflicts
+        }
+        return []
     }
 }

@@ -266,4 +266,44 @@ private enum Bills {
             #expect("\(duplicate)".contains("Shop.rent must be unique") && "\(duplicate)".contains("have rent: 0.05."))
         }
     }
+
+    /// Catches: dates as seconds, decimals as data of some bytes, and objects as their keys.
+    @Test(arguments: TestStore.allCases)
+    func `S162, S172: conflicts of an undo print values as objects do`(_ store: TestStore) async throws {
+        try await open(store) { container, bill, shop in
+            let id = bill.id
+            let contexts = ["here", "there"].map { container.coordinator.newBackgroundContext(name: $0) }
+            await contexts[0].perform { $0.undoHistory = UndoHistory() }
+            for (context, amount) in zip(contexts, [1.5, 2.5] as [Decimal]) {
+                try await context.perform { context throws in
+                    context.refreshAllObjects()
+                    let bill = try #require(context.model(for: id) as? Bill)
+                    bill.amount = amount
+                    bill.place.seats = amount == 1.5 ? 4 : 5
+                    bill.paid = Bills.date.addingTimeInterval(amount == 1.5 ? 60 : 120)
+                    let attic = Shop("Attic", rent: 7)
+                    if amount == 2.5 { context.insert(attic) }
+                    bill.shop = amount == 1.5 ? nil : attic
+                }
+                try await context.save()
+            }
+            let error = try await contexts[0].perform { context throws in
+                context.refreshAllObjects()
+                let history = try #require(context.undoHistory)
+                let error = #expect(throws: UndoError.self) { try history.undo() }
+                return error
+            }
+            guard case .conflicts(let conflicts)? = error else { return _ = Issue.record("\(error as Any)") }
+            let place = "{\"city\":\"Oslo\",\"seats\":"
+            let texts = [
+                "amount was changed since: it is 2.5 instead of 1.5, and would become 12.5",
+                "place was changed since: it is \(place)5} instead of \(place)4}, and would become \(place)3}",
+                "paid was changed since: it is 2025-08-27T15:08:40Z instead of 2025-08-27T15:07:40Z, and would become "
+                    + "2025-08-27T15:06:40Z",
+                " instead of nil, and would become Shop(id: \(shop.id.key))",
+            ]
+            #expect(conflicts.count == texts.count)
+            for text in texts { #expect(conflicts.contains { $0.description.hasSuffix(text) }, "\(conflicts)") }
+        }
+    }
 }

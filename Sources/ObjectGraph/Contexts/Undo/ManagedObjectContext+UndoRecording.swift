@@ -144,7 +144,9 @@ extension ManagedObjectContext {
                     let state = StateBelow(context: self, layers: below, entity: entity, key: key)
                     guard let change = trapOnStoreError({ try state.change(to: row, limit - step.byteCount) }) else { return nil }
                     if change.before != nil || change.after != nil {
-                        step.set(change, at: ObjectAddress(entity: entity, key: key))
+                        let address = ObjectAddress(entity: entity, key: key)
+                        step.set(change, at: address)
+                        if let pair = trapOnStoreError({ try movedPair(row, state) }) { step.note(place: pair, at: address) }
                     }
                     if step.byteCount > limit { return nil }
                 }
@@ -167,6 +169,15 @@ extension ManagedObjectContext {
             trapOnStoreError { try step.addTypes(entity, in: [after, view]) }
         }
         return step.byteCount > limit ? nil : step
+    }
+
+    /// Returns the pair of a changed position in a many-to-many relationship; nil for other changes.
+    private func movedPair(_ row: Row, _ state: StateBelow) throws -> PlacedPair? {
+        guard row.kind == .update, capabilities.rules.isOrder(state.entity),
+            let owner = try state.value(OrderEntity.owner)?.referenceKey,
+            let member = try state.value(OrderEntity.member)?.referenceKey
+        else { return nil }
+        return PlacedPair(owner: owner, member: member)
     }
 
     /// Adds the pairs that only the save of a deletion removes: those of relationships whose rules are no action or deny.

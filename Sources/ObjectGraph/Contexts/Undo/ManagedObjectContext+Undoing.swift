@@ -200,9 +200,12 @@ extension UndoStep {
     /// The step that leads from the state after to the state before.
     var inverted: UndoStep {
         var inverse = UndoStep()
-        for (address, change) in objects { inverse.set(.init(before: change.after, after: change.before), at: address) }
+        for (address, change) in objects {
+            inverse.set(.init(before: change.after, after: change.before, positions: change.positions), at: address)
+        }
         for (pair, linked) in links { inverse.set(pair, linked: !linked) }
         for (object, key) in keys { inverse.note(key: key, of: object) }
+        for (address, pair) in places { inverse.note(place: pair, at: address) }
         for (collection, recorded) in types { inverse.note(types: recorded, of: collection) }
         return inverse
     }

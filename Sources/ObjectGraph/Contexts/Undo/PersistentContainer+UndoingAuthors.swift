@@ -8,6 +8,9 @@ extension PersistentContainer {
     /// A property is undone if only the author has changed it since. If others have changed it too, it is a conflict. Objects that the author
     /// inserted are deleted, and objects that the author deleted are back with their ids.
     ///
+    /// The author is the ``ManagedObjectContext/transactionAuthor`` of the saving context, not the name of the context. Set it before the
+    /// save: `context.transactionAuthor = "importer"`.
+    ///
     /// ```swift
     /// let before = try container.coordinator.snapshot(owner: "before the import")
     /// try await importer.save()
@@ -81,6 +84,8 @@ private struct AuthorInverse {
         }
         try noteCollections()
         for link in changes.ownLinks.keys.sorted() { try addPairs(of: link, changes) }
+        let (context, views) = (context, [now, before])
+        conflicts = try conflicts.map { try $0.named(in: context, reading: views) }
     }
 
     private mutating func add(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
@@ -234,11 +239,9 @@ private struct AuthorInverse {
     private mutating func add(
         _ kind: UndoConflict.Kind, address: ObjectAddress, column: ColumnIndex?, present: Value? = nil, wanted: Value? = nil
     ) {
-        let entity = context.storedModel.entities[address.entity]
-        conflicts.append(
-            UndoConflict(
-                kind: kind, objectID: ObjectID(store: context.storeIdentity, entity: address.entity, key: address.key),
-                entityName: entity.name, property: column.map { entity.columns[$0].name }, expected: nil, present: present,
-                wanted: wanted))
+        var conflict = UndoConflict(kind, at: address, column: column, in: context)
+        conflict.present = present
+        conflict.wanted = wanted
+        conflicts.append(conflict)
     }
 }

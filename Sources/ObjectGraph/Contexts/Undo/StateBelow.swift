@@ -26,9 +26,31 @@ struct StateBelow {
         case .insert, .update:
             // An update of an object that is deleted below has no effect.
             guard existed else { return none }
-            guard let before = try values(of: row.set, row.columnCount, limit) else { return nil }
-            return UndoStep.ObjectChange.update(from: before, to: row) ?? none
+            let positions = positions(beside: row)
+            var columns = row.set
+            columns.formUnion(positions)
+            guard let before = try values(of: columns, row.columnCount, limit) else { return nil }
+            let after = completed(row, before, positions: positions)
+            return UndoStep.ObjectChange.update(from: before, to: after, positions: positions) ?? none
         }
+    }
+
+    /// Returns the positions beside the references that a row changes. An object that leaves a list keeps its position until it gets one in
+    /// another list.
+    private func positions(beside row: Row) -> ColumnSet {
+        var positions = ColumnSet()
+        for reference in context.capabilities.rules.ordered[entity] where row.isSet(reference.column) {
+            positions.insert(reference.position)
+        }
+        return positions
+    }
+
+    /// Returns a row with the positions that it does not change.
+    private func completed(_ row: Row, _ before: Row, positions: ColumnSet) -> Row {
+        guard positions.intersection(row.set) != positions else { return row }
+        let completed = row.copy(layer: 0)
+        positions.forEach { if !row.isSet($0) { completed[$0] = before[$0] } }
+        return completed
     }
 
     /// Returns the value of a column; nil if the object does not exist.

@@ -29,7 +29,7 @@ public enum UndoPolicy: Sendable, Hashable {
 public struct UndoConflict: Sendable, Equatable, CustomStringConvertible {
     /// The kind of a conflict.
     public enum Kind: Sendable, Hashable {
-        /// The property was changed since.
+        /// The property was changed since, or by others between two changes of the group.
         case changed
         /// The object was deleted since.
         case deleted
@@ -45,35 +45,89 @@ public struct UndoConflict: Sendable, Equatable, CustomStringConvertible {
 
     /// The kind of the conflict.
     public var kind: Kind
-    /// The id of the object.
+    /// The id of the object. A place in a many-to-many relationship belongs to the object that has the list.
     public var objectID: ObjectID
-    /// The name of the object's entity.
+    /// The name of the object's entity; the collection and the key of a keyed value, such as `scores["a"]`.
     public var entityName: String
     /// The name of the attribute or relationship; nil if the conflict concerns the whole object.
     public var property: String?
-    /// The value that the group left; nil if the conflict is about no value.
+    /// The value that the group left, or the value of others that it has replaced between two of its changes; nil if the conflict is about
+    /// no value.
     public var expected: Value?
     /// The present value; nil if the conflict is about no value.
     public var present: Value?
     /// The value that the undo would write; nil if the conflict is about no value.
     public var wanted: Value?
+    /// The form of the values.
+    var form = ValueForm()
+    /// Whether ``expected`` is a value of others that the group has replaced, so that nothing was changed since.
+    var isReplacedByGroup = false
 
-    /// The object, the property and the reason, as one line.
+    /// The object, the property and the reason, as one line. A place in a many-to-many relationship is named by its list and member.
     public var description: String {
-        let place = "\(entityName)(id: \(objectID.key))" + (property.map { ".\($0)" } ?? "")
+        let named = "\(entityName)(id: \(objectID.key))" + (property.map { ".\($0)" } ?? "")
+        let place = form.member.map { "the place of \($0) in \(named)" } ?? named
         switch kind {
-        case .changed:
-            return
-                "\(place) was changed since: it is \(text(present)) instead of \(text(expected)), and would become \(text(wanted))"
+        case .changed where isReplacedByGroup: return "\(place) was changed between two changes of the group\(values)"
+        case .changed: return "\(place) was changed since\(values)"
         case .deleted: return "\(place) was deleted since"
         case .exists: return "\(place) exists again"
         case .referenced: return "\(place) is related to objects that were inserted or changed since"
-        case .missingDestination: return "\(place) would refer to \(text(wanted)), which was deleted since"
+        case .missingDestination:
+            return "\(place) would refer to \(wanted.map(form.text) ?? "an object"), which was deleted since"
         case .unknownValue: return "\(place) cannot be undone: the value before the change is not known"
         }
     }
 
-    private func text(_ value: Value?) -> String { value.map { "\($0)" } ?? "nothing" }
+    /// The values of a changed property, as far as they are known.
+    private var values: String {
+        if isReplacedByGroup, !form.isPlace, let expected {
+            return ": it was \(form.text(expected))" + (wanted.map { ", and would become \(form.text($0))" } ?? "")
+        }
+        guard !form.isPlace, let present else { return "" }
+        let former = expected.map { " instead of \(form.text($0))" } ?? ""
+        return ": it is \(form.text(present))\(former)" + (wanted.map { ", and would become \(form.text($0))" } ?? "")
+    }
+}
+
+extension UndoConflict {
+    /// Creates a conflict about a column of an object, or about the whole object, with the store's names.
+    init(_ kind: Kind, at address: ObjectAddress, column: ColumnIndex?, in context: ManagedObjectContext) {
+        let entity = context.storedModel.entities[address.entity]
+        self.init(
+            kind: kind, objectID: ObjectID(store: context.storeIdentity, entity: address.entity, key: address.key),
+            entityName: entity.name, property: column.map { entity.columns[$0].name },
+            form: column.map { context.capabilities.rules.form(of: $0, in: address.entity) } ?? ValueForm())
+    }
+
+    /// Returns the conflict with the names that people know (S172, S192). The objects of keyed values and of places in many-to-many
+    /// relationships belong to hidden entities.
+    ///
+    /// - Parameters:
+    ///   - views: The states that may have the object, the present one first.
+    ///   - step: The step of the conflict, which names keyed values and places that no view has.
+    func named(in context: ManagedObjectContext, reading views: [LayeredView], step: UndoStep? = nil) throws -> UndoConflict {
+        let (entity, object) = (objectID.entity, objectID.key)
+        var named = self
+        if entity == context.capabilities.keyedValues {
+            let keys = try views.compactMap { try $0.value(entity, key: object, column: KeyedColumn.key) }
+            guard case .data(let key)? = keys.first ?? step?.keys[object] else { return self }
+            named.entityName = KeyedColumn.text(key)
+            // A collection that has begun anew may have other types in each state. Its values are then shown as bytes.
+            let forms = try Set(views.compactMap { try $0.keyedForm(entity, key: key) })
+            if forms.count == 1, let form = forms.first { named.form = form }
+        } else if context.capabilities.rules.isOrder(entity) {
+            let pairs = try views.compactMap { try $0.placedPair(of: object, entity) }
+            guard let pair = pairs.first ?? step?.places[ObjectAddress(entity: entity, key: object)],
+                let place = NamedPlace(pair, order: entity, in: context.storedModel.storeSchema)
+            else { return self }
+            named.objectID = ObjectID(store: objectID.store, entity: place.list.entity, key: place.list.key)
+            named.entityName = place.entityName
+            named.property = place.relationship
+            named.form = place.form
+        }
+        return named
+    }
 }
 
 /// The reason why nothing was undone or redone. The context is unchanged.

@@ -1,7 +1,7 @@
 import StoreInterface
 import StoreModel
 
-/// The places of inserted objects in ordered lists (S046).
+/// The places of objects in ordered lists (S046).
 extension UndoPlan {
     /// Returns whether a pair has a position already, although not that of the step: others have removed the pair and added it again. A
     /// second position could hide the first one.
@@ -15,33 +15,86 @@ extension UndoPlan {
         // Without a pair there is no place.
         let pair = order.pair(owner: owner, member: member)
         guard isLinked(pair) || isLinkedBelow(pair) else { return false }
-        let list = ObjectAddress(entity: number, key: member)
-        if let known = owners[list] { return known.contains(owner) }
-        let places = try view.related(.referrers(entity: number, column: OrderEntity.member), to: member)
-        let found = try places.compactMap { place in
-            layer.row(number, place)?.kind == .delete
-                ? nil : try view.value(number, key: place, column: OrderEntity.owner)?.referenceKey
-        }
-        owners[list] = Set(found)
-        return found.contains(owner)
+        return try places(of: member, in: owner, order: number).contains { layer.row(number, $0)?.kind != .delete }
     }
 
-    /// Returns the columns of positions in lists that an object with an unsaved deletion has left, because others have moved it.
-    ///
-    /// - Parameters:
-    ///   - row: The object's values before the deletion.
-    ///   - own: The object's rows in this context.
-    ///   - below: The object below these rows.
-    func stalePositions(of address: ObjectAddress, _ row: Row, own: [Row], below: StateBelow) throws -> ColumnSet {
-        var stale = ColumnSet()
-        for reference in context.capabilities.rules.ordered[address.entity]
-        where !own.contains(where: { $0.isSet(reference.column) }) {
-            var list = row[reference.column].referenceKey
-            // An insertion of a deleted model has read the list after the merge, and the position from before.
-            let place = UnsavedPositions.Place(object: address, reference: reference)
-            if let noted = context.tracker.positions.all[place], noted.value == row[reference.position] { list = noted.list }
-            if try below.value(reference.column)?.referenceKey != list { stale.insert(reference.position) }
+    /// Deletes the places of a pair that the plan unlinks. Others may have given it another place than that of the step. A redo, or an undo
+    /// of a redo, restores the place only if the plan has deleted it.
+    mutating func deletePlaces(of pair: ChangeLog.ChangedPair) throws {
+        for order in context.capabilities.rules.orders[pair.link] {
+            let isForward = order.direction == .forward
+            let (owner, member) = isForward ? (pair.source, pair.destination) : (pair.destination, pair.source)
+            for place in try places(of: member, in: owner, order: order.number)
+            where layer.row(order.number, place)?.kind != .delete {
+                let address = ObjectAddress(entity: order.number, key: place)
+                layer.put(deletion(of: address, layer.id), entity: order.number, key: place)
+            }
         }
-        return stale
+    }
+
+    /// Returns the objects that have the places of a member in a list at present. Reads the places of each member once.
+    private mutating func places(of member: ObjectKey, in owner: ObjectKey, order: EntityIndex) throws -> [ObjectKey] {
+        let address = ObjectAddress(entity: order, key: member)
+        if let known = knownPlaces[address] { return known[owner] ?? [] }
+        var found: [ObjectKey: [ObjectKey]] = [:]
+        for place in try view.related(.referrers(entity: order, column: OrderEntity.member), to: member) {
+            guard let list = try view.value(order, key: place, column: OrderEntity.owner)?.referenceKey else { continue }
+            found[list, default: []].append(place)
+        }
+        knownPlaces[address] = found
+        return found[owner] ?? []
+    }
+
+    /// Whether a column is a position that goes with a reference beside it: see ``settlePositions(of:_:)``. It may be the same before and after.
+    func isBesideReference(_ column: ColumnIndex, of address: ObjectAddress, from expected: Row, to wanted: Row) -> Bool {
+        context.capabilities.rules.ordered[address.entity].contains { reference in
+            reference.position == column && wanted.isSet(reference.column)
+                && !Value.areSame(expected[reference.column], wanted[reference.column])
+        }
+    }
+
+    /// Drops the positions of an object in lists to which the plan does not return it, and adds those in lists to which it does.
+    func settlePositions(of address: ObjectAddress, _ row: Row) throws {
+        guard row.kind == .update, let change = step.objects[address], let wanted = isRedo ? change.after : change.before else {
+            return
+        }
+        for reference in context.capabilities.rules.ordered[address.entity] where wanted.isSet(reference.column) {
+            let list = row.isSet(reference.column) ? row[reference.column] : present(address, reference.column)
+            guard Value.areSame(list, wanted[reference.column]) else {
+                row.clear(reference.position)
+                continue
+            }
+            let position = wanted[reference.position]
+            guard row.isSet(reference.column), wanted.isSet(reference.position),
+                !Value.areSame(present(address, reference.position), position),
+                try !hasPosition(address, in: wanted[reference.column], reference)
+            else { continue }
+            // The object returns to this list. The position that it has now belongs to another one.
+            row[reference.position] = position
+        }
+    }
+
+    /// Returns whether the position of an object is one in a list, although its unsaved changes have taken it out of the list. Others may
+    /// have moved it in that list meanwhile.
+    private func hasPosition(_ address: ObjectAddress, in list: Value, _ reference: OrderedReference) throws -> Bool {
+        let count = context.layerStack.sealed.count + 1
+        let own = view.layers.prefix(count).compactMap { $0.row(address.entity, address.key) }
+        if own.contains(where: { $0.isSet(reference.position) }) { return false }
+        let below = StateBelow(
+            context: context, layers: Array(view.layers.dropFirst(count)), entity: address.entity, key: address.key)
+        return try Value.areSame(below.value(reference.column), list)
+    }
+
+    /// Whether an object has the position of a pair that the plan removes. The save of the removal deletes such an object anyway.
+    func isPlaceOfRemovedPair(_ address: ObjectAddress, _ row: Row) -> Bool {
+        step.links.contains { pair, isLinkedAfter in
+            isLinkedAfter != isRedo
+                && context.capabilities.rules.orders[pair.link].contains { order in
+                    guard order.number == address.entity, let owner = row[OrderEntity.owner].referenceKey,
+                        let member = row[OrderEntity.member].referenceKey
+                    else { return false }
+                    return order.pair(owner: owner, member: member) == pair
+                }
+        }
     }
 }

@@ -7,7 +7,7 @@ import StoreModel
 struct UndoPlan {
     let context: ManagedObjectContext
     let step: UndoStep
-    private let isRedo: Bool
+    let isRedo: Bool
     private let policy: UndoPolicy
     /// The reverted objects and pairs.
     private(set) var layer: Layer
@@ -19,8 +19,8 @@ struct UndoPlan {
     /// Objects that are not deleted, because other objects are related to them.
     private var kept: Set<ObjectAddress> = []
     private var deleted: [ObjectAddress] = []
-    /// The owners of the lists that have a place for a member, by order and member, as far as they were read.
-    var owners: [ObjectAddress: Set<ObjectKey>] = [:]
+    /// The objects with the places of a member at present, by order and member, then by the owner of the list, as far as they were read.
+    var knownPlaces: [ObjectAddress: [ObjectKey: [ObjectKey]]] = [:]
     /// Returns whether a pair is linked at present. Reads each list once.
     lazy var isLinked = context.linkedPairs(in: view.layers)
     /// Returns whether a pair is linked without the unsaved changes, which others may have linked again.
@@ -41,8 +41,9 @@ struct UndoPlan {
         layer = Layer(schema: context.storedModel.storeSchema)
         consequences = layer
         try make()
-        if policy == .error, !conflicts.isEmpty { throw UndoError.conflicts(conflicts.sorted()) }
         conflicts.sort()
+        conflicts = try conflicts.map { try $0.named(in: context, reading: [context.layerStack.view], step: step) }
+        if policy == .error, !conflicts.isEmpty { throw UndoError.conflicts(conflicts) }
     }
 
     private mutating func make() throws {
@@ -52,7 +53,6 @@ struct UndoPlan {
             consequences = Layer(schema: schema)
             conflicts = blocked
             deleted = []
-            owners = [:]
             try findRetyped()
             // Deletions first, because they free keys of collections.
             for (address, change) in step.objects where (isRedo ? change.after : change.before) == nil {
@@ -88,11 +88,11 @@ struct UndoPlan {
         let exists = try context.exists(address.entity, address.key)
         switch isRedo ? (change.before, change.after) : (change.after, change.before) {
         case (let expected?, nil):
-            if let address = try exists ? address : holder(address, expected) { planDeletion(address, expected) }
-        case (nil, let wanted?): try planInsertion(address, wanted, exists: exists)
+            if let found = try exists ? address : holder(address, expected) { planDeletion(found, change, expected: expected) }
+        case (nil, let wanted?): try planInsertion(address, change, wanted: wanted, exists: exists)
         case (let expected?, let wanted?):
             let moved = try exists ? nil : holder(address, key: step.keys[address.key])
-            planUpdate(moved ?? address, expected: expected, wanted: wanted, exists: exists || moved != nil)
+            planUpdate(moved ?? address, change, expected: expected, wanted: wanted, exists: exists || moved != nil)
         case (nil, nil): break
         }
     }
@@ -102,20 +102,33 @@ struct UndoPlan {
         context.storedModel.entities[address.entity].columns[column].derivation != nil
     }
 
-    private func present(_ address: ObjectAddress, _ column: ColumnIndex) -> Value? {
+    func present(_ address: ObjectAddress, _ column: ColumnIndex) -> Value? {
         context.readBelow(address.entity, key: address.key, column: column)
     }
 
-    private mutating func planDeletion(_ address: ObjectAddress, _ expected: Row) {
+    /// Returns nil if only the group has changed a property. Otherwise returns the value that was lost: the group's value that others have
+    /// replaced since, or a value of others that the group has replaced.
+    private func lostValue(
+        _ address: ObjectAddress, _ column: ColumnIndex, expected: Row, contested: Row?
+    ) -> (value: Value, byGroup: Bool)? {
+        if !Value.areSame(present(address, column), expected[column]) { return (expected[column], false) }
+        guard let contested, contested.isSet(column) else { return nil }
+        return (contested[column], true)
+    }
+
+    private mutating func planDeletion(_ address: ObjectAddress, _ change: UndoStep.ObjectChange, expected: Row) {
         guard !kept.contains(address) else { return }
-        let changed = expected.columnIndices.filter {
-            expected.isSet($0) && !isDerived($0, address) && !Value.areSame(present(address, $0), expected[$0])
+        let changed = expected.columnIndices.compactMap { column in
+            expected.isSet(column) && !isDerived(column, address)
+                ? lostValue(address, column, expected: expected, contested: change.contested).map { (column, $0) } : nil
         }
         // Others have renamed the type of a collection's values. Their record stays, and is no conflict.
         if !changed.isEmpty, address.entity == context.capabilities.keyedValues, KeyedColumn.collection(of: expected) != nil {
             return
         }
-        for column in changed { add(.changed, address: address, column: column, expected: expected[column]) }
+        for (column, lost) in changed {
+            add(.changed, address: address, column: column, expected: lost.value, isReplacedByGroup: lost.byGroup)
+        }
         if !changed.isEmpty, policy == .skip, !isPlaceOfRemovedPair(address, expected) { return }
         let row = deletion(of: address, layer.id)
         if address.entity == context.capabilities.keyedValues, !row.isSet(KeyedColumn.key) {
@@ -130,21 +143,8 @@ struct UndoPlan {
         deleted.append(address)
     }
 
-    /// Whether an object has the position of a pair that the plan removes. The save of the removal deletes such an object anyway.
-    private func isPlaceOfRemovedPair(_ address: ObjectAddress, _ row: Row) -> Bool {
-        step.links.contains { pair, isLinkedAfter in
-            isLinkedAfter != isRedo
-                && context.capabilities.rules.orders[pair.link].contains { order in
-                    guard order.number == address.entity, let owner = row[OrderEntity.owner].referenceKey,
-                        let member = row[OrderEntity.member].referenceKey
-                    else { return false }
-                    return order.pair(owner: owner, member: member) == pair
-                }
-        }
-    }
-
     /// Returns the row of a deletion. The last values of an object that was never saved are nowhere else (S054).
-    private func deletion(of address: ObjectAddress, _ layer: UInt64) -> Row {
+    func deletion(of address: ObjectAddress, _ layer: UInt64) -> Row {
         let count = context.storedModel.entities[address.entity].columns.count
         let row = Row.make(kind: .delete, layer: layer, columnCount: count)
         guard context.layerStack.pendingKind(address.entity, address.key) == .insert else { return row }
@@ -213,11 +213,14 @@ struct UndoPlan {
             let row = Row.make(kind: .insert, layer: layer.id, columnCount: 2)
             row.fill(with: [.data(key), recorded.value])
             let place = ObjectAddress(entity: entity, key: recorded.object)
-            try planInsertion(place, row, exists: context.exists(entity, recorded.object))
+            let change = UndoStep.ObjectChange(before: row, after: nil)
+            try planInsertion(place, change, wanted: row, exists: context.exists(entity, recorded.object))
         }
     }
 
-    private mutating func planInsertion(_ address: ObjectAddress, _ wanted: Row, exists: Bool) throws {
+    private mutating func planInsertion(
+        _ address: ObjectAddress, _ change: UndoStep.ObjectChange, wanted: Row, exists: Bool
+    ) throws {
         if exists { return planValues(of: address, wanted) }
         if context.capabilities.rules.isOrder(address.entity), try hasPlace(wanted, address.entity) { return }
         if let holder = try holder(address, wanted) { return planValues(of: holder, wanted) }
@@ -225,22 +228,26 @@ struct UndoPlan {
         let row = wanted.copy(layer: layer.id)
         row.kind = .insert
         row.fill(with: context.storedModel.entities[place.entity].defaults)
-        try takeNewerValues(of: place, to: row)
+        try takeNewerValues(of: place, to: row, last: change.last)
+        settleContested(place, change, wanted: wanted, restored: row)
         layer.put(row, entity: place.entity, key: place.key)
     }
 
-    /// Takes the values below an unsaved deletion. It has changed none of them, and others may have saved new ones since. Values that this
-    /// context has changed before the deletion stay, except for positions in lists that the object has left.
-    private func takeNewerValues(of address: ObjectAddress, to row: Row) throws {
-        let count = context.layerStack.sealed.count + 1
-        let own = view.layers.prefix(count).compactMap { $0.row(address.entity, address.key) }
-        guard own.first?.kind == .delete, own.last?.kind != .insert else { return }
-        let below = StateBelow(
-            context: context, layers: Array(view.layers.dropFirst(count)), entity: address.entity, key: address.key)
-        guard try below.exists() else { return }
-        let stale = try stalePositions(of: address, row, own: own, below: below)
-        for column in row.columnIndices where stale.contains(column) || !own.contains(where: { $0.isSet(column) }) {
-            if let value = try below.value(column) { row[column] = value }
+    /// Adds a conflict for each value of a restored object that the group has changed before it deleted the object, and that others have
+    /// changed too: between two changes of the group, or after its last save.
+    private mutating func settleContested(
+        _ address: ObjectAddress, _ change: UndoStep.ObjectChange, wanted: Row, restored row: Row
+    ) {
+        guard let last = change.last else { return }
+        for column in row.columnIndices where last.isSet(column) && !isDerived(column, address) {
+            let isNewer = !Value.areSame(row[column], wanted[column])
+            let isContested = change.contested?.isSet(column) ?? false
+            guard isNewer || isContested else { continue }
+            let lost = isContested ? change.contested?[column] : last[column]
+            add(
+                .changed, address: address, column: column, expected: lost, wanted: wanted[column],
+                isReplacedByGroup: isContested)
+            if policy == .force { row[column] = wanted[column] } else if !isNewer { row[column] = last[column] }
         }
     }
 
@@ -281,14 +288,22 @@ struct UndoPlan {
         put(row, address: address, wanted: wanted)
     }
 
-    private mutating func planUpdate(_ address: ObjectAddress, expected: Row, wanted: Row, exists: Bool) {
+    private mutating func planUpdate(
+        _ address: ObjectAddress, _ change: UndoStep.ObjectChange, expected: Row, wanted: Row, exists: Bool
+    ) {
         guard exists else { return add(.deleted, address: address, column: nil) }
         let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
         for column in wanted.columnIndices where wanted.isSet(column) && !isDerived(column, address) {
-            let value = present(address, column)
-            if Value.areSame(value, wanted[column]) { continue }
-            if !Value.areSame(value, expected[column]) {
-                add(.changed, address: address, column: column, expected: expected[column], wanted: wanted[column])
+            // The step also has positions that are the same before and after.
+            if Value.areSame(expected[column], wanted[column]) || Value.areSame(present(address, column), wanted[column])
+                || isBesideReference(column, of: address, from: expected, to: wanted)
+            {
+                continue
+            }
+            if let lost = lostValue(address, column, expected: expected, contested: change.contested) {
+                add(
+                    .changed, address: address, column: column, expected: lost.value, wanted: wanted[column],
+                    isReplacedByGroup: lost.byGroup)
                 if policy == .skip { continue }
             }
             row[column] = wanted[column]
@@ -328,24 +343,8 @@ struct UndoPlan {
                 add(.missingDestination, address: address, column: column, wanted: row[column])
                 if row.kind == .insert || policy == .force { row[column] = .null } else { row.clear(column) }
             }
-            settlePositions(of: address, row)
+            try settlePositions(of: address, row)
             if row.set.isEmpty { layer.remove(entity: address.entity, key: address.key) }
-        }
-    }
-
-    /// Drops the positions of an object in lists to which the plan does not return it.
-    private func settlePositions(of address: ObjectAddress, _ row: Row) {
-        guard row.kind == .update, let change = step.objects[address], let wanted = isRedo ? change.after : change.before else {
-            return
-        }
-        for reference in context.capabilities.rules.ordered[address.entity] where wanted.isSet(reference.column) {
-            let list = row.isSet(reference.column) ? row[reference.column] : present(address, reference.column)
-            if !Value.areSame(list, wanted[reference.column]) {
-                row.clear(reference.position)
-            } else if row.isSet(reference.column), wanted.isSet(reference.position) {
-                // The object returns to this list. The position that it has now belongs to the list that it leaves.
-                row[reference.position] = wanted[reference.position]
-            }
         }
     }
 
@@ -404,11 +403,14 @@ struct UndoPlan {
                 // The group has deleted an object to which it had added the pair.
                 if isRedo, isDeletion(missing) { continue }
                 if try willExist(address.entity, address.key) {
-                    add(.missingDestination, address: address, column: nil, wanted: .reference(missing.key))
+                    var missed = conflict(.missingDestination, address: address, column: nil, wanted: .reference(missing.key))
+                    missed.form.destination = context.storedModel.entities[missing.entity].name
+                    conflicts.append(missed)
                 }
                 continue
             }
             layer.setLink(pair.link, from: pair.source, to: pair.destination, linked: wanted)
+            if !wanted { try deletePlaces(of: pair) }
         }
     }
 
@@ -561,28 +563,29 @@ struct UndoPlan {
     // MARK: Conflicts
 
     private mutating func add(
-        _ kind: UndoConflict.Kind, address: ObjectAddress, column: ColumnIndex?, expected: Value? = nil, wanted: Value? = nil
+        _ kind: UndoConflict.Kind, address: ObjectAddress, column: ColumnIndex?, expected: Value? = nil, wanted: Value? = nil,
+        isReplacedByGroup: Bool = false
     ) {
-        conflicts.append(conflict(kind, address: address, column: column, expected: expected, wanted: wanted))
+        var added = conflict(kind, address: address, column: column, expected: expected, wanted: wanted)
+        added.isReplacedByGroup = isReplacedByGroup
+        conflicts.append(added)
     }
 
     private func conflict(
         _ kind: UndoConflict.Kind, address: ObjectAddress, column: ColumnIndex?, expected: Value? = nil, wanted: Value? = nil
     ) -> UndoConflict {
-        let entity = context.storedModel.entities[address.entity]
-        return UndoConflict(
-            kind: kind, objectID: ObjectID(store: context.storeIdentity, entity: address.entity, key: address.key),
-            entityName: entity.name, property: column.map { entity.columns[$0].name }, expected: expected,
-            present: column.flatMap { present(address, $0) }, wanted: wanted)
+        var conflict = UndoConflict(kind, at: address, column: column, in: context)
+        conflict.expected = expected
+        conflict.present = column.flatMap { present(address, $0) }
+        conflict.wanted = wanted
+        return conflict
     }
 }
 
 extension [UndoConflict] {
-    fileprivate func sorted() -> Self {
-        sorted {
+    fileprivate mutating func sort() {
+        sort {
             ($0.objectID.entity, $0.objectID.key, $0.property ?? "") < ($1.objectID.entity, $1.objectID.key, $1.property ?? "")
         }
     }
-
-    fileprivate mutating func sort() { self = sorted() }
 }

@@ -192,7 +192,7 @@ struct UndoStacks {
             byteCount += undoable[undoable.count - 1].step.byteCount
             return
         }
-        let values = step.objects.compactMapValues(\.after)
+        let values = step.objects.compactMapValues(\.changedValues)
         adapt(\.undoable, to: values, isUndone: false)
         adapt(\.redoable, to: values, isUndone: true)
     }

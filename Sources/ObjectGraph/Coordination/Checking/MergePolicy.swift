@@ -79,15 +79,27 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
         let form: ValueForm
 
         /// The name and the three values: `title: was "a", here "b", in the store "c"`. An object is shown as its entity and id.
+        ///
+        /// A position in a list is shown by the sides that have changed it, with the member if the list is many-to-many:
+        /// `tracks: Track(id: 5), here moved, in the store moved`.
         public var description: String {
+            if form.isPlace { return moves }
             func text(_ value: Value?) -> String { value.map(form.text) ?? "deleted" }
             return "\(name): was \(text(base)), here \(text(ours)), in the store \(text(theirs))"
+        }
+
+        private var moves: String {
+            func text(_ position: Value?) -> String {
+                position == nil ? "deleted" : Value.areSame(position, base) ? "not moved" : "moved"
+            }
+            let member = form.member.map { "\($0), " } ?? ""
+            return "\(name): \(member)here \(text(ours)), in the store \(text(theirs))"
         }
     }
 
     /// The id of the object.
     public var objectID: ObjectID
-    /// The name of the object's entity.
+    /// The name of the object's entity; the collection and the key of a keyed value, such as `scores["a"]`.
     public var entityName: String
     /// The properties that one side or both sides changed.
     public var properties: [Property]

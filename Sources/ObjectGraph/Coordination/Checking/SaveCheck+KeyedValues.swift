@@ -1,12 +1,6 @@
 import StoreInterface
 import StoreModel
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// Conflicts of keyed collections (S192): two contexts that write one key conflict on its value, also if both have inserted the key.
 extension SaveCheck {
     /// Applies each change of a key that belongs to another object now to that object, as a conflict. One look-up per inserted key.
@@ -60,15 +54,6 @@ extension SaveCheck {
             ?? state.view.value(entity, key: key, column: KeyedColumn.key)
             ?? request.base.view.value(entity, key: key, column: KeyedColumn.key)
         guard case .data(let bytes) = value else { return (EntitySchema.keyedValues.name, nil) }
-        return (KeyedColumn.text(bytes), try form(entity, key: bytes))
-    }
-
-    /// Returns the form of the value under a key; nil if the types of its collection are not known.
-    private func form(_ entity: EntityIndex, key: Data) throws -> ValueForm? {
-        guard let collection = KeyedColumn.collection(ofKey: key),
-            let record = try state.view.keyedObject(entity, KeyedColumn.typesKey(collection)),
-            case .data(let types) = try state.view.value(entity, key: record, column: KeyedColumn.value)
-        else { return nil }
-        return CollectionTypes(bytes: types).map { ValueForm(type: .data, content: .keyed($0.value)) }
+        return (KeyedColumn.text(bytes), try state.view.keyedForm(entity, key: bytes))
     }
 }

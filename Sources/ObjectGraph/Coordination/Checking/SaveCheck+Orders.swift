@@ -79,18 +79,15 @@ extension SaveCheck {
 
     /// Returns the conflict of two moves of one member, as a conflict of the list.
     func placeConflict(_ row: Row?, entity: EntityIndex, key: ObjectKey) throws -> MergeConflict? {
-        guard request.rules.isOrder(entity), let relationship = writer.store.schema.entities[entity].orderedRelationship,
-            let list = writer.store.schema.entities[entity].columns[OrderEntity.owner].destination,
-            let owner = try state.view.value(entity, key: key, column: OrderEntity.owner)?.referenceKey
+        guard request.rules.isOrder(entity), let pair = try state.view.placedPair(of: key, entity),
+            let place = NamedPlace(pair, order: entity, in: writer.store.schema)
         else { return nil }
         let base = try request.base.view.value(entity, key: key, column: OrderEntity.position)
         let position = MergeConflict.Property(
-            name: relationship, base: base, ours: row?[OrderEntity.position],
-            theirs: try state.view.value(entity, key: key, column: OrderEntity.position),
-            form: ValueForm(type: .data))
+            name: place.relationship, base: base, ours: row?[OrderEntity.position],
+            theirs: try state.view.value(entity, key: key, column: OrderEntity.position), form: place.form)
         return MergeConflict(
-            objectID: ObjectID(store: writer.store.identity, entity: list, key: owner),
-            entityName: writer.store.schema.entities[list].name, properties: [position], isDeletedHere: false,
-            isDeletedInStore: false)
+            objectID: ObjectID(store: writer.store.identity, entity: place.list.entity, key: place.list.key),
+            entityName: place.entityName, properties: [position], isDeletedHere: false, isDeletedInStore: false)
     }
 }

@@ -19,6 +19,9 @@ enum AttributeContent: Sendable, Hashable {
     case encoded
     /// A value of a keyed collection, by the name of its type.
     case keyed(String)
+    /// A position in an ordered relationship. If an object beside the pair has the position, the case names the member. If the member
+    /// itself has the position, the name is nil.
+    case place(of: String?)
 
     init<V: AttributeValue>(of type: V.Type) {
         if let type = type as? any AttributeContentProvider.Type {
@@ -78,6 +81,12 @@ struct ValueForm: Sendable, Hashable {
         return content == .decimal ? text : Value.quoted(text, with: content == .keyed("String") ? "\"" : "")
     }
 
+    /// Whether the values are positions in ordered relationships. People can only read whether two of them differ.
+    var isPlace: Bool { if case .place = content { true } else { false } }
+
+    /// The member whose position the values are, if an object beside the pair has the position.
+    var member: String? { if case .place(let member) = content { member } else { nil } }
+
     /// Returns a value for mirrors: references and decimals as ``text(_:)``, because the mirror of `Decimal` shows its storage, and JSON
     /// as text.
     func child(_ value: Value) -> Any {
@@ -96,6 +105,7 @@ struct ValueForm: Sendable, Hashable {
         case .encoded where bytes.isEmpty: "empty"
         case .elements, .encoded: String(bytes: bytes, encoding: .utf8)
         case .keyed(let type): StoredCollection.text(ofValue: bytes, type: type)
+        case .place: "a place in the list"
         }
     }
 }
