@@ -172,7 +172,7 @@ struct PlannedMigration: Sendable {
     /// - Throws: ``MigratedMeanwhile`` instead of the error if that process has run the stages.
     private static func unlessMigrated(_ file: any MigratableFile, from found: StoreSchema, _ body: () throws -> Void) throws {
         do { try body() } catch {
-            // A full disk, for example, is told even if the file has changed since.
+            // Every other error is reported as it is, such as that of a full disk.
             let isInUse = [.inUseElsewhere, .storeBusy].contains((error as? StoreError)?.code)
             if isInUse, let now = try? file.storedSchema(), now != found { throw MigratedMeanwhile() }
             throw error

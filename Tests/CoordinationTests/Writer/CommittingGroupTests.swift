@@ -282,7 +282,7 @@ import Testing
         #expect(try bed.store.verify() == [])
     }
 
-    /// Catches: the same for a save that passes a main context without running on its executor, which therefore begins no save of its own.
+    /// Catches: a failed save of a worker that the main context keeps, because the save went past it to the writer.
     @MainActor @Test func `S062, S064: a main context that is refreshed leaves a failed save that has passed it directly`()
         async throws
     {

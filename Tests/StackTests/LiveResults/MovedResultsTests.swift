@@ -29,7 +29,7 @@ import Testing
             secondAlbum = albums[1].objectID
         }
 
-        /// Moves the track to the second album and out of the playlist, in a context of its own.
+        /// Lets another context move the track to the second album, remove it from the playlist, and save.
         func moveTrack(in container: PersistentContainer) async throws {
             let (id, album) = (track, secondAlbum)
             let other = container.coordinator.newBackgroundContext(name: "other")
@@ -152,11 +152,14 @@ import Testing
         // The main actor is busy from here on, so that main learns of its save only afterwards.
         let other = container.makeConfinedContext(name: "other")
         var saved: [ManagedObject] = []
-        while saved.isEmpty {
+        let deadline = ContinuousClock.now + .seconds(600)
+        while saved.isEmpty, ContinuousClock.now < deadline {
             saved = try other.fetch(EntityFetchRequest("Playlist")).filter { !$0.relatedObjects("tracks").isEmpty }
         }
+        try #require(!saved.isEmpty, "the save is in the store")
         saved[0].setRelatedObjects("tracks", to: [])
         try other.saveNow()
+        // Usually during the save. If it has ended already, the result is the same.
         main.refreshAllObjects()
         try await saving.value
         #expect(playlist.relatedObjects("tracks").isEmpty)

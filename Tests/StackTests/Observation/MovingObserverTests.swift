@@ -31,7 +31,7 @@ import Testing
         return tracks
     }
 
-    /// Gives a track another title in a context of its own.
+    /// Lets another context rename a track and save it.
     private static func rename(_ track: ManagedObject, to title: String, in container: PersistentContainer) async throws {
         let id = track.objectID
         let other = container.coordinator.newBackgroundContext(name: "other")

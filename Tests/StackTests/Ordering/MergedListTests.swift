@@ -55,15 +55,26 @@ import Testing
         return book
     }
 
-    /// Creates a context that saves under a policy, and a root context.
-    private static func contexts(_ container: PersistentContainer, _ policy: MergePolicy) async
-        -> (ours: BackgroundContext, theirs: BackgroundContext)
-    {
-        let ours = await container.makeBackgroundContext(name: "ours")
-        // The policy of the root counts.
-        await MainActor.run { container.mainContext.mergePolicy = policy }
-        await ours.perform { $0.mergePolicy = policy }
-        return (ours, container.newBatchOperationContext(name: "theirs"))
+    /// A store with a context that saves under a policy, and a root context.
+    private struct Shelf {
+        let bed: TestBed
+        let container: PersistentContainer
+        let ours: BackgroundContext
+        let theirs: BackgroundContext
+
+        init(_ combination: Combination, _ policy: MergePolicy, members: Members = .repeatable) async throws {
+            try await self.init(combination.store, policy, stack: combination.stack, members: members)
+        }
+
+        init(_ store: StoreKind, _ policy: MergePolicy, stack: ContextStack = .siblings, members: Members) async throws {
+            bed = try TestBed(store)
+            container = try await bed.container(stack, model: try MergedListTests.model(members))
+            ours = await container.makeBackgroundContext(name: "ours")
+            theirs = container.newBatchOperationContext(name: "theirs")
+            // The policy of the root counts.
+            await MainActor.run { [container] in container.mainContext.mergePolicy = policy }
+            await ours.perform { $0.mergePolicy = policy }
+        }
     }
 
     /// Compares the stored titles of the chapters and songs of the only book, and counts the positions of the songs.
@@ -82,26 +93,24 @@ import Testing
     func `S107, S108: members of a new object come after those of the stored object with its unique value`(
         _ combination: Combination, _ policy: MergePolicy
     ) async throws {
-        let bed = try TestBed(combination.store)
-        let container = try await bed.container(combination.stack, model: try Self.model())
-        let (ours, theirs) = await Self.contexts(container, policy)
-        let book = try await theirs.perform(andSave: .durable) { Self.makeBook(["a"], in: $0).objectID }
+        let shelf = try await Shelf(combination, policy)
+        let book = try await shelf.theirs.perform(andSave: .durable) { Self.makeBook(["a"], in: $0).objectID }
         // Each save makes a position that does not go on from the one before.
         for title in ["b", "c"] {
-            try await theirs.perform(andSave: .durable) { context in
+            try await shelf.theirs.perform(andSave: .durable) { context in
                 let book = try context.existingObject(with: book)
                 book.add(context.makeChapter(title), to: "chapters")
                 book.add(context.makeSong(title), to: "songs")
             }
         }
-        await ours.perform { _ = Self.makeBook(["x", "y"], in: $0) }
-        try await ours.save(through: .store)
-        try await Self.expect("abcxy", of: book, in: container)
+        await shelf.ours.perform { _ = Self.makeBook(["x", "y"], in: $0) }
+        try await shelf.ours.save(through: .store)
+        try await Self.expect("abcxy", of: book, in: shelf.container)
         if combination.stack == .siblings || combination.stack == .split {
-            let (chapters, songs) = (try await Books.titles(book, in: ours), try await Mixes.titles(book, in: ours))
+            let (chapters, songs) = (try await Books.titles(book, in: shelf.ours), try await Mixes.titles(book, in: shelf.ours))
             #expect(chapters.joined() == "abcxy" && songs == "abcxy", "S110: the context shows the merged lists")
         }
-        try await container.close()
+        try await shelf.container.close()
     }
 
     /// Catches: members of two lists that alternate, because each list was arranged on its own.
@@ -109,10 +118,8 @@ import Testing
     func `S107, S176: the lists of new objects with one unique value follow each other`(
         _ combination: Combination, _ policy: MergePolicy
     ) async throws {
-        let bed = try TestBed(combination.store)
-        let container = try await bed.container(combination.stack, model: try Self.model())
-        let (ours, _) = await Self.contexts(container, policy)
-        let books = await ours.perform { context in
+        let shelf = try await Shelf(combination, policy)
+        let books = await shelf.ours.perform { context in
             [["b", "a"], ["d", "c"]].map { titles in
                 let book = Self.makeBook([titles[0]], in: context)
                 book.chapters.insert(context.makeChapter(titles[1]), at: 0)
@@ -120,9 +127,9 @@ import Testing
                 return book.objectID
             }
         }
-        try await ours.save(through: .store)
-        try await Self.expect("abcd", of: books[0], in: container)
-        try await container.close()
+        try await shelf.ours.save(through: .store)
+        try await Self.expect("abcd", of: books[0], in: shelf.container)
+        try await shelf.container.close()
     }
 
     /// Catches: a member that loses its place in a list because it was moved to the list of an object that becomes the same one.
@@ -130,20 +137,18 @@ import Testing
     func `S107, S108: a member that a new object takes from the stored one keeps its place`(
         _ combination: Combination, _ policy: MergePolicy
     ) async throws {
-        let bed = try TestBed(combination.store)
-        let container = try await bed.container(combination.stack, model: try Self.model())
-        let (ours, _) = await Self.contexts(container, policy)
-        let book = try await ours.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
-        try await ours.perform { context in
+        let shelf = try await Shelf(combination, policy)
+        let book = try await shelf.ours.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
+        try await shelf.ours.perform { context in
             let stored = try context.existingObject(with: book)
             let (chapter, song) = (stored.chapters[1], stored.songs[1])
             let twin = Self.makeBook([], in: context)
             twin.chapters = [chapter, context.makeChapter("x")]
             twin.songs = [song, context.makeSong("x")]
         }
-        try await ours.save()
-        try await Self.expect("abcx", of: book, in: container)
-        try await container.close()
+        try await shelf.ours.save()
+        try await Self.expect("abcx", of: book, in: shelf.container)
+        try await shelf.container.close()
     }
 
     /// Catches: a second position of a pair, with each repetition, and a stored member that goes to the place of the new one.
@@ -152,20 +157,18 @@ import Testing
         _ combination: Combination, _ policy: MergePolicy
     ) async throws {
         for members in Members.unique {
-            let bed = try TestBed(combination.store)
-            let container = try await bed.container(combination.stack, model: try Self.model(members))
-            let (ours, _) = await Self.contexts(container, policy)
-            let book = try await ours.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
+            let shelf = try await Shelf(combination, policy, members: members)
+            let book = try await shelf.ours.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
             for _ in 0..<2 {
-                try await ours.perform { context in
+                try await shelf.ours.perform { context in
                     let stored = try context.existingObject(with: book)
                     stored.chapters.insert(context.makeChapter("c"), at: 0)
                     stored.songs.insert(context.makeSong("c"), at: 0)
                 }
-                try await ours.save()
-                try await Self.expect("abc", of: book, in: container)
+                try await shelf.ours.save()
+                try await Self.expect("abc", of: book, in: shelf.container)
             }
-            try await container.close()
+            try await shelf.container.close()
         }
     }
 
@@ -175,21 +178,19 @@ import Testing
         _ combination: Combination, _ policy: MergePolicy
     ) async throws {
         for members in Members.unique {
-            let bed = try TestBed(combination.store)
-            let container = try await bed.container(combination.stack, model: try Self.model(members))
-            let (ours, _) = await Self.contexts(container, policy)
-            let book = try await ours.perform(andSave: .durable) { context in
+            let shelf = try await Shelf(combination, policy, members: members)
+            let book = try await shelf.ours.perform(andSave: .durable) { context in
                 context.makeSong("x")
                 return Self.makeBook(["a", "b"], in: context).objectID
             }
-            try await ours.perform { context in
+            try await shelf.ours.perform { context in
                 let stored = try context.existingObject(with: book)
                 stored.chapters.insert(context.makeChapter("x"), at: 1)
                 stored.songs.insert(context.makeSong("x"), at: 1)
             }
-            try await ours.save()
-            try await Self.expect("axb", of: book, in: container)
-            try await container.close()
+            try await shelf.ours.save()
+            try await Self.expect("axb", of: book, in: shelf.container)
+            try await shelf.container.close()
         }
     }
 
@@ -199,14 +200,12 @@ import Testing
         _ combination: Combination, _ policy: MergePolicy
     ) async throws {
         for members in Members.unique {
-            let bed = try TestBed(combination.store)
-            let container = try await bed.container(combination.stack, model: try Self.model(members))
-            let (ours, theirs) = await Self.contexts(container, policy)
-            let book = try await theirs.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
-            await ours.perform { _ = Self.makeBook(["b", "x", "a", "y"], in: $0) }
-            try await ours.save(through: .store)
-            try await Self.expect("abcxy", of: book, in: container)
-            try await container.close()
+            let shelf = try await Shelf(combination, policy, members: members)
+            let book = try await shelf.theirs.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
+            await shelf.ours.perform { _ = Self.makeBook(["b", "x", "a", "y"], in: $0) }
+            try await shelf.ours.save(through: .store)
+            try await Self.expect("abcxy", of: book, in: shelf.container)
+            try await shelf.container.close()
         }
     }
 
@@ -216,20 +215,18 @@ import Testing
         _ combination: Combination, _ policy: MergePolicy
     ) async throws {
         for members in Members.unique {
-            let bed = try TestBed(combination.store)
-            let container = try await bed.container(combination.stack, model: try Self.model(members))
-            let (ours, _) = await Self.contexts(container, policy)
-            let book = try await ours.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
-            try await ours.perform { context in
+            let shelf = try await Shelf(combination, policy, members: members)
+            let book = try await shelf.ours.perform(andSave: .durable) { Self.makeBook(["a", "b", "c"], in: $0).objectID }
+            try await shelf.ours.perform { context in
                 let stored = try context.existingObject(with: book)
                 let (chapters, songs) = (stored.chapters, stored.songs)
                 stored.chapters = [chapters[2], chapters[0], chapters[1]]
                 stored.songs = [songs[2], songs[0], songs[1]]
                 _ = Self.makeBook(["c", "x"], in: context)
             }
-            try await ours.save()
-            try await Self.expect("cabx", of: book, in: container)
-            try await container.close()
+            try await shelf.ours.save()
+            try await Self.expect("cabx", of: book, in: shelf.container)
+            try await shelf.container.close()
         }
     }
 
@@ -239,10 +236,8 @@ import Testing
         _ kind: StoreKind, _ policy: MergePolicy
     ) async throws {
         for members in Members.unique {
-            let bed = try TestBed(kind)
-            let container = try await bed.container(model: try Self.model(members))
-            let (ours, _) = await Self.contexts(container, policy)
-            let book = await ours.perform { context in
+            let shelf = try await Shelf(kind, policy, members: members)
+            let book = await shelf.ours.perform { context in
                 let (first, second) = (context.makeSong("b"), context.makeSong("b"))
                 // The song that lives comes last.
                 let books = [[second, context.makeSong("a")], [first, context.makeSong("c"), context.makeSong("a")]].map {
@@ -253,13 +248,13 @@ import Testing
                 }
                 return books[0].objectID
             }
-            try await ours.save()
-            let songs = try await Mixes.stored(book, in: container)
+            try await shelf.ours.save()
+            let songs = try await Mixes.stored(book, in: shelf.container)
             #expect(songs == "bac")
-            let places = try container.coordinator.store.snapshot().count(StoreQuery(entity: Self.order))
+            let places = try shelf.container.coordinator.store.snapshot().count(StoreQuery(entity: Self.order))
             #expect(places == 3, "each pair has one position")
-            #expect(try container.coordinator.store.verify() == [])
-            try await container.close()
+            #expect(try shelf.container.coordinator.store.verify() == [])
+            try await shelf.container.close()
         }
     }
 }

@@ -40,6 +40,17 @@ import Testing
             return try await settled()
         }
 
+        /// Lets their context put a chapter into another book and take it out again, each in a save.
+        func lend(_ chapter: ObjectID, to other: ObjectID) async throws {
+            for list in [other, nil] {
+                await theirs.perform { context in
+                    context.refreshAllObjects()
+                    context.object(with: chapter).setRelatedObject("book", to: list.map { context.object(with: $0) })
+                }
+                try await theirs.save()
+            }
+        }
+
         func settled() async throws -> String {
             for context in [ours, theirs] { await context.perform { $0.refreshAllObjects() } }
             let stored = try await Books.stored(book, in: container)
@@ -472,13 +483,7 @@ import Testing
             context.undoHistory?.endGroup()
         }
         try await sides.ours.save()
-        for list in [other, nil] {
-            await sides.theirs.perform { context in
-                context.refreshAllObjects()
-                context.object(with: chapter).setRelatedObject("book", to: list.map { context.object(with: $0) })
-            }
-            try await sides.theirs.save()
-        }
+        try await sides.lend(chapter, to: other)
         try await sides.ours.perform { context throws in
             context.refreshAllObjects()
             let conflicts = try context.undoHistory?.undo()
@@ -504,13 +509,7 @@ import Testing
             context.undoHistory?.endGroup()
         }
         try await sides.ours.save()
-        for list in [other, nil] {
-            await sides.theirs.perform { context in
-                context.refreshAllObjects()
-                context.object(with: chapter).setRelatedObject("book", to: list.map { context.object(with: $0) })
-            }
-            try await sides.theirs.save()
-        }
+        try await sides.lend(chapter, to: other)
         try await sides.ours.perform { context throws in
             context.refreshAllObjects()
             let conflicts = try context.undoHistory?.undo()

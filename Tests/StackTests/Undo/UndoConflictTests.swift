@@ -473,6 +473,36 @@ import Testing
         try await container.close()
     }
 
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S162: in a group, a dropped change counts as one of others, and an unsaved value that stays in a merge as own`(
+        _ kind: StoreKind, _ isDropped: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await ours.perform { $0.makeTrack("A").objectID }
+        try await ours.save()
+        await theirs.perform { $0.refreshAllObjects() }
+        await ours.perform { context in
+            context.undoHistory = UndoHistory()
+            context.undoHistory?.beginGroup()
+            context.object(with: id)["title"] = "B"
+        }
+        if isDropped { try await ours.save() }
+        await (isDropped ? ours : theirs).perform { $0.object(with: id)["title"] = "C" }
+        if !isDropped { try await theirs.save() }
+        try await ours.perform { context throws in
+            let track = context.object(with: id)
+            if isDropped { context.refresh(track, mergeChanges: false) } else { context.refreshAllObjects() }
+            #expect(track["title"] == "B")
+            track["title"] = "D"
+            context.undoHistory?.endGroup()
+            let conflicts = try context.undoHistory?.undo(onConflict: .skip)
+            #expect(conflicts?.map(\.property) == (isDropped ? ["title"] : []))
+            #expect(track["title"] == (isDropped ? "D" : "A"))
+        }
+    }
+
     /// Catches: the same for an object and a keyed value that the group has inserted, which an undo removes.
     @Test(arguments: StoreKind.allCases)
     func `S162: what others changed in an object that a group inserted and changed again is a conflict`(
