@@ -134,6 +134,8 @@ package final class Environment: @unchecked Sendable {
                 case .readOnly: Int32(MDB_RDONLY)
                 }
             let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS) | UInt32(access)
+            // LMDB takes any numbers for its descriptors.
+            StandardStreams.occupyClosed()
             try check(.environmentOpen, of: .file(path)) { mdb_env_open(made, path, flags, options.fileMode) }
         } catch {
             mdb_env_close(made)
@@ -300,6 +302,7 @@ package final class Environment: @unchecked Sendable {
 
     /// Writes a copy of the newest state to a new file, without free pages. Blocks; readers and writers continue.
     package func copy(to path: String) throws(LMDBError) {
+        StandardStreams.occupyClosed()
         try takingSlot { () throws(LMDBError) in
             try check(.copy, of: .environment(pointer)) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
         }

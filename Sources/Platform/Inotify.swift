@@ -38,6 +38,7 @@
         }
 
         private init(_ path: String) throws(SystemError) {
+            StandardStreams.occupyClosed()
             let descriptor = try check(.watch, at: path) { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
             self.descriptor = descriptor
             source = DispatchSource.makeReadSource(

@@ -16,6 +16,7 @@
         /// Begins to watch the file or folder that currently has the path. Does not follow a symbolic link to a file.
         func watch(_ path: String, as kind: WatchedKind, for listener: any FileListener) throws(SystemError) -> Watch {
             let flags = O_EVTONLY | O_CLOEXEC | (kind == .folder ? O_DIRECTORY : O_NOFOLLOW)
+            StandardStreams.occupyClosed()
             let descriptor = try check(.watch, at: path) { open(path, flags) }
             let source = DispatchSource.makeFileSystemObjectSource(
                 fileDescriptor: descriptor, eventMask: [.write, .attrib, .link, .rename, .delete, .revoke], queue: queue)

@@ -36,7 +36,7 @@ package struct OpenFile: Sendable {
         path = ""
     }
 
-    /// `open`. Programs that the process starts do not inherit the descriptor.
+    /// `open`. Programs that the process starts do not inherit the descriptor, and it is never that of a standard stream.
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - access: Whether to read, to write, or both.
@@ -52,12 +52,14 @@ package struct OpenFile: Sendable {
             case .readAndWrite: O_RDWR
             }
         let mask = mode_t(truncatingIfNeeded: permissions)
+        StandardStreams.occupyClosed()
         descriptor = try check(.open, at: path) { open(path, mode | options.rawValue | O_CLOEXEC, mask) }
         self.path = path
     }
 
-    /// `pipe`. Programs that the process starts inherit neither end.
+    /// `pipe`. Programs that the process starts inherit neither end, and no end is a standard stream.
     package static func pipe() throws(SystemError) -> (reading: OpenFile, writing: OpenFile) {
+        StandardStreams.occupyClosed()
         var ends: [Int32] = [0, 0]
         _ = try check(.pipe, at: "") { makePipe(&ends) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

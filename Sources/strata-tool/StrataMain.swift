@@ -9,7 +9,7 @@ enum StrataMain {
     private static let goingOn: Set<String> = ["history", "shell", "studio", "watch"]
 
     static func main() async {
-        // A store that is opened as a closed standard stream would get the output. Now writing to these fails, and reading them ends.
+        // A file that is opened as a closed standard stream would get the output. Now writing to these fails, and reading them ends.
         for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { _ = open("/dev/null", O_RDONLY) }
         // Other bytes would be replaced by a character that the name of another file may have.
         let areTexts = (0..<Int(CommandLine.argc)).allSatisfy { number in

@@ -39,7 +39,8 @@ struct OpenedFile {
 extension LMDBStore {
     /// Opens or creates the file. Blocks: waits for a writer of another process, and reads some pages. Symbolic links are
     /// resolved, so that the file has one lock file under all names. A new file gets its name when it is complete and on
-    /// disk.
+    /// disk. If a standard stream of the process is closed, it is opened as `/dev/null`, so that no file gets its number and with
+    /// it the program's output.
     ///
     /// If the schema has changed, the new schema takes effect without rewriting a page: O(schema). A new unique constraint
     /// reads its columns in all objects once. Deferred work (building indexes) is done by ``continueMigration()``. After an
