@@ -341,6 +341,7 @@ extension StoreDescription {
     /// Within one process, a file is open either read-only or for writing. If this user may not write to the folder, no lock
     /// file can be created. Writers of other processes cannot detect such a reader. Reading therefore throws
     /// `.inUseElsewhere` while another process has the file open, and `.fileReplaced` after another process has replaced it.
+    /// A backup that is being made then throws the same errors.
     ///
     /// - Parameters:
     ///   - url: The path of the file.

@@ -76,8 +76,13 @@ public final class SQLiteStore: ObjectStore {
         let schema = SQLiteFile.keepingKeyedValues(schema, path: path, role: readerRole, readOnly: readOnly)
         layout = SQLiteLayout(schema)
         if readOnly {
-            writer = try SQLiteConnection(path: path, role: readerRole)
-            (openedLineage, modelRows) = try SQLiteFile.identify(writer, layout: layout, path: path)
+            let (pool, path, layout) = (SQLiteReaderPool(path: path, role: readerRole), path, layout)
+            let writer = try SQLiteConnection(path: path, role: readerRole)
+            (openedLineage, modelRows) = try pool.whileUnchanged {
+                try SQLiteFile.identify(writer, layout: layout, path: path)
+            }
+            try pool.checkUnchanged()
+            (self.pool, self.writer) = (pool, writer)
         } else {
             if let failure = FilePermission.failure(path, companions: ["-wal", "-shm"], isReadOnly: false) { throw failure }
             try SQLiteFile.makeIfMissing(layout, path)
@@ -85,9 +90,9 @@ public final class SQLiteStore: ObjectStore {
             writer = try SQLiteConnection(path: path, role: .writer)
             try writer.useLog()
             (openedLineage, modelRows) = try SQLiteFile.prepare(writer, layout: layout, path: path)
+            pool = SQLiteReaderPool(path: path, role: readerRole)
         }
         identity = StoreIdentity(openedLineage.store)
-        pool = SQLiteReaderPool(path: path, role: readerRole)
         signal = SaveSignal(besideFile: path)
         if !readOnly { pool.didRelease.withLock { $0 = { [weak self] in self?.snapshotWasReleased() } } }
     }
@@ -114,17 +119,21 @@ public final class SQLiteStore: ObjectStore {
                 return try writer.newestGeneration()
             }
             try checkGeneration(generation, since: newest)
-            return SQLiteSnapshot(layout: layout, connection: writer, generation: generation, pool: nil)
+            return SQLiteSnapshot(
+                layout: layout, connection: writer, generation: generation, pool: pool, connections: connections)
         }
         let connection = try pool.take()
         restoreLog(connection)
         do {
-            let generation = try connection.beginReading {
-                try checkSchema(connection)
-                try checkReopened(connection)
+            let generation = try pool.whileUnchanged {
+                try connection.beginReading {
+                    try checkSchema(connection)
+                    try checkReopened(connection)
+                }
             }
             try checkGeneration(generation, since: newest)
-            return SQLiteSnapshot(layout: layout, connection: connection, generation: generation, pool: pool)
+            return SQLiteSnapshot(
+                layout: layout, connection: connection, generation: generation, pool: pool, connections: connections)
         } catch {
             pool.giveBack(connection)
             throw error
@@ -250,7 +259,8 @@ extension StoreDescription {
     /// and contexts keep their changes. A file whose model differs is refused, because it would have to be migrated.
     ///
     /// If this user may not write to the folder, SQLite creates no log, so it does not detect changes of the file. If
-    /// another process writes the file meanwhile, reading throws `.inUseElsewhere`.
+    /// another process writes the file meanwhile, reading throws `.inUseElsewhere`, also in snapshots that are in use. Property reads
+    /// cannot throw: reading a property that is not loaded then stops the program.
     ///
     /// - Parameters:
     ///   - url: The path of the file.

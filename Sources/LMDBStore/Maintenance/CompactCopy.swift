@@ -60,6 +60,17 @@ struct CompactCopy {
         // Opens the file of a suspended store, and keeps it from being suspended or closed meanwhile.
         let state = try store.newestSnapshot()
         defer { withExtendedLifetime(state) {} }
+        do {
+            try copyNewestTables(to: path)
+        } catch  where !(error is CancellationError) {
+            // Pages of several states may look damaged.
+            try store.checkUnchanged(since: state)
+            throw error
+        }
+        try store.checkUnchanged(since: state)
+    }
+
+    private func copyNewestTables(to path: String) throws {
         guard let tables = try store.reading({ try store.environment.openDatabases { try $0.tables() } }) else {
             throw StoreError.damaged(store, "a table is of an unknown kind")
         }

@@ -17,7 +17,8 @@ extension LMDBStore {
     /// is kept alive. The open file is copied, also if it has lost its name.
     ///
     /// - Throws: `StoreError` `.cannotOpen` if the file exists or has the name of this store, `.inUseElsewhere` if a process has the
-    ///   file to replace open, `.inputOutput`, `.damaged` if the written copy is not sound; `CancellationError`.
+    ///   file to replace open, or if the store is read without a lock file and another process opens it meanwhile, `.inputOutput`,
+    ///   `.damaged` if the written copy is not sound; `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         try checkProcess()
         if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
@@ -42,7 +43,8 @@ extension LMDBStore {
     /// Writes LMDB's own copy of the newest state to a file, pipe or socket. Blocks until the last byte is written.
     ///
     /// The copied state is kept alive meanwhile. The copy is not checked.
-    /// - Throws: `StoreError` if the descriptor cannot be written; `CancellationError`.
+    /// - Throws: `StoreError` if the descriptor cannot be written; `.inUseElsewhere`, also after the last byte, if the store is read
+    ///   without a lock file and another process has opened it meanwhile; `CancellationError`.
     public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
         try write(to: descriptor, cancellation.part(0...1))
     }
@@ -61,16 +63,36 @@ extension LMDBStore {
         defer { withExtendedLifetime(state) {} }
         let stamp = CopyStamp()
         let (path, file) = (url.path, OpenFile(descriptor: descriptor))
-        try mappingErrors {
-            let size = try (environment.information().lastPage + 1) * pageSize
-            try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
-                try progress.step(offset, of: size)
-                stamp.write(into: part, from: offset)
-                try withoutBrokenPipeSignal { try writeCopy(UnsafeRawBufferPointer(part), to: file, of: path) }
+        do {
+            try mappingErrors {
+                let size = try (environment.information().lastPage + 1) * pageSize
+                try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
+                    try progress.step(offset, of: size)
+                    stamp.write(into: part, from: offset)
+                    try withoutBrokenPipeSignal { try writeCopy(UnsafeRawBufferPointer(part), to: file, of: path) }
+                }
             }
+        } catch let error as StoreError {
+            // Pages of several states may look damaged.
+            try checkUnchanged(since: state)
+            throw error
         }
         // The copy has no free pages, so that it may end before the last page of the file.
         try progress.step(1, of: 1)
+        try checkUnchanged(since: state)
+    }
+
+    /// Checks that no process may have reused pages of a snapshot of a file that is read without a slot in the reader table. Does nothing
+    /// for other files.
+    /// - Throws: `StoreError` `.inUseElsewhere` if another process has the file open or has committed to it, `.fileReplaced`.
+    func checkUnchanged(since state: LMDBSnapshot) throws {
+        guard let readerless = opened.readerless else { return }
+        try readerless.checkUnused()
+        try checkFileIdentity()
+        guard try mappingErrors(environment.information).lastTransaction == state.transactionNumber else {
+            throw StoreError(
+                .inUseElsewhere, "cannot copy \(path): it was changed while it was copied. Close it there, and try again")
+        }
     }
 
     /// Checks a copy that no other caller has open: its trees, and each page of objects and each large value against its checksum.

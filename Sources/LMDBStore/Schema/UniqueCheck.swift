@@ -34,7 +34,8 @@ struct UniqueCheck {
         try eachObject(columns, of: entity, in: transaction) { key, values in
             guard suspects.contains(key) else { return }
             if let other = seen.updateValue(key, forKey: values) {
-                throw duplicate(columns, entity: entity, values: values, keys: [other, key])
+                throw StoreError.duplicate(
+                    values, of: columns, entity: entity, in: pages.schema, keys: [other, key], store: storeName, path: pages.path)
             }
         }
     }
@@ -57,16 +58,5 @@ struct UniqueCheck {
                 try body(PageAddress.key(page: number, slot: slot), values)
             }
         }
-    }
-
-    private func duplicate(_ columns: [ColumnIndex], entity: EntityIndex, values: [Value], keys: [ObjectKey]) -> StoreError {
-        let schema = pages.schema
-        let name = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
-        let ids = keys.map { "\(storeName)/\(entity)/\($0)" }.joined(separator: " and ")
-        let text = values.count == 1 ? "\(values[0])" : "\(values)"
-        return StoreError(
-            .schemaMismatch,
-            "\(pages.path): \(schema.entities[entity].name).\(name) must be unique, but \(text) is the value of \(ids). "
-                + "The file is unchanged. Change one of these objects with the previous model, then open the file again")
     }
 }

@@ -6,8 +6,8 @@ import StoreModel
 /// Reads the tables of any SQLite database, for imports. One thread uses it.
 package struct DatabaseReader {
     private let connection: SQLiteConnection
-    /// The path and the times of a file that is read without locks; nil for another one.
-    private let frozen: (path: String, times: SQLiteFile.Times?)?
+    /// The file if it is read without locks; nil for another one.
+    private let frozen: FrozenFile?
 
     /// Opens a database read-only, without changing it or its folder.
     ///
@@ -17,7 +17,7 @@ package struct DatabaseReader {
         let resolved = try StoreFile.resolved(URL(fileURLWithPath: path, isDirectory: false)).path
         let role = try SQLiteFile.readOnlyRole(resolved)
         let isUnused = Self.isUnusedInLogMode(resolved)
-        frozen = isUnused ? (resolved, SQLiteFile.Times(resolved)) : nil
+        frozen = isUnused ? FrozenFile(resolved) : nil
         connection = try SQLiteConnection(path: resolved, role: isUnused ? .frozen : role, name: path)
     }
 
@@ -33,11 +33,9 @@ package struct DatabaseReader {
 
     /// Throws if another process may have written a file that is read without locks.
     private func checkUnchanged() throws {
-        guard let frozen else { return }
-        guard SQLiteFile.Times(frozen.path) == frozen.times, !SQLiteFile.hasLog(frozen.path) else {
-            throw StoreError(
-                .inUseElsewhere, "\(frozen.path) was written by another process while it was read. Close it there, and try again")
-        }
+        guard let frozen, frozen.isChanged else { return }
+        throw StoreError(
+            .inUseElsewhere, "\(frozen.path) was written by another process while it was read. Close it there, and try again")
     }
 
     /// Runs `body` in one read transaction, so that all rows are of one state.

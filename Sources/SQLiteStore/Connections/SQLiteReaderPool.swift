@@ -8,8 +8,8 @@ import StoreModel
 final class SQLiteReaderPool: Sendable {
     private let path: String
     private let role: SQLiteConnection.Role
-    /// The last write of the file if it must not change while it is read; nil otherwise.
-    private let frozen: SQLiteFile.Times?
+    /// The file if it must not change while it is read; nil otherwise.
+    private let frozen: FrozenFile?
     private let connections = Mutex(Connections())
     private let isClosed = Atomic(false)
 
@@ -35,8 +35,8 @@ final class SQLiteReaderPool: Sendable {
     init(path: String, role: SQLiteConnection.Role) {
         self.path = path
         self.role = role
-        frozen = role == .frozen ? SQLiteFile.Times(path) : nil
         file = StoreFile.identity(path)
+        frozen = role == .frozen ? FrozenFile(path) : nil
     }
 
     func take() throws -> SQLiteConnection {
@@ -57,13 +57,16 @@ final class SQLiteReaderPool: Sendable {
     }
 
     /// Runs `body` with a connection that does not belong to the pool, for a copy of the store. Meanwhile it counts as a living snapshot.
+    /// - Throws: The errors of ``whileUnchanged(_:)``.
     func withSeparate<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
         connections.withLock { $0.separate += 1 }
         defer { connections.withLock { $0.separate -= 1 } }
         try checkOpen()
-        let connection = try open()
-        defer { connection.close() }
-        return try body(connection)
+        return try whileUnchanged {
+            let connection = try open()
+            defer { connection.close() }
+            return try body(connection)
+        }
     }
 
     private func checkOpen() throws {
@@ -83,8 +86,26 @@ final class SQLiteReaderPool: Sendable {
     /// Checks that a file that is read without locks was not written. Costs up to two `stat` calls for such a file.
     /// - Throws: `StoreError` `.inUseElsewhere` if the file was written.
     func checkUnchanged() throws {
-        guard let frozen else { return }
-        if SQLiteFile.Times(path) != frozen || SQLiteFile.hasLog(path) { throw StoreError.changedWhileFrozen(path) }
+        if let frozen, frozen.isChanged { throw StoreError.changedWhileFrozen(path) }
+    }
+
+    private func checkUnwritten() throws {
+        // A file that has replaced it leaves the one that the connections have open as it was.
+        if let frozen, frozen.isWritten, StoreFile.identity(path) == file { throw StoreError.changedWhileFrozen(path) }
+    }
+
+    /// Runs `body`, which reads the file. Then checks that a file that is read without locks was not written, because `body` may have read
+    /// pages of several states. Such pages may also look damaged, so an error of `body` is checked too. A log is no harm to what was read.
+    /// - Throws: `StoreError` `.inUseElsewhere` if the file was written; the error of `body`.
+    func whileUnchanged<R>(_ body: () throws -> R) throws -> R {
+        do {
+            let result = try body()
+            try checkUnwritten()
+            return result
+        } catch let error as StoreError {
+            try checkUnwritten()
+            throw error
+        }
     }
 
     /// Runs `body` with a connection that has no read transaction.

@@ -7,7 +7,8 @@ import StoreModel
 extension SQLiteStore {
     /// Copies the store with SQLite's backup API, in one read transaction of a separate connection.
     /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.full`, `.inputOutput`, `.damaged`;
-    ///   `CancellationError`.
+    ///   `.inUseElsewhere` if a process has the file to replace open, or if the store is read without locks and another process writes it
+    ///   meanwhile; `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         let target = try StoreFile.resolved(url).path
         guard !StoreFile.areSamePaths(target, path) else {

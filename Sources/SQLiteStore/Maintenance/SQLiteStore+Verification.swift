@@ -8,16 +8,19 @@ extension SQLiteStore {
     /// Reads the whole file in one snapshot. Returns at most 200 findings.
     public func verify(cancellation: Cancellation) throws -> [VerificationFinding] {
         let reader = try reader(.onePerSnapshot)
-        return try reader.connection.withLock {
-            var found: [String] = []
-            do {
-                try check(reader, into: &found, cancellation)
-            } catch let error as StoreError where error.code == .damaged {
-                // Earlier findings are reported too. The rest of the file cannot be read.
-                found.append(error.message)
-            }
-            return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
+        let found = try pool.whileUnchanged { try reader.connection.withLock { try findings(reader, cancellation) } }
+        return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
+    }
+
+    private func findings(_ reader: SQLiteSnapshot, _ cancellation: Cancellation) throws -> [String] {
+        var found: [String] = []
+        do {
+            try check(reader, into: &found, cancellation)
+        } catch let error as StoreError where error.code == .damaged {
+            // Earlier findings are reported too. The rest of the file cannot be read.
+            found.append(error.message)
         }
+        return found
     }
 
     private func check(_ reader: SQLiteSnapshot, into found: inout [String], _ cancellation: Cancellation) throws {

@@ -58,6 +58,24 @@ extension SQLiteFile {
     }
 }
 
+/// A file that is read without locks, as it was before it was opened.
+struct FrozenFile: Sendable {
+    let path: String
+    private let times: SQLiteFile.Times?
+
+    /// Remembers when the file was last written. Called before the file is opened.
+    init(_ path: String) {
+        self.path = path
+        times = SQLiteFile.Times(path)
+    }
+
+    /// Whether another process has written the file itself, so that what is read may be of several states. Costs a `stat` call.
+    var isWritten: Bool { SQLiteFile.Times(path) != times }
+
+    /// Whether another process has written the file, or changes that are still in a log, which are not read. Costs up to two `stat` calls.
+    var isChanged: Bool { isWritten || SQLiteFile.hasLog(path) }
+}
+
 extension StoreError {
     /// Returns the error for a file that was written while it is read without locks.
     static func changedWhileFrozen(_ path: String) -> StoreError {

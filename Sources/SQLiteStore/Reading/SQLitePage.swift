@@ -107,17 +107,20 @@ final class SQLitePage: StorePage {
 
     private func loadOne(_ slot: Int, _ cache: inout Cache) throws -> Bool {
         let key = PageAddress.key(page: number, slot: slot)
-        return try snapshot.read(snapshot.layout.selectRow[entity]) { statement in
+        let sql = snapshot.layout.selectRow[entity]
+        let row = try snapshot.read(sql) { statement -> (values: [Value], version: Generation)? in
             statement.bind(key, 1)
             defer { statement.reset() }
-            guard try statement.step() else { return false }
-            cache.single = try (0..<columnCount).map {
+            guard try statement.step() else { return nil }
+            let values = try (0..<columnCount).map {
                 try snapshot.decode(statement, at: $0 + 2, entity: entity, column: ColumnIndex(rawValue: $0), key: key)
             }
-            cache.singleVersion = Generation(stored: statement.integer(1))
-            cache.singleSlot = slot
-            return true
+            return (values, Generation(stored: statement.integer(1)))
         }
+        guard let row else { return false }
+        // Only now: an error of `read` after its closure means that these values are not of the snapshot.
+        (cache.single, cache.singleVersion, cache.singleSlot) = (row.values, row.version, slot)
+        return true
     }
 
     private func loadAll(_ cache: inout Cache) throws {

@@ -10,19 +10,24 @@ final class SQLiteSnapshot: StoreSnapshot {
     let connection: SQLiteConnection
     /// The generation of the newest save when the snapshot was created.
     let generation: Generation
-    /// The pool that the connection is returned to; nil if the connection is shared.
-    private let pool: SQLiteReaderPool?
+    /// The pool that the connection is returned to, unless it is the writer's.
+    private let pool: SQLiteReaderPool
+    private let connections: SnapshotConnections
 
     var schema: StoreSchema { layout.schema }
 
-    init(layout: SQLiteLayout, connection: SQLiteConnection, generation: Generation, pool: SQLiteReaderPool?) {
+    init(
+        layout: SQLiteLayout, connection: SQLiteConnection, generation: Generation, pool: SQLiteReaderPool,
+        connections: SnapshotConnections
+    ) {
         self.layout = layout
         self.connection = connection
         self.generation = generation
         self.pool = pool
+        self.connections = connections
     }
 
-    deinit { pool?.giveBack(connection) }
+    deinit { if connections == .onePerSnapshot { pool.giveBack(connection) } }
 
     // MARK: Objects
 
@@ -100,20 +105,24 @@ final class SQLiteSnapshot: StoreSnapshot {
 
     // MARK: The connection
 
-    /// Runs `body` with a prepared statement while no other thread uses the connection.
+    /// Runs `body` with a prepared statement while no other thread uses the connection. Values that `body` has read may be of another state
+    /// if this method throws.
+    /// - Throws: `StoreError` `.inUseElsewhere` if the file is read without locks and another process has written it.
     func read<R>(_ sql: String, _ body: (SQLiteStatement) throws -> R) throws -> R {
-        try connection.withLock {
-            do {
-                let statement = try connection.statement(sql)
-                guard ExaminedObjects.isWatched else { return try body(statement) }
-                _ = statement.takeScannedRows()
-                let result = try body(statement)
-                let rows = statement.takeScannedRows()
-                if rows > 0 { ExaminedObjects.add(rows) }
-                return result
-            } catch {
-                connection.checkReading()
-                throw error
+        try pool.whileUnchanged {
+            try connection.withLock {
+                do {
+                    let statement = try connection.statement(sql)
+                    guard ExaminedObjects.isWatched else { return try body(statement) }
+                    _ = statement.takeScannedRows()
+                    let result = try body(statement)
+                    let rows = statement.takeScannedRows()
+                    if rows > 0 { ExaminedObjects.add(rows) }
+                    return result
+                } catch {
+                    connection.checkReading()
+                    throw error
+                }
             }
         }
     }

@@ -197,19 +197,19 @@ struct SQLiteMigration {
                     let list = types.sorted().map(String.init).joined(separator: ", ")
                     conditions.append("\(new.columns[number][column]) IN (\(list))")
                 }
-                let found = try connection.texts(
-                    "SELECT json_array(MIN(id), MAX(id), \(names.map { "quote(\($0))" }.joined(separator: " || ', ' || "))) "
-                        + "FROM \(new.tables[number]) WHERE \(conditions.joined(separator: " AND ")) "
-                        + "GROUP BY \(names.joined(separator: ", ")) HAVING COUNT(*) > 1 LIMIT 1")
-                guard let text = found.first else { continue }
-                let parts = text.dropFirst().dropLast().split(separator: ",", maxSplits: 2)
-                let ids = parts.prefix(2).map { "\(name)/\(number)/\($0)" }.joined(separator: " and ")
-                let property = columns.map { entity.columns[$0].name }.joined(separator: "+")
-                throw StoreError(
-                    .schemaMismatch,
-                    "\(path): \(entity.name).\(property) must be unique, but \(Value.string(String(parts.last ?? ""))) is the value of "
-                        + "\(ids). The file is unchanged. Change one of these objects with the previous model, then open the file "
-                        + "again")
+                let terms = names.joined(separator: ", ")
+                let statement = try connection.statement(
+                    "SELECT MIN(id), MAX(id), \(terms) FROM \(new.tables[number]) WHERE \(conditions.joined(separator: " AND ")) "
+                        + "GROUP BY \(terms) HAVING COUNT(*) > 1 LIMIT 1")
+                defer { statement.reset() }
+                guard try statement.step() else { continue }
+                let values = columns.enumerated().map { place, column in
+                    statement.value(place + 2, entity.columns[column].type) ?? statement.storedValue(place + 2)
+                }
+                throw StoreError.duplicate(
+                    values, of: columns, entity: number, in: new.schema,
+                    keys: [ObjectKey(stored: statement.integer(0)), ObjectKey(stored: statement.integer(1))], store: name,
+                    path: path)
             }
         }
     }

@@ -8,10 +8,12 @@ extension SQLiteStore {
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         let reader = try reader(.onePerSnapshot)
         if let generation, generation >= reader.generation { return [] }
-        let texts = try reader.connection.withLock {
-            try reader.connection.texts(
-                "SELECT changes FROM strata_history WHERE generation > ? ORDER BY generation LIMIT ?",
-                [.uint((generation ?? 0).rawValue), .int(Int64(max(0, limit)))])
+        let texts = try pool.whileUnchanged {
+            try reader.connection.withLock {
+                try reader.connection.texts(
+                    "SELECT changes FROM strata_history WHERE generation > ? ORDER BY generation LIMIT ?",
+                    [.uint((generation ?? 0).rawValue), .int(Int64(max(0, limit)))])
+            }
         }
         let changes = try texts.map { try HistoryText.changes($0, path, fitting: schema) }
         guard let generation else { return changes }

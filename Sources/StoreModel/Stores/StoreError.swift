@@ -150,6 +150,25 @@ extension StoreError {
                 + "for writing, or with the model that it was written with")
     }
 
+    /// The error of a migration that would make columns unique although two objects share their values.
+    /// - Parameters:
+    ///   - values: The shared values, in the order of the columns.
+    ///   - store: The beginning of object ids in the message: `strata://UUID`.
+    package static func duplicate(
+        _ values: [Value], of columns: [ColumnIndex], entity: EntityIndex, in schema: StoreSchema, keys: [ObjectKey],
+        store: String,
+        path: String
+    ) -> StoreError {
+        let definition = schema.entities[entity]
+        let name = columns.map { definition.columns[$0].name }.joined(separator: "+")
+        let ids = keys.map { "\(store)/\(entity)/\($0)" }.joined(separator: " and ")
+        let text = values.count == 1 ? "\(values[0])" : "\(values)"
+        return StoreError(
+            .schemaMismatch,
+            "\(path): \(definition.name).\(name) must be unique, but \(text) is the value of \(ids). The file is unchanged. Change one "
+                + "of these objects with the previous model, then open the file again")
+    }
+
     package static func noFileToRead(_ path: String) -> StoreError {
         StoreError(.cannotOpen, "cannot open \(path) read-only: there is no file. Check the path, or open it for writing")
     }

@@ -174,6 +174,111 @@ import Testing
         }
     }
 
+    /// Saves to a store when the process that reads it is ready, closes it, and then creates a file for which that process waits.
+    private static func saveAndClose(_ bed: TestBed, when ready: URL, then done: URL) async throws {
+        try await until("the reader is ready") { (try? Data(contentsOf: ready).count) == 1 }
+        let writer = try await ReadOnlyTests.open(bed.file, bed.kind.rawValue, readOnly: false)
+        try await writer.coordinator.batchUpdate(EntityFetchRequest("Thing"), set: ["number": .int(-1)])
+        try await writer.close()
+        try Data().write(to: done)
+    }
+
+    /// Blocks the thread until a file exists, in a callback that cannot suspend.
+    static func blockUntilCreated(_ file: URL) {
+        for _ in 0..<600_000 {
+            if FileManager.default.fileExists(atPath: file.path) { return }
+            usleep(1_000)
+        }
+    }
+
+    /// Catches: pages of a later save that are read as the state of a snapshot. LMDB keeps a state for three commits of another process.
+    @Test func `S023, S150, S166: a snapshot that is read without locks shows nothing that another process writes`() async throws
+    {
+        let bed = try TestBed(.sqlite)
+        try await ReadOnlyTests.fill(bed)
+        for suffix in ["-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try Self.protect(bed, file: 0o644, folder: 0o755)
+        let (ready, done) = (bed.folder.appendingPathComponent("ready"), bed.folder.appendingPathComponent("done"))
+        // The reader waits for the writer.
+        try await WaitingProcesses.run {
+            async let reader: ExitTest.Result? = #expect(processExitsWith: .success) {
+                [file = bed.file as URL, ready = ready as URL, done = done as URL] in
+                // Created before the permission is dropped.
+                let descriptor = open(ready.path, O_WRONLY | O_CREAT, 0o644)
+                try PermissionTests.becomeNobody()
+                let container = try await ReadOnlyTests.open(file, "sqlite")
+                let context = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
+                let fives = EntityFetchRequest("Thing", matching: .equal("number", .int(5)))
+                let found = try await context.perform { try $0.count(fives) }
+                try #require(found == 1)
+                try #require(write(descriptor, "1", 1) == 1)
+                try await until("the store is written") { FileManager.default.fileExists(atPath: done.path) }
+                let errors = [
+                    await ReadOnlyTests.refusal { _ = try await context.perform { try $0.count(fives) } },
+                    await ReadOnlyTests.refusal { _ = try await context.perform { try $0.fetchIDs(fives) } },
+                    await ReadOnlyTests.refusal {
+                        _ = try await context.perform { try $0.aggregate(.sum("number"), of: EntityFetchRequest("Thing")) }
+                    },
+                ]
+                for error in errors { try #require(error.code == .inUseElsewhere, "\(error)") }
+            }
+            try await Self.saveAndClose(bed, when: ready, then: done)
+            _ = await reader
+        }
+    }
+
+    enum Copying: String, Codable, Sendable { case backup, compactCopy, restore }
+
+    /// Catches: a copy with pages of two states.
+    @Test(arguments: [
+        (StoreKind.lmdb, Copying.backup), (.lmdb, .compactCopy), (.sqlite, .backup), (.sqlite, .restore),
+    ])
+    func `S166, S168: a copy that is made without locks is refused if another process writes meanwhile`(
+        _ kind: StoreKind, _ copying: Copying
+    ) async throws {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try Self.protect(bed, file: 0o644, folder: 0o755)
+        let copies = bed.folder.appendingPathComponent("copies")
+        try FileManager.default.createDirectory(at: copies, withIntermediateDirectories: true)
+        try #require(chmod(copies.path, 0o777) == 0)
+        let (ready, done) = (bed.folder.appendingPathComponent("ready"), bed.folder.appendingPathComponent("done"))
+        // The copying process waits for the writer.
+        try await WaitingProcesses.run {
+            async let reader: ExitTest.Result? = #expect(processExitsWith: .success) {
+                [
+                    file = bed.file as URL, kind = kind.rawValue as String, copying = copying as Copying,
+                    copy = copies.appendingPathComponent("copy") as URL, ready = ready as URL, done = done as URL
+                ] in
+                // Created before the permission is dropped.
+                let descriptor = open(ready.path, O_WRONLY | O_CREAT, 0o644)
+                try PermissionTests.becomeNobody()
+                let letWrite: @Sendable (Double) -> Void = { _ in
+                    _ = write(descriptor, "1", 1)
+                    PermissionTests.blockUntilCreated(done)
+                }
+                let error = await ReadOnlyTests.refusal {
+                    switch copying {
+                    case .backup:
+                        let container = try await ReadOnlyTests.open(file, kind)
+                        try await container.coordinator.backup(to: copy, progress: letWrite)
+                    case .compactCopy:
+                        let container = try await ReadOnlyTests.open(file, kind)
+                        try await container.coordinator.compactCopy(to: copy, progress: letWrite)
+                    case .restore:
+                        let store = ReadOnlyTests.description(copy, kind, readOnly: false)
+                        try store.migration?.restore(from: file, cancellation: Cancellation(progress: letWrite))
+                    }
+                }
+                try #require(error.code == .inUseElsewhere, "\(error)")
+            }
+            try await Self.saveAndClose(bed, when: ready, then: done)
+            _ = await reader
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: copies.path) == [])
+    }
+
     enum Replacement: String, CaseIterable, Sendable { case restore, migration }
 
     /// Catches: a reader that goes on with the former file for good, because no process has the new one open.

@@ -238,6 +238,38 @@ import Testing
         #expect(findings == [])
     }
 
+    /// Catches: a value between two pairs of quotation marks, with those of SQL.
+    @Test(arguments: kinds)
+    func `S163, S172: the error of a new unique constraint prints the value that two objects share`(_ kind: StoreKind) throws {
+        let folder = try TemporaryFolder()
+        let old = StoreSchema(entities: [
+            EntitySchema(
+                name: "Item", columns: [ColumnSchema(name: "code", type: .int32), ColumnSchema(name: "title", type: .string)])
+        ])
+        var store: (any ObjectStore)? = try kind.description(in: folder).open(old)
+        let uuid = try #require(store).identity.uuid
+        try ContractStore.save(#require(store)) { layer in
+            for key in 64..<66 as Range<ObjectKey> { layer.insert(0, key: key, values: [.int(41), .string("Kind of Blue")]) }
+        }
+        store = nil
+        let changes: [(String, (inout StoreSchema) -> Void)] = [
+            ("Item.code must be unique, but 41", { $0.entities[0].columns[0].index = .unique }),
+            ("Item.title must be unique, but \"Kind of Blue\"", { $0.entities[0].columns[1].index = .unique }),
+            (
+                "Item.code+title must be unique, but [41, \"Kind of Blue\"]",
+                { $0.entities[0].indexes = [IndexSchema(columns: [0, 1], kind: .unique)] }
+            ),
+        ]
+        for (words, change) in changes {
+            var unique = old
+            change(&unique)
+            let error = #expect(throws: StoreError.self) { try kind.description(in: folder).open(unique) }
+            let ids = [64, 65].map { "strata://\(uuid.uuidString)/0/\($0)" }.joined(separator: " and ")
+            let message = "\(words) is the value of \(ids). The file is unchanged."
+            #expect(error?.message.contains(message) == true, "\(String(describing: error))")
+        }
+    }
+
     @Test(arguments: kinds)
     func `a model change takes NaN in several objects under a unique attribute`(_ kind: StoreKind) throws {
         let folder = try TemporaryFolder()

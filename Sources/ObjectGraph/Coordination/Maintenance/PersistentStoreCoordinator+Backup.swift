@@ -22,7 +22,9 @@ extension PersistentStoreCoordinator {
     ///   - progress: A closure called with the part of the work that is done, from 0 to 1, on a background thread.
     /// - Returns: The position in the history up to which the copy contains the saves.
     /// - Throws: `StoreError`: `.unsupported` for stores without a file, `.cannotOpen` if the file exists and must not be
-    ///   replaced, `.inputOutput`, `.damaged` if a page or value is damaged. `CancellationError` soon after the task is cancelled; then no file is left.
+    ///   replaced, `.inputOutput`, `.damaged` if a page or value is damaged. `.inUseElsewhere` if a process has the file to replace
+    ///   open, or if the store is read without locks and another process writes it meanwhile. `CancellationError` soon after the task
+    ///   is cancelled; then no file is left.
     @discardableResult
     public func backup(
         to url: URL, existing: ExistingFile = .refuse, progress: @escaping @Sendable (Double) -> Void = { _ in }
