@@ -83,6 +83,22 @@ extension StoreWriter {
         if owes { _ = try await withCompletion { enqueue(SaveJob(request: nil, source: .flush, completion: $0)) } }
     }
 
+    /// Writes the deferred saves. Returns the error of saves that this writer can never write.
+    ///
+    /// - Throws: The error of saves that may be written later.
+    func finishSavesThatCanBeWritten() async throws -> (any Error)? {
+        do { try await finishSaves() } catch let error where isFinal(error) { return error }
+        return nil
+    }
+
+    /// Returns whether a retry cannot write the saves either.
+    private func isFinal(_ error: any Error) -> Bool {
+        guard let code = (error as? StoreError)?.code else { return false }
+        // The file cannot be opened again while contexts read it. When the last container has closed them, it takes the saves.
+        if code == .mustReopen { return !isRetired }
+        return [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains(code)
+    }
+
     /// Returns the deferred saves that were left out and not reported yet. The caller reports them.
     func takeFailures() -> [DeferredSaveFailure] { shared.withLock { $0.deferred.takeFailures() } }
 
@@ -99,13 +115,43 @@ extension StoreWriter {
         snapshotRegistry.close(state.closed(store))
     }
 
-    /// Ends all use of the store, and closes it.
+    /// Closes the store after the last coordinator was deallocated, because another one was closed before (S168). Does nothing if a
+    /// coordinator has come to use the writer meanwhile.
+    ///
+    /// - Throws: The errors of ``PersistentContainer/close()``, which are also logged. If deferred saves cannot be written now, the writer
+    ///   is not retired, and goes on trying (S066).
+    func closeUnused() async throws {
+        do {
+            _ = try await finishSavesThatCanBeWritten()
+            guard StoreWriterRegistry.retireIfUnused(self) else { return }
+            // A save may have been accepted in between, and a file that must be opened again can be opened now.
+            try await endReads()
+            let lost = try await finishSavesThatCanBeWritten()
+            try await close()
+            let failures = takeFailures()
+            if !failures.isEmpty { throw SaveError.deferredSavesFailed(failures) }
+            if let lost { throw lost }
+        } catch {
+            if StoreWriterRegistry.closingFailed(self) {
+                Self.log.error("cannot close \(store.name) after its last container was released, and tries it again: \(error)")
+            }
+            // A stream that reads the store may end, or a disk may get space, without a call that closes it again.
+            DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in
+                if let self { StoreWriterRegistry.closeIfUnused(self) }
+            }
+            throw error
+        }
+    }
+
+    /// Ends all use of the store, and closes it. Does nothing if it is closed.
     ///
     /// - Precondition: Every coordinator has left the writer.
     func close() async throws {
         // A suspension that is running would close the file again.
         await suspension.beginTurn()
         defer { suspension.endTurn() }
+        // Another call has closed the store while this one waited.
+        guard StoreWriterRegistry.isKnown(self) else { return }
         // Building indexes may wait for a resumption that does not come. It ends with an error now.
         resumeMigration()
         try await onQueue { writer in

@@ -164,6 +164,14 @@ enum StoreWriterRegistry {
         weak var writer: StoreWriter?
         /// The number of coordinators that use the writer and are not closed.
         var users = 0
+        /// Whether a coordinator of the writer was closed. The program may keep it, and with it the store.
+        var wasClosed = false
+        /// Whether the last user was deallocated, so that no closing of a container closes the store.
+        var closesItself = false
+        /// The running closing of a writer that closes itself.
+        var closing: Task<Void, any Error>?
+        /// Whether such a closing has failed. It is tried again.
+        var closingHasFailed = false
         /// Held while the writer is made, which may wait for the disk. The lock of all writers is not held meanwhile.
         let making = Making()
         /// The number of calls that wait for the writer, or make it.
@@ -191,6 +199,11 @@ enum StoreWriterRegistry {
             writers.withLock { writers in
                 writers[key]?.writer = made
                 writers[key]?.users = 1
+                // The entry may be that of an earlier writer, kept for a call that waited.
+                writers[key]?.wasClosed = false
+                writers[key]?.closesItself = false
+                writers[key]?.closing = nil
+                writers[key]?.closingHasFailed = false
             }
             return made
         }
@@ -209,21 +222,78 @@ enum StoreWriterRegistry {
                     + "If its close() has thrown, remove the reason and call it again")
         }
         writers[ObjectIdentifier(store)]?.users += 1
+        writers[ObjectIdentifier(store)]?.closesItself = false
         return known
     }
 
     /// Removes a coordinator from its writer. Each coordinator calls this once: when it is closed, or else when it is deallocated.
     ///
-    /// Closing the last coordinator retires the writer, so that an opening after its store is closed gets a new one.
+    /// Closing the last coordinator retires the writer, so that an opening after its store is closed gets a new one. If the last one is
+    /// deallocated and another was closed before, the writer closes itself, because the closed one keeps the store as long as it lives.
     static func leave(_ writer: StoreWriter, closing: Bool) {
         writers.withLock { writers in
             let key = ObjectIdentifier(writer.store)
             guard writers[key]?.writer === writer else { return }
             writers[key]?.users -= 1
-            guard closing, writers[key]?.users == 0 else { return }
+            if closing { writers[key]?.wasClosed = true }
+            guard writers[key]?.users == 0 else { return }
+            guard closing else {
+                let wasClosed = writers[key]?.wasClosed ?? false
+                writers[key]?.closesItself = wasClosed
+                return
+            }
             // The entry stays until the store is closed, so that no other writer uses the store meanwhile.
             writer.retired.store(true, ordering: .releasing)
         }
+        closeIfUnused(writer)
+    }
+
+    /// Begins to close a writer that closes itself, unless it is being closed.
+    ///
+    /// - Returns: The closing; nil if the writer is used, or closed, or if the closing of a container closes it.
+    @discardableResult
+    static func closeIfUnused(_ writer: StoreWriter) -> Task<Void, any Error>? {
+        writers.withLock { writers in
+            let key = ObjectIdentifier(writer.store)
+            guard let entry = writers[key], entry.writer === writer, entry.closesItself else { return nil }
+            if let running = entry.closing { return running }
+            let made = Task { try await writer.closeUnused() }
+            writers[key]?.closing = made
+            return made
+        }
+    }
+
+    /// Retires a writer that closes itself. If a coordinator has come to use it meanwhile, ends the closing and returns false.
+    static func retireIfUnused(_ writer: StoreWriter) -> Bool {
+        writers.withLock { writers in
+            let key = ObjectIdentifier(writer.store)
+            guard let entry = writers[key], entry.writer === writer else { return false }
+            // In one step with the question: when that coordinator is deallocated, another closing begins.
+            guard entry.closesItself else {
+                writers[key]?.closing = nil
+                return false
+            }
+            writer.retired.store(true, ordering: .releasing)
+            return true
+        }
+    }
+
+    /// Forgets the closing of a writer that closes itself, because it has failed. ``closeIfUnused(_:)`` begins another one.
+    ///
+    /// - Returns: Whether no closing of the writer has failed before.
+    static func closingFailed(_ writer: StoreWriter) -> Bool {
+        writers.withLock { writers in
+            let key = ObjectIdentifier(writer.store)
+            guard let entry = writers[key], entry.writer === writer else { return true }
+            writers[key]?.closing = nil
+            writers[key]?.closingHasFailed = true
+            return !entry.closingHasFailed
+        }
+    }
+
+    /// Returns whether a writer was made here and its store is not closed.
+    static func isKnown(_ writer: StoreWriter) -> Bool {
+        writers.withLock { $0[ObjectIdentifier(writer.store)]?.writer === writer }
     }
 
     /// Forgets a retired writer, whose store is closed.

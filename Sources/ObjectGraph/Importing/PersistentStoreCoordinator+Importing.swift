@@ -3,8 +3,9 @@ import StoreModel
 
 /// Imports of rows in the store, without creating objects (S137).
 ///
-/// A cancelled task stops its import between two saves: each save is whole or absent. Rows of earlier saves stay, and the error
-/// ``BatchError/importStopped(savedRows:error:)`` has their number. With no row saved, the import throws `CancellationError`.
+/// A cancelled task stops its import between two saves, also while the store is suspended: each save is whole or absent. Rows of
+/// earlier saves stay, and the error ``BatchError/importStopped(savedRows:error:)`` has their number. With no row saved, the import
+/// throws `CancellationError`.
 extension PersistentStoreCoordinator {
     /// Imports rows with one value per named property. Other properties of new objects get the initial values of the class, evaluated per
     /// row when the import reads it, or else their default values. Initial values of relationships are not used.
@@ -146,6 +147,7 @@ extension PersistentStoreCoordinator {
                 }
                 if chunk.rows.isEmpty { return result }
                 try Task.checkCancellation()
+                try await writer.suspension.enterUnlessCancelled(for: self)
                 running = (task: save(chunk, options), rows: chunk.rows.count)
             }
         } catch let latest {

@@ -11,7 +11,8 @@ extension PersistentContainer {
     /// through `onFailure`. Sequences of notices and of updates of live results end.
     ///
     /// If another container or coordinator of this process uses the same store, it stays usable, and the file stays open until it
-    /// is closed too. Closing again does nothing.
+    /// is closed or deallocated too. After a deallocation, the file is closed in the background. Closing this container again waits for
+    /// that, and otherwise does nothing.
     ///
     /// If an earlier write has failed so that saves throw `StoreError` `.mustReopen`, the deferred saves are written when the last
     /// container on the store is closed: with its contexts closed, the file can be opened again.
@@ -37,6 +38,9 @@ extension PersistentContainer {
             closing.withLock { if $0 == task { $0 = nil } }
             throw error
         }
+        // Other containers of the store may have been deallocated since.
+        try await StoreWriterRegistry.closeIfUnused(coordinator.writer)?.value
+        try await StoreWriterRegistry.closeIfUnused(backgroundCoordinator.writer)?.value
     }
 
     private func closeNow(_ patience: Duration) async throws {
@@ -55,9 +59,10 @@ extension PersistentContainer {
         for coordinator in open { coordinator.leaveWriter(closing: true) }
         // A save may have passed the check before the coordinators were closed, and been accepted after the others were written. From
         // here on none is accepted. Also retry what failed the last time: a write, or closing a store that was still being read.
-        for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.endReads() }
+        let retired = all.map(\.writer).filter(\.isRetired)
+        for writer in retired { try await writer.endReads() }
         let lost = try await Self.finishSaves(of: all)
-        for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
+        for writer in retired { try await writer.close() }
         // Not before, because an error above would hide them. They say which saves are lost.
         let failures = all.flatMap { $0.writer.takeFailures() }
         if !failures.isEmpty { throw SaveError.deferredSavesFailed(failures) }
@@ -70,17 +75,9 @@ extension PersistentContainer {
     private static func finishSaves(of coordinators: [PersistentStoreCoordinator]) async throws -> (any Error)? {
         var lost: (any Error)?
         for coordinator in coordinators {
-            let writer = coordinator.writer
-            do { try await writer.finishSaves() } catch let error where isFinal(error, of: writer) { lost = lost ?? error }
+            let error = try await coordinator.writer.finishSavesThatCanBeWritten()
+            lost = lost ?? error
         }
         return lost
-    }
-
-    /// Returns whether a retry cannot write the saves either.
-    private static func isFinal(_ error: any Error, of writer: StoreWriter) -> Bool {
-        guard let code = (error as? StoreError)?.code else { return false }
-        // The file cannot be opened again while contexts read it. When the last container has closed them, it takes the saves.
-        if code == .mustReopen { return !writer.isRetired }
-        return [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains(code)
     }
 }

@@ -179,6 +179,36 @@ import Testing
         }
     }
 
+    /// Saves deferred in another container after the given one is closed, fills the disk, and releases the other container.
+    private func saveAndRelease(_ store: FaultyStore, closing first: PersistentContainer) async throws {
+        let second = try await container(store)
+        try await first.close()
+        try await Self.saveLater("a", second.newBatchOperationContext())
+        withExtendedLifetime(second) { store.fail { call, _ in call == .commit ? Self.diskFull : nil } }
+    }
+
+    /// Catches: a store that nothing can close, because the closed container keeps it, and saves that are lost with the released one.
+    @Test(arguments: [true, false])
+    func `S066: the saves of another container that was released on a full disk are written, and the store is closed`(
+        _ closesAgain: Bool
+    ) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let first = try await container(store)
+        let writer = first.coordinator.writer
+        try await saveAndRelease(store, closing: first)
+        try await until("closing again reports the full disk") {
+            do { try await first.close() } catch let error as StoreError { return error == Self.diskFull }
+            return false
+        }
+        #expect(!writer.isRetired && writer.state.pendingSaves == 1)
+        store.fail(nil)
+        if closesAgain { try await first.close() }
+        try await until("the store is closed") { !StoreWriterRegistry.isKnown(writer) }
+        #expect(writer.isRetired)
+        #expect(try Self.count(store) == 1)
+        #expect(store.heldClaims == 0)
+    }
+
     /// Catches: a save of which a power failure takes more than its bound allows, because the coordinator was released before.
     @Test func `S066: deferred saves that are not synced yet are synced when the coordinator is released`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema, capabilities: [.externalSaves, .history])

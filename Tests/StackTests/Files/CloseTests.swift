@@ -244,6 +244,49 @@ import Testing
         #expect(await Self.code { try await Self.insert(3, second) } == .closed)
     }
 
+    /// Opens another container, closes the given one, and releases the other one without closing it.
+    private static func useAnother(_ bed: TestBed, closing first: PersistentContainer, _ stack: ContextStack) async throws {
+        let second = try await open(bed, stack)
+        try await insert(2, second)
+        try await first.close()
+        try await insert(3, second)
+    }
+
+    /// Catches: a file that nothing can close, because the closed container keeps the store that both have used.
+    @Test(arguments: files, [ContextStack.siblings, .split])
+    func `S168: a closed container gives up the file when the other container is released`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        let bed = try TestBed(kind)
+        let backup = bed.folder.appendingPathComponent("backup")
+        let first = try await Self.open(bed, stack)
+        try await Self.insert(1, first)
+        try await first.coordinator.backup(to: backup)
+        try await Self.useAnother(bed, closing: first, stack)
+        try await bed.closed()
+        try await first.close()
+        try await PersistentContainer.restore(bed.description, from: backup)
+        let again = try await Self.open(bed, stack)
+        #expect(try await ReadOnlyTests.count(again) == 1)
+        try await again.close()
+        withExtendedLifetime(first) {}
+    }
+
+    /// Catches: a container whose store is closed, because the others of the file were closed and released while it was opened.
+    @Test(arguments: files)
+    func `S168: a container that is opened while another one gives up the file can be used`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        for round in 0..<Rounds.of(25, long: 500) {
+            let first = try await Self.open(bed)
+            try await Self.useAnother(bed, closing: first, .siblings)
+            for _ in 0..<(round % 25) { await Task.yield() }
+            let next = try await Self.open(bed)
+            try await Self.insert(4, next)
+            try await next.close()
+            withExtendedLifetime(first) {}
+        }
+    }
+
     @Test(arguments: StoreKind.allCases, [ContextStack.siblings, .hybrid, .masterMainWorker])
     func `closing beside running saves keeps those that were acknowledged`(_ kind: StoreKind, _ stack: ContextStack) async throws
     {

@@ -58,6 +58,66 @@ import Testing
         #expect(error?.code == .closed)
     }
 
+    /// Catches: a compaction that goes on waiting although its task is cancelled, until the container is resumed.
+    @Test func `S167: a compaction that waits ends when its task is cancelled`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await Self.container(bed)
+        try await container.suspend()
+        let ended = Flag()
+        let compaction = Task {
+            defer { ended.set() }
+            return try await container.compact()
+        }
+        try await until("the compaction waits") { SuspensionTests.waitingCount(container) == 1 }
+        compaction.cancel()
+        try await until("the compaction has ended") { ended.wait(atMost: .zero) }
+        await #expect(throws: CancellationError.self) { try await compaction.value }
+        #expect(SuspensionTests.waitingCount(container) == 0)
+        #expect(try SuspensionTests.used(bed) == [])
+        await container.resume()
+        try await container.compact()
+        try await container.close()
+    }
+
+    /// Catches: a compaction that waits for ever, because its task was cancelled before it waited.
+    @Test func `S167: a compaction of a suspended container in a cancelled task ends at once`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await Self.container(bed)
+        try await container.suspend()
+        let ended = Flag()
+        let compaction = Task {
+            defer { ended.set() }
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await container.compact()
+        }
+        try await until("the compaction has ended") { ended.wait(atMost: .zero) }
+        await #expect(throws: CancellationError.self) { try await compaction.value }
+        await container.resume()
+        try await container.close()
+    }
+
+    /// Catches: an import that goes on waiting although its task is cancelled, until the container is resumed.
+    @Test(arguments: StoreKind.allCases)
+    func `S137, S167: an import that waits ends when its task is cancelled`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await Self.container(bed)
+        try await container.suspend()
+        let ended = Flag()
+        let inserting = Task {
+            defer { ended.set() }
+            return try await container.coordinator.insert(into: "Track", ["title"], rows: [[.string("d")]])
+        }
+        try await until("the import waits") { SuspensionTests.waitingCount(container) == 1 }
+        inserting.cancel()
+        try await until("the import has ended") { ended.wait(atMost: .zero) }
+        await #expect(throws: CancellationError.self) { try await inserting.value }
+        await container.resume()
+        #expect(try await container.read { try $0.trackTitles() } == ["a", "b", "c"])
+        try await container.coordinator.insert(into: "Track", ["title"], rows: [[.string("d")]])
+        #expect(try await container.read { try $0.trackTitles() } == ["a", "b", "c", "d"])
+        try await container.close()
+    }
+
     /// Catches: a copy that fails because only other reads open the file again.
     @Test(arguments: [false, true])
     func `S167: a suspended store can be copied, and suspended again`(_ isCompact: Bool) async throws {

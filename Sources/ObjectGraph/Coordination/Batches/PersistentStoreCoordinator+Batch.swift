@@ -62,11 +62,13 @@ extension PersistentStoreCoordinator {
 
     // MARK: Through the writer
 
+    /// Saves rows of an import, in a task that the cancellation of the import does not end.
+    ///
+    /// - Precondition: The caller has entered the writer's suspension for the save, which leaves it.
     func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
         Task {
-            var chunk = chunk
-            try await writer.suspension.enter(for: self)
             defer { writer.suspension.leave() }
+            var chunk = chunk
             // On the writer's queue, because this may wait for the disk.
             chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
                 writer.takeKeys(entity, atLeast: count)

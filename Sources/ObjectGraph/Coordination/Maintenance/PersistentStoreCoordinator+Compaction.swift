@@ -17,7 +17,8 @@ extension PersistentStoreCoordinator {
     /// and snapshots, keep the old pages from reuse until they move (S150). A suspension of the store does not wait for the whole: the
     /// compaction pauses after the running transaction, and goes on when the store is resumed (S167).
     ///
-    /// - Throws: `CancellationError` if the task is cancelled; pages compacted so far stay compacted. `StoreError`.
+    /// - Throws: `CancellationError` if the task is cancelled, also while the store is suspended; pages compacted so far stay compacted.
+    ///   `StoreError`.
     @discardableResult
     public func compact(
         _ options: CompactionOptions = CompactionOptions(),
@@ -29,7 +30,7 @@ extension PersistentStoreCoordinator {
         return try await instruments.span("strata.compact", attributes: [:]) {
             var done = CompactionProgress()
             while true {
-                try await writer.suspension.enter(for: self)
+                try await writer.suspension.enterUnlessCancelled(for: self)
                 defer { writer.suspension.leave() }
                 let (newest, isWhole) = try await compactUntilSuspended(options, after: done, progress)
                 if isWhole { return newest }

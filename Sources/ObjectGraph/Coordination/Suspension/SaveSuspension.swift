@@ -4,12 +4,20 @@ import StoreModel
 
 /// The gate through which saves of one store pass. While the store is suspended, they wait (S167).
 final class SaveSuspension: Sendable {
+    /// A save, or longer work, that waits until the store is resumed, or its coordinator closed.
+    private struct Waiter {
+        /// The number by which the cancellation of its task ends the wait; nil if the wait goes on.
+        let number: Int?
+        let coordinator: PersistentStoreCoordinator
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
     private struct State {
         var isClosed = false
         /// The number of saves that have passed and not ended.
         var running = 0
-        /// The saves that wait until the store is resumed, or their coordinator closed.
-        var waiting: [(coordinator: PersistentStoreCoordinator, save: CheckedContinuation<Void, Never>)] = []
+        var waiting: [Waiter] = []
+        var lastWaiter = 0
         /// The calls that wait for the end of the running saves.
         var closing: [CheckedContinuation<Void, Never>] = []
         /// The interruptions of long work, by number.
@@ -40,15 +48,43 @@ final class SaveSuspension: Sendable {
     nonisolated(nonsending) func enter(for coordinator: PersistentStoreCoordinator) async throws {
         while !enterIfOpen() {
             try coordinator.checkOpen()
-            await withCheckedContinuation { continuation in
-                let waits = state.withLock { state in
-                    // Closing the coordinator ends the wait of the saves that it finds here.
-                    let waits = state.isClosed && !coordinator.isClosed
-                    if waits { state.waiting.append((coordinator, continuation)) }
-                    return waits
-                }
-                if !waits { continuation.resume() }
+            await wait(nil, for: coordinator)
+        }
+    }
+
+    /// Begins work as ``enter(for:)`` does. Cancelling the task ends the wait.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled while the store is suspended. `StoreError` `.closed` if the coordinator is
+    ///   closed while the store is suspended.
+    nonisolated(nonsending) func enterUnlessCancelled(for coordinator: PersistentStoreCoordinator) async throws {
+        while !enterIfOpen() {
+            try Task.checkCancellation()
+            try coordinator.checkOpen()
+            let number = state.withLock { state in
+                state.lastWaiter += 1
+                return state.lastWaiter
             }
+            await withTaskCancellationHandler {
+                await wait(number, for: coordinator)
+            } onCancel: {
+                endWaiting { $0.number == number }
+            }
+        }
+    }
+
+    /// Waits until the store is resumed, or the coordinator closed.
+    ///
+    /// - Parameter number: The number by which the cancellation of the task ends the wait; nil if the wait goes on.
+    private nonisolated(nonsending) func wait(_ number: Int?, for coordinator: PersistentStoreCoordinator) async {
+        await withCheckedContinuation { continuation in
+            let waits = state.withLock { state in
+                // Closing the coordinator, or cancelling the task, ends only a wait that it finds here.
+                let isOver = coordinator.isClosed || (number != nil && Task.isCancelled)
+                let waits = state.isClosed && !isOver
+                if waits { state.waiting.append(Waiter(number: number, coordinator: coordinator, continuation: continuation)) }
+                return waits
+            }
+            if !waits { continuation.resume() }
         }
     }
 
@@ -113,17 +149,19 @@ final class SaveSuspension: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for (_, save) in waiting { save.resume() }
+        for waiter in waiting { waiter.continuation.resume() }
     }
 
     /// Ends the wait of the saves of a coordinator that was closed. They throw. The store stays suspended, for other coordinators.
-    func endWaiting(of coordinator: PersistentStoreCoordinator) {
+    func endWaiting(of coordinator: PersistentStoreCoordinator) { endWaiting { $0.coordinator === coordinator } }
+
+    private func endWaiting(_ isEnded: @Sendable (Waiter) -> Bool) {
         let ended = state.withLock { state in
-            let ended = state.waiting.filter { $0.coordinator === coordinator }
-            state.waiting.removeAll { $0.coordinator === coordinator }
+            let ended = state.waiting.filter(isEnded)
+            state.waiting.removeAll(where: isEnded)
             return ended
         }
-        for (_, save) in ended { save.resume() }
+        for waiter in ended { waiter.continuation.resume() }
     }
 
     /// Runs `body`, which hands a save to the writer. For saves that cannot wait. A suspension that begins meanwhile waits for its end.
