@@ -58,6 +58,40 @@ import Testing
         #expect(try await run.stop() == 0)
     }
 
+    /// Catches: the values of the properties of the head only.
+    @Test(arguments: fileKinds)
+    func `S180: the history shows the values of properties that only an inheriting entity has`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind, "--write", model: try Lists.model(), fill: Self.fill)
+        let key = try await run.keys("Playlist")[0]
+        // The program compares the next save with the state that it knows by then.
+        _ = try await run.json("history")
+        let change = try #require(try await run.posted("edit/begin", ["entity": "Playlist", "key": key])["edit"] as? String)
+        _ = try await run.posted("edit/preview", ["edit": change, "values": ["mood": "loud"]])
+        _ = try await run.posted("edit/save", ["edit": change])
+        #expect(try await newestDifference(run, key) == ["mood": ["calm", "loud"]])
+        let removal = try #require(try await run.posted("edit/begin", ["entity": "Playlist", "key": key])["edit"] as? String)
+        _ = try await run.posted("edit/preview", ["edit": removal, "values": [:], "isDeletion": true])
+        _ = try await run.posted("edit/save", ["edit": removal])
+        let deleted = try await newestDifference(run, key)
+        #expect(deleted["mood"] == ["loud", nil] && deleted["name"] == ["first", nil], "\(deleted)")
+        #expect(try await run.stop() == 0)
+    }
+
+    /// Returns the values of a collection before and after the newest save, by property.
+    private func newestDifference(_ run: StudioRun, _ key: String) async throws -> [String: [String?]] {
+        let saves = try #require(try await run.json("history")["saves"] as? [[String: Any]])
+        let changes = try #require(saves[0]["changes"] as? [[String: Any]])
+        let change = try #require(changes.first { $0["entity"] as? String == "Collection" && $0["key"] as? String == key })
+        let difference = try #require(change["difference"] as? [String: Any])
+        let properties = try #require(difference["properties"] as? [[String: Any]])
+        var found: [String: [String?]] = [:]
+        for property in properties {
+            let cells = ["before", "after"].map { property[$0] as? [String: Any] }
+            found[property["name"] as? String ?? ""] = cells.map { $0?["text"] as? String }
+        }
+        return found
+    }
+
     /// The deletion of a list changes its items, and deletes hidden objects with the positions of its songs.
     private func deletion(_ run: StudioRun, _ key: String) async throws {
         let edit = try #require(try await run.posted("edit/begin", ["entity": "Playlist", "key": key])["edit"] as? String)

@@ -174,6 +174,33 @@ import Testing
         #expect(keys == ["b"])
     }
 
+    /// Catches: a repair that copies objects which no request of their entity finds, or that ends at them.
+    @Test(arguments: fileKinds)
+    func `S184: repair leaves out objects of an abstract entity and of an unknown type`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        let model = try Model([
+            EntityDescription(name: "Animal", properties: [.attribute(.init(name: "name", type: .string))], isAbstract: true),
+            EntityDescription(name: "Dog", properties: [], superentity: "Animal"),
+            EntityDescription(
+                name: "Owner",
+                properties: [.relationship(.init(name: "animal", destination: "Animal", cardinality: .toOne))]),
+        ])
+        try await folder.fill("zoo", kind, model) { context in
+            for type in [0, 5, SubentitySchema.type(of: "Dog")] {
+                let animal = context.insert(model.entities[0], values: ["Rex", .int(type)])
+                context.insert("Owner").setRelatedObject("animal", to: animal)
+            }
+        }
+        let run = await ToolRun("repair", folder.path("zoo"), folder.path("repaired"))
+        #expect(run.status == 1 && run.output.contains("Animal: 2 objects are lost"), "\(run)")
+        #expect(run.output.contains("2 references to objects that do not exist became null"), "\(run)")
+        for entity in ["Animal", "Dog"] {
+            #expect(await ToolRun("query", folder.path("repaired"), entity, "--count").output == "1\n")
+        }
+        #expect(await ToolRun("query", folder.path("repaired"), "Owner", "animal is nil", "--count").output == "2\n")
+        #expect(await ToolRun("verify", folder.path("repaired")).status == 0)
+    }
+
     @Test(arguments: fileKinds) func `migrate shows the changes and whether the store would open`(_ kind: StoreKind) async throws
     {
         let folder = try ToolFolder()

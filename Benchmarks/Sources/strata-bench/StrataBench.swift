@@ -82,7 +82,8 @@ struct StrataBench: ParsableCommand {
 
     private static func complain(_ message: String) {
         let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
-        FileHandle.standardError.write(Data("strata-bench: \(line)\n".utf8))
+        // An error that cannot be shown has no other place to go. The status tells of it.
+        try? FileHandle.standardError.write(contentsOf: Data("strata-bench: \(line)\n".utf8))
     }
 }
 

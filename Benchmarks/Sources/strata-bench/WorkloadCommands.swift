@@ -44,7 +44,7 @@ struct ShootoutCommand: BenchmarkCommand {
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
         let dataset = try options.dataset()
-        for note in dataset.notes { FileHandle.standardError.write(Data("\(note)\n".utf8)) }
+        for note in dataset.notes { try? FileHandle.standardError.write(contentsOf: Data("\(note)\n".utf8)) }
         var workload = try Shootout(
             dataset, savePoints: saveEachEntity ? .perEntity : .every(options.saveEvery ?? 500),
             durability: options.durabilityKind())

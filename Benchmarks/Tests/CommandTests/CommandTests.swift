@@ -228,6 +228,13 @@ import Testing
         #expect(text.hasPrefix("strata-bench ") && text.contains("LMDB 0.9"))
     }
 
+    /// Catches: an error that stops the program by a signal, because standard error is closed.
+    @Test func `an error that cannot be shown ends the program with its status`() {
+        let program = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "strata-bench")
+        let status = system("'\(program.path)' shotout 2>&-")
+        #expect(status & 0x7f == 0 && status >> 8 & 0xff == 2, "\(status)")
+    }
+
     @Test func helpIsNoError() throws {
         var help = try StrataBench.parseAsRoot(["--help"])
         let error = try #require(throws: (any Error).self) { try help.run() }

@@ -180,36 +180,58 @@ private struct Comparison: Sendable {
         }
         var found: [Generation: [ObjectID: ObjectDifference]] = [:]
         for (number, ids) in Dictionary(grouping: changes.keys, by: \.entity) {
-            guard let entity = store.entity(numbered: number), let old = try? await values(entity, ids: ids, in: before),
-                let new = try? await values(entity, ids: ids, in: after)
+            guard store.entity(numbered: number) != nil, let old = try? await states(of: ids, numbered: number, in: before),
+                let new = try? await states(of: ids, numbered: number, in: after)
             else {
                 continue
             }
             for id in ids {
                 guard let change = changes[id] else { continue }
-                let properties = store.columns(of: entity).enumerated().compactMap {
-                    column, schema -> ObjectDifference.Property? in
-                    let (one, other) = (old[id.key]?[column] ?? .null, new[id.key]?[column] ?? .null)
-                    guard one.order(other) != 0 else { return nil }
-                    return ObjectDifference.Property(
-                        name: schema.name, before: store.cell(one, schema.type, limit: 200),
-                        after: store.cell(other, schema.type, limit: 200))
-                }
                 found[change.save, default: [:]][id] = ObjectDifference(
-                    properties: properties, isOfSeveralSaves: change.count > 1)
+                    properties: properties(from: old[id.key], to: new[id.key]), isOfSeveralSaves: change.count > 1)
             }
         }
         return found
     }
 
-    private func values(
-        _ entity: Entity, ids: [ObjectID], in snapshot: Snapshot
-    ) async throws -> [ObjectKey: [Value]] {
-        let columns = store.columns(of: entity).map { ResultColumn.property($0.name) }
-        let request = EntityValueRequest(
-            entity.name, fetching: [ResultColumn.objectID.named("$key")] + columns, matching: .ids(ids))
-        let rows = try await store.read(snapshot) { try $0.fetch(request).map(\.values) }
-        return Dictionary(
-            rows.map { ($0[0].referenceKey ?? 0, Array($0.dropFirst())) }, uniquingKeysWith: { first, _ in first })
+    /// The entity of an object, and the values of its columns.
+    private struct ObjectState: Sendable {
+        var entity: Entity
+        var values: [Value]
+    }
+
+    /// Returns the properties with different values. An object has no values before it is inserted, nor after it is deleted.
+    private func properties(from old: ObjectState?, to new: ObjectState?) -> [ObjectDifference.Property] {
+        guard let entity = (new ?? old)?.entity else { return [] }
+        // The key of a deleted object may have been given to an object of another entity of the hierarchy.
+        let before = old?.entity === entity ? old?.values : nil
+        return store.columns(of: entity).enumerated().compactMap { column, schema -> ObjectDifference.Property? in
+            let (one, other) = (before?[column] ?? .null, new?.values[column] ?? .null)
+            guard one.order(other) != 0 else { return nil }
+            return ObjectDifference.Property(
+                name: schema.name, before: store.cell(one, schema.type, limit: 200),
+                after: store.cell(other, schema.type, limit: 200))
+        }
+    }
+
+    /// Returns objects of one hierarchy with the columns of their own entities, which may have more than the head.
+    private func states(
+        of ids: [ObjectID], numbered number: EntityIndex, in snapshot: Snapshot
+    ) async throws -> [ObjectKey: ObjectState] {
+        try await store.read(snapshot) { context in
+            var found: [ObjectKey: ObjectState] = [:]
+            for entity in store.hierarchy(of: number) {
+                let columns = store.columns(of: entity).map { ResultColumn.property($0.name) }
+                let request = EntityValueRequest(
+                    entity.name, fetching: [ResultColumn.objectID.named("$key")] + columns, matching: .ids(ids))
+                for row in try context.fetch(request) {
+                    let (key, values) = (row.values[0].referenceKey ?? 0, Array(row.values.dropFirst()))
+                    // The request of each entity that the object's entity inherits from returns it too, with fewer columns.
+                    guard values.count >= found[key]?.values.count ?? 0 else { continue }
+                    found[key] = ObjectState(entity: entity, values: values)
+                }
+            }
+            return found
+        }
     }
 }

@@ -34,8 +34,8 @@ struct StudioStore: Sendable {
         return model.entity(named: model.entities[number].name)
     }
 
-    /// The entities of the hierarchy of an entity, each after the one that it inherits from directly or not; or the entity alone.
-    private func hierarchy(of number: EntityIndex) -> [Entity] {
+    /// The entities of the hierarchy of an entity, the head first; or the entity alone.
+    func hierarchy(of number: EntityIndex) -> [Entity] {
         let inheriting = model.subentities.filter { $0.number == number }
         return (entity(numbered: number).map { [$0] } ?? []) + inheriting
     }

@@ -210,9 +210,12 @@ final class CSVSource: ObjectSource {
     let model: Model
     var objectCount: Int? { nil }
     let notes: [String] = []
+    var place: String? { open.map { "\($0.file):\(line)" } }
     private let folder: String
     private var entity: EntityIndex = 0
     private var open: (file: String, parser: CSVParser)?
+    /// The line of the last object in the open file.
+    private var line = 0
     /// The file of the keyed collections, if there is one.
     private var records: CSVParser?
     /// The pairs of each link, by the id of the source.
@@ -284,7 +287,10 @@ final class CSVSource: ObjectSource {
     func next() throws -> TransferObject? {
         while model.entities.indices().contains(entity) {
             if open == nil { try openFile() }
-            if let record = try open?.parser.next() { return try object(record) }
+            if let record = try open?.parser.next() {
+                line = record.line
+                return try object(record)
+            }
             for (link, rest) in pairs.enumerated(as: LinkIndex.self)
             where model.storeSchema.links[link].source == entity && !rest.isEmpty {
                 throw ToolError.wrongInput(

@@ -63,18 +63,22 @@ extension DamageReport? {
         return page
     }
 
-    /// Returns the slots of a page whose objects can be read: those whose required values are whole.
+    /// Returns the slots of a page whose objects can be copied: those whose required values are whole, and whose entity is not abstract.
     func presence(_ page: any StorePage, _ table: SalvagedTable) throws -> UInt64 {
         let presence = page.presence
         guard let self else { return presence }
+        let types = table.schema.typesOfObjects
         var whole: UInt64 = 0
         for slot in SlotIterator(presence) {
             let isWhole = try salvaging({
                 _ = try page.version(slot)
-                for (column, definition) in table.columns.enumerated(as: ColumnIndex.self) where !definition.isOptional {
+                for (column, definition) in table.schema.columns.enumerated(as: ColumnIndex.self) where !definition.isOptional {
                     _ = try page.value(slot, column)
                 }
-                return true
+                guard let column = table.schema.typeColumn, case .int(let type) = try page.value(slot, column) else {
+                    return types.contains(0)
+                }
+                return types.contains(type)
             }) { _ in }
             if isWhole == true { whole |= 1 << UInt64(slot) }
         }

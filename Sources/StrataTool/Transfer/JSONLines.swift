@@ -125,6 +125,7 @@ final class JSONLinesSource: ObjectSource {
     let model: Model
     var objectCount: Int? { nil }
     let notes: [String] = []
+    var place: String? { "\(path):\(reader.line)" }
     private let reader: LineReader
     private let path: String
     /// The column or link of each member, by entity and name.
@@ -227,7 +228,20 @@ final class JSONLinesSource: ObjectSource {
         for (value, column) in zip(object.values, entity.columns) where value.isNull && !column.isOptional {
             throw failure("\(name).\(column.name) is missing. Give it a value")
         }
+        if entity.superentityName != nil { try checkType(of: object, as: entity) }
         return object
+    }
+
+    /// Throws if an object does not belong to the inheriting entity that its line names.
+    private func checkType(of object: TransferObject, as entity: Entity) throws {
+        let schema = model.storeSchema.entities[entity.number]
+        guard let column = schema.typeColumn, case .int(let type) = object.values[column],
+            schema.types(ofSubentity: entity.name).contains(type)
+        else {
+            throw failure(
+                "\(entity.name) \(object.id) has a \(schema.typeName) that \(entity.name) does not have. Correct it, or name the "
+                    + "entity \(schema.name)")
+        }
     }
 
     private func value(_ member: JSON.Member, column: ColumnSchema, entity: String) throws -> Value {

@@ -39,6 +39,8 @@ protocol ObjectSource: AnyObject {
     var notes: [String] { get }
     /// The number of references to objects that do not exist, which the source has left out.
     var lostReferences: Int { get }
+    /// The file and the line of the object that was returned last, for errors; nil if the source has no lines.
+    var place: String? { get }
     /// Returns the next object, or nil at the end.
     func next() throws -> TransferObject?
     /// Whether there are keyed collections.
@@ -55,6 +57,7 @@ extension ObjectSource {
 
 extension ObjectSource {
     var lostReferences: Int { 0 }
+    var place: String? { nil }
 }
 
 /// The result of a transfer.
@@ -93,4 +96,16 @@ struct TransferSummary: Sendable {
     func counts(in model: Model) -> [(name: String, count: Int)] {
         zip(model.storeSchema.entities, objects).filter { !$0.0.isOrder }.map { ($0.name, $1) }
     }
+}
+
+extension EntitySchema {
+    /// The types that objects can have: those of the entities that are not abstract. Without subentities, an object has the type zero.
+    /// O(entities).
+    var typesOfObjects: Set<Int64> {
+        let inheriting = subentities.filter { !$0.isAbstract }.map(\.type)
+        return Set(isAbstract ? inheriting : inheriting + [0])
+    }
+
+    /// The name of the column of the types of objects, for errors.
+    var typeName: String { typeColumn.map { columns[$0].name } ?? "" }
 }

@@ -114,6 +114,8 @@ private struct StoreFilling {
     private let context: BackgroundContext
     private let model: Model
     private let store: StoreIdentity
+    /// The types that the objects of each entity can have.
+    private let types: [Set<Int64>]
     private var keys: [Keys]
     private var pending: [Pending] = []
     private var summary: TransferSummary
@@ -126,6 +128,7 @@ private struct StoreFilling {
         context = container.newBatchOperationContext(name: "strata import")
         model = container.model
         store = container.coordinator.storeIdentity
+        types = model.storeSchema.entities.map(\.typesOfObjects)
         keys = model.entities.map { _ in Keys() }
         summary = TransferSummary(objects: model.entities.map { _ in 0 })
     }
@@ -138,6 +141,7 @@ private struct StoreFilling {
             var batch: [TransferObject] = []
             var bytes = 0
             while batch.count < size, bytes < Self.batchBytes, let object = try source.next() {
+                try checkType(of: object, from: source)
                 batch.append(object)
                 bytes += object.byteCount
             }
@@ -201,6 +205,31 @@ private struct StoreFilling {
             return ValueText.shown(value, column.type)
         }
         return "\(model.entities[destination].name) \(keys[destination].id(of: key).map { "\($0)" } ?? "?")"
+    }
+
+    /// Throws if an object belongs to no entity, or to an abstract one. A context inserts whole rows without this check.
+    private func checkType(of object: TransferObject, from source: any ObjectSource) throws {
+        let schema = model.storeSchema.entities[object.entity]
+        // The object of an entity that no entity inherits from has the type of the entity itself.
+        var type: Int64 = 0
+        if let column = schema.typeColumn, case .int(let stored) = object.values[column] { type = stored }
+        guard !types[object.entity].contains(type) else { return }
+        let known = schema.subentities.first { $0.type == type }
+        let reason =
+            type == 0 || known != nil
+            ? "\(known?.name ?? schema.name) is abstract" : "no entity has the \(schema.typeName) \(type)"
+        var possible = schema.subentities.filter { !$0.isAbstract }.map { "\($0.type) for \($0.name)" }
+        if !schema.isAbstract { possible.insert("0 for \(schema.name)", at: 0) }
+        let remedy =
+            if source is StoreSource {
+                "Copy the other objects with `strata repair`"
+            } else if possible.isEmpty {
+                "Remove the object"
+            } else {
+                "Give it another \(schema.typeName), such as \(possible.prefix(5).joined(separator: ", ")), or remove it"
+            }
+        throw ToolError.wrongInput(
+            "\(source.place.map { "\($0): " } ?? "")\(schema.name) \(object.id) cannot be stored: \(reason). \(remedy)")
     }
 
     private func checkIDs(_ batch: [TransferObject]) throws {

@@ -80,7 +80,7 @@ final class StoreSource: ObjectSource {
         let snapshot = snapshot
         positions = try stored.entities.map { entity in
             var positions = Positions()
-            let table = SalvagedTable(entity)
+            let table = SalvagedTable(entity.number, in: stored.storeSchema)
             for number in try damage.pages(table, snapshot) {
                 let page = try damage.page(number, of: table, in: snapshot)
                 guard let page else { continue }
@@ -124,7 +124,7 @@ final class StoreSource: ObjectSource {
             if page < positions[entity].pages.count {
                 guard
                     let found = try damage.page(
-                        positions[entity].pages[page], of: SalvagedTable(model.entities[entity]), in: snapshot)
+                        positions[entity].pages[page], of: SalvagedTable(entity, in: model.storeSchema), in: snapshot)
                 else {
                     throw ToolError.failed(
                         "\(store.name) is damaged: a page of \(model.entities[entity].name) is missing. Restore a backup, or copy what is whole with `strata repair`"

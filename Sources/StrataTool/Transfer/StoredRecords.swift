@@ -32,7 +32,7 @@ struct StoredRecords {
             return
         }
         // Without the index, which may be damaged.
-        let table = SalvagedTable(name: "keyed collections", entity: entity, columns: snapshot.schema.entities[entity].columns)
+        let table = SalvagedTable(entity, in: snapshot.schema, name: "keyed collections")
         var found: [(bytes: [UInt8], key: ObjectKey)] = []
         for number in try damage.pages(table, snapshot) {
             guard let page = try damage.page(number, of: table, in: snapshot) else { continue }
@@ -95,13 +95,12 @@ struct StoredRecords {
 struct SalvagedTable {
     var name: String
     var entity: EntityIndex
-    var columns: [ColumnSchema]
+    var schema: EntitySchema
 
-    init(name: String, entity: EntityIndex, columns: [ColumnSchema]) {
-        self.name = name
+    /// - Parameter name: The name for reports; nil for that of the entity.
+    init(_ entity: EntityIndex, in schema: StoreSchema, name: String? = nil) {
         self.entity = entity
-        self.columns = columns
+        self.schema = schema.entities[entity]
+        self.name = name ?? self.schema.name
     }
-
-    init(_ entity: Entity) { self.init(name: entity.name, entity: entity.number, columns: entity.columns) }
 }

@@ -461,6 +461,58 @@ import Testing
         #expect(await ToolRun("export", shop, "-", "--entity", "Tiper").isRefused(naming: "Tiper", "did you mean Tipper?"))
     }
 
+    /// An abstract entity alone, and a hierarchy with two abstract entities.
+    private static func zoo() throws -> Model {
+        func entity(_ name: String, of superentity: String? = nil, isAbstract: Bool = false) -> EntityDescription {
+            let attribute = AttributeDescription(name: "name of \(name)", type: .string, isOptional: true)
+            return EntityDescription(
+                name: name, properties: [.attribute(attribute)], superentity: superentity, isAbstract: isAbstract)
+        }
+        return try Model([
+            entity("Rock", isAbstract: true), entity("Animal", isAbstract: true), entity("Beast", of: "Animal", isAbstract: true),
+            entity("Dog", of: "Beast"), entity("Cat", of: "Beast"),
+        ])
+    }
+
+    /// Catches: an import that stops the program, or that stores an object which no request finds.
+    @Test(arguments: ["lmdb", "sqlite"])
+    func `S184: an object of an abstract entity or of an unknown type is refused with its line`(_ kind: String) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("zoo", .lmdb, Self.zoo()) { $0.insert("Dog")["name of Animal"] = "Rex" }
+        let (file, csv, out) = (folder.path("bad.jsonl"), folder.path("csv"), folder.path("out"))
+        #expect(await ToolRun("export", folder.path("zoo"), folder.path("good.jsonl")).status == 0)
+        #expect(await ToolRun("export", folder.path("zoo"), csv).status == 0)
+        let json = String(decoding: try folder.bytes("good.jsonl"), as: UTF8.self)
+        let table = String(decoding: try folder.bytes("csv/Animal.csv"), as: UTF8.self)
+        // The schema in the first line has the types, too.
+        let header = json.prefix { $0 != "\n" }
+        let (object, dog) = (String(json.dropFirst(header.count)), SubentitySchema.type(of: "Dog"))
+        let types: [(type: Int64, reason: String)] = [
+            (0, "Animal is abstract"), (SubentitySchema.type(of: "Beast"), "Beast is abstract"), (5, "no entity has"),
+        ]
+        for (type, reason) in types {
+            let changed = "\(header)\(object.replacing("\(dog)", with: "\(type)"))"
+            try Data(changed.utf8).write(to: URL(fileURLWithPath: file))
+            let run = await ToolRun("import", file, out, "--kind", kind)
+            #expect(run.isRefused(naming: "bad.jsonl:2: Animal 1 ", reason, "\(dog) for Dog"), "\(run)")
+            try Data(table.replacing("\(dog)", with: "\(type)").utf8).write(to: folder.url.appending(path: "csv/Animal.csv"))
+            let cells = await ToolRun("import", csv, out, "--kind", kind)
+            #expect(cells.isRefused(naming: "Animal.csv:2: Animal 1 ", reason, "\(dog) for Dog"), "\(cells)")
+        }
+        try Data(table.utf8).write(to: folder.url.appending(path: "csv/Animal.csv"))
+        try Data((json + #"{"$entity":"Rock","$id":1}"#).utf8).write(to: URL(fileURLWithPath: file))
+        let rock = await ToolRun("import", file, out, "--kind", kind)
+        #expect(rock.isRefused(naming: "bad.jsonl:3: Rock 1 ", "Rock is abstract. Remove the object"), "\(rock)")
+        // The name of an inheriting entity must fit the type.
+        for (name, status) in [("Cat", 2), ("Dog", 0), ("Beast", 0)] as [(String, Int32)] {
+            let named = json.replacing("\"$entity\":\"Animal\"", with: "\"$entity\":\"\(name)\"")
+            try Data(named.utf8).write(to: URL(fileURLWithPath: file))
+            let run = await ToolRun("import", file, out, "--kind", kind, "--replace")
+            #expect(run.status == status && (status == 0 || run.isRefused(naming: "bad.jsonl:2: Cat 1 ")), "\(run)")
+        }
+        #expect(await ToolRun("query", out, "Dog", "--count").output == "1\n")
+    }
+
     /// Catches: an error with the keys of the new store, and with a remedy that programs have and the tool has not.
     @Test(arguments: ["lmdb", "sqlite"], [false, true])
     func `a unique value that two objects of a file have is refused with the file and their ids`(

@@ -7,6 +7,8 @@ import StoreInterface
 /// Imports generated places and queries them: `import-geonames FILE [ROWS [ROWS-PER-SAVE [STOP-AFTER]]]`.
 @main struct ImportGeonames {
     static func main() async {
+        // A store that is opened as a closed standard stream would get the output. Now writing to these fails.
+        for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { _ = open("/dev/null", O_RDONLY) }
         let numbers = CommandLine.arguments.dropFirst(2).map { Int($0) ?? 0 }
         guard CommandLine.arguments.count >= 2, numbers.allSatisfy({ $0 > 0 }) else {
             complain("usage: import-geonames FILE [ROWS [ROWS-PER-SAVE [STOP-AFTER]]], each a number greater than 0")
@@ -113,7 +115,8 @@ import StoreInterface
 
     private static func decimals(_ number: Double) -> String { String(format: "%.2f", number) }
 
+    /// An error that cannot be shown has no other place to go. The status tells of it.
     private static func complain(_ line: String) {
-        FileHandle.standardError.write(Data("import-geonames: \(line)\n".utf8))
+        try? FileHandle.standardError.write(contentsOf: Data("import-geonames: \(line)\n".utf8))
     }
 }

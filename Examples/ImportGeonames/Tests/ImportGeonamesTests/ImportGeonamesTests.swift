@@ -4,6 +4,8 @@ import Testing
 /// The program `import-geonames`, run as a process with few rows.
 @Suite final class ImportGeonamesTests {
     private let folder: URL
+    private let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(
+        path: "import-geonames")
 
     init() throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "geonames-\(UUID().uuidString)")
@@ -50,6 +52,12 @@ import Testing
         }
     }
 
+    /// Catches: an error that stops the program by a signal, because standard error is closed.
+    @Test func `an error that cannot be shown ends the program with its status`() {
+        let status = system("'\(program.path)' 2>&-")
+        #expect(status & 0x7f == 0 && status >> 8 & 0xff == 2, "\(status)")
+    }
+
     /// The titles of the queries, without their times.
     private static func queries(_ lines: [String]) -> [String] {
         lines.filter { $0.hasSuffix(" ms:") }.map { $0.components(separatedBy: ", in ")[0] }
@@ -59,8 +67,6 @@ import Testing
     private static func results(_ lines: [String]) -> [String] { lines.filter { $0.hasPrefix("  ") } }
 
     private func run(_ words: String, file: String? = nil, status: Int32 = 0) throws -> [String] {
-        let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(
-            path: "import-geonames")
         let file = file ?? folder.appending(path: "places.strata").path
         let output = folder.appending(path: "output.txt")
         let code = system("'\(program.path)' '\(file)' \(words) >'\(output.path)' 2>&1")

@@ -18,11 +18,14 @@ import UnixSignals
     var deferred = false
 
     func run() async throws {
+        // A store that is opened as a closed standard stream would get the output. Now writing to these fails.
+        for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { _ = open("/dev/null", O_RDONLY) }
         var settings = StockServer.Settings()
         if deferred { settings.durability = .deferred }
         let server = StockServer(container: try await StockServer.open(.lmdb(URL(filePath: store))), settings: settings)
         let service = server.service(hostname: hostname, port: port, signals: [.sigint, .sigterm]) { [hostname] port in
-            FileHandle.standardOutput.write(Data("Listening on http://\(hostname):\(port)\n".utf8))
+            // The server answers also if nothing can be shown.
+            try? FileHandle.standardOutput.write(contentsOf: Data("Listening on http://\(hostname):\(port)\n".utf8))
         }
         try await service.run()
     }

@@ -4,6 +4,8 @@ import Strata
 /// Runs one command, or each line of the standard input: `todo FILE [COMMAND [WORD ...]]`.
 @main @MainActor struct TodoCommand {
     static func main() async {
+        // A store that is opened as a closed standard stream would get the output. Now writing to these fails.
+        for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { _ = open("/dev/null", O_RDONLY) }
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard let file = arguments.first else {
             complain("usage: todo FILE [add | edit | done | remove | list | search | tags | watch | undo] [WORD ...]")
@@ -45,5 +47,8 @@ import Strata
         }
     }
 
-    private static func complain(_ line: String) { FileHandle.standardError.write(Data("todo: \(line)\n".utf8)) }
+    /// An error that cannot be shown has no other place to go. The status tells of it.
+    private static func complain(_ line: String) {
+        try? FileHandle.standardError.write(contentsOf: Data("todo: \(line)\n".utf8))
+    }
 }

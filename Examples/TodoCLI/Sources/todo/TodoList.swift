@@ -6,6 +6,11 @@ struct BadInput: Error, CustomStringConvertible {
     let description: String
 }
 
+/// Output that could not be written.
+struct FailedOutput: Error, CustomStringConvertible {
+    let description = "cannot write the output: its file is closed, or the disk is full. Write it to a place with free space"
+}
+
 /// The commands, which work with the objects of one context.
 @MainActor struct TodoList {
     private let context: ManagedObjectContext
@@ -16,13 +21,14 @@ struct BadInput: Error, CustomStringConvertible {
         context.undoHistory = history
     }
 
-    /// Runs one command and saves its changes. If it fails, nothing is changed.
+    /// Runs one command and saves its changes. If it fails, nothing is changed, unless only the output of saved changes fails.
     func run(_ command: String, _ words: ArraySlice<String>) async throws {
         context.refreshAllObjects()  // Shows what other processes have saved.
         do {
+            var result: String?
             switch command {
             case "add": try await add(Words(words))
-            case "edit": try edit(todo(words.first), Words(words.dropFirst()))
+            case "edit": result = try edit(todo(words.first), Words(words.dropFirst()))
             case "done": try todo(words.first).isDone = true
             case "remove": context.delete(try todo(words.first))
             case "list": try show(context.fetch(request(Words(words))))
@@ -36,6 +42,8 @@ struct BadInput: Error, CustomStringConvertible {
                         "unknown command \(command). Commands are add, edit, done, remove, list, search, tags, watch, undo")
             }
             try await context.save()
+            // Output that fails would undo an edit that is not saved yet.
+            if let result { try show(result) }
         } catch {
             if context.hasChanges { context.rollback() }
             throw error
@@ -50,7 +58,7 @@ struct BadInput: Error, CustomStringConvertible {
             context.insert(todo)
             do {
                 try await context.save()
-                return show("added \(todo.line)")
+                return try show("added \(todo.line)")
             } catch SaveError.uniqueConstraint {
                 // Another process took the number, or added the tag.
                 context.rollback()
@@ -59,12 +67,13 @@ struct BadInput: Error, CustomStringConvertible {
         }
     }
 
-    private func edit(_ todo: Todo, _ words: Words) throws {
+    /// Returns the line of the changed todo.
+    private func edit(_ todo: Todo, _ words: Words) throws -> String {
         if !words.title.isEmpty { todo.title = words.title }
         if let due = words.due { todo.due = due }
         todo.tags =
             try todo.tags.filter { !words.removed.contains($0.name) && !words.added.contains($0.name) } + tags(words.added)
-        show(todo.line)
+        return todo.line
     }
 
     /// Undoes the last command of this session. The save that follows stores it.
@@ -102,23 +111,25 @@ struct BadInput: Error, CustomStringConvertible {
     private func showTags() throws {
         for tag in try context.fetch(FetchRequest<Tag>(sortBy: [.init(\.name)])) {
             let count = tag.todos.count { !$0.isDone }
-            if count > 0 { show("+\(tag.name) \(count)") }
+            if count > 0 { try show("+\(tag.name) \(count)") }
         }
     }
 
     /// Shows the open todos, now and after each change, by any process.
     private func watch(updates limit: Int) async throws {
         let todos = try Results(request(Words([])), context: context)
-        show(todos)
+        try show(todos)
         for await _ in todos.updates.prefix(limit) {
-            show("--")
-            show(todos)
+            try show("--")
+            try show(todos)
         }
     }
 
-    private func show(_ todos: some Sequence<Todo>) { for todo in todos { show(todo.line) } }
+    private func show(_ todos: some Sequence<Todo>) throws { for todo in todos { try show(todo.line) } }
 
-    private func show(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+    private func show(_ line: String) throws {
+        do { try FileHandle.standardOutput.write(contentsOf: Data("\(line)\n".utf8)) } catch { throw FailedOutput() }
+    }
 }
 
 /// The words after a command: `+tag` and `-tag`, `due:DATE` or `due:`, and the rest, which is a title.

@@ -66,6 +66,18 @@ import Testing
         #expect(error.hasPrefix("todo: ") && error.count { $0 == "\n" } == 1, "\(error)")
     }
 
+    /// Catches: a program that a signal ends, and an edit that is lost because its line cannot be shown.
+    @Test func `output that cannot be written is one line and status 1, and the edit stays`() throws {
+        #expect(try run("add Buy milk") == "1 [ ] Buy milk".added)
+        let failing = ["&-", "/dev/full"].filter { $0 == "&-" || FileManager.default.fileExists(atPath: $0) }
+        for (number, target) in failing.enumerated() {
+            let error = try output("'\(program)' '\(file)' edit 1 'Buy \(number)' 2>&1 >\(target)", 1)
+            #expect(error.hasPrefix("todo: cannot write the output: ") && error.count { $0 == "\n" } == 1, "\(error)")
+            #expect(try run("list") == "1 [ ] Buy \(number)\n")
+        }
+        #expect(try output("'\(program)' 2>&-", 2) == "")
+    }
+
     @Test func `a watching process shows the changes of another`() throws {
         #expect(try run("add Buy milk") == "1 [ ] Buy milk".added)
         let watcher = try Running("'\(program)' '\(file)' watch 2 2>&1")
