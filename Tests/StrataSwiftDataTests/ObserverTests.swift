@@ -61,6 +61,17 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         #expect(observer.results.map(\.title) == ["b", "c"])
     }
 
+    @Test @MainActor func `an observer shows unsaved changes although its description leaves them out`() throws {
+        let container = try inMemory(Film.self)
+        let context = container.mainContext
+        context.autosaveEnabled = false
+        context.insert(Film("a"))
+        var description = FetchDescriptor<Film>()
+        description.includePendingChanges = false
+        let observer = try Observer(fetchDescriptor: description, modelContext: context)
+        #expect(observer.results.map(\.title) == ["a"])
+    }
+
     /// Runs `note` inside the first notification of a film's title.
     @MainActor private func onChange(of film: Film, _ note: @escaping @MainActor () throws -> Void) {
         withObservationTracking {

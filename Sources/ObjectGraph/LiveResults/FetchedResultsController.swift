@@ -277,14 +277,14 @@ extension FetchedResultsController where Element: PersistentModel {
         }
         var request = request
         if request.sortBy.first != section { request.sortBy.insert(section, at: 0) }
-        self.init(try request.storeQuery(in: context.requestScope), hasSections: true, context: context) {
+        self.init(try request.liveQuery(in: context.requestScope), hasSections: true, context: context) {
             context.wrapped($0, as: Element.self)
         }
     }
 
     /// Creates a live result that may have no sort. Then the objects are in the order of their keys.
     convenience init(anyOrder request: FetchRequest<Element>, context: ManagedObjectContext) throws {
-        let query = try request.storeQuery(in: context.requestScope)
+        let query = try request.liveQuery(in: context.requestScope)
         self.init(query, context: context) { context.wrapped($0, as: Element.self) }
     }
 }
@@ -314,12 +314,28 @@ extension FetchedResultsController where Element == ManagedObject {
         }
         var request = request
         if request.sortBy.first != section { request.sortBy.insert(section, at: 0) }
-        self.init(try request.storeQuery(in: context.requestScope), hasSections: true, context: context) { $0 }
+        self.init(try request.liveQuery(in: context.requestScope), hasSections: true, context: context) { $0 }
     }
 
     /// Creates a live result that may have no sort. Then the objects are in the order of their keys.
     convenience init(anyOrder request: EntityFetchRequest, context: ManagedObjectContext) throws {
-        self.init(try request.storeQuery(in: context.requestScope), context: context) { $0 }
+        self.init(try request.liveQuery(in: context.requestScope), context: context) { $0 }
+    }
+}
+
+extension FetchRequest {
+    /// Returns the query of a live result.
+    fileprivate func liveQuery(in scope: RequestScope) throws -> StoreQuery {
+        guard includesPendingChanges else { throw FetchError.pendingChangesRequired(entity: "\(M.self)") }
+        return try storeQuery(in: scope)
+    }
+}
+
+extension EntityFetchRequest {
+    /// Returns the query of a live result.
+    fileprivate func liveQuery(in scope: RequestScope) throws -> StoreQuery {
+        guard includesPendingChanges else { throw FetchError.pendingChangesRequired(entity: entityName) }
+        return try storeQuery(in: scope)
     }
 }
 

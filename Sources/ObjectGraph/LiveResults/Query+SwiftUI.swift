@@ -20,7 +20,7 @@
         @State private var storage = QueryStorage<M>()
         private let request: FetchRequest<M>
 
-        /// Creates a query for the objects of a request.
+        /// Creates a query for the objects of a request, which must include pending changes.
         public init(_ request: FetchRequest<M>) { self.request = request }
 
         /// Creates a query for the objects that satisfy a condition, in an order.

@@ -122,13 +122,9 @@ struct ValueBounds: Sendable, Hashable, CustomStringConvertible {
         var bounds = self
         bounds.type = .decimal
         for side in [\ValueBounds.lower, \.upper] {
-            switch self[keyPath: side] {
-            case nil: continue
-            case .int(let number): bounds[keyPath: side] = Decimal(number).storeValue
-            case .uint(let number): bounds[keyPath: side] = Decimal(number).storeValue
-            case .double(let number): bounds[keyPath: side] = Decimal(number).storeValue
-            default: return nil
-            }
+            guard let bound = self[keyPath: side] else { continue }
+            guard let decimal = bound.asDecimal else { return nil }
+            bounds[keyPath: side] = decimal
         }
         return bounds
     }

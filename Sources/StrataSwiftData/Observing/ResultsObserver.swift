@@ -52,8 +52,11 @@ public final class ResultsObserver<Element: PersistentModel, SectionTitle: Hasha
         }
         modelContext = context
         title = sections?.title
+        var request = descriptor.request(isFiltered: true, sorted: sorts)
+        // An observer shows unsaved changes in any case.
+        request.includesPendingChanges = true
         do {
-            live = try Results(descriptor.request(isFiltered: true, sorted: sorts), context: context.context)
+            live = try Results(request, context: context.context)
         } catch let error as FetchError where error.isAnsweredInMemory {
             throw SwiftDataError.unsupportedPredicate.saying(
                 "cannot observe \(Element.entityName): \(error). Use a predicate that the store can evaluate.")

@@ -111,6 +111,24 @@ import Testing
         }
     }
 
+    /// Catches: an error about groups, whose remedy cannot work for an id.
+    @Test(arguments: Combination.all)
+    func `S133: distinct rows with the object's id are the rows of all objects`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let context = try await Self.fill(container)
+        try await context.perform { context throws in
+            var request = EntityValueRequest(
+                "Track", fetching: [.objectID, .property("plays")], sortBy: [AttributeSort("title", .descending)])
+            let rows = try context.fetch(request).map(\.values)
+            request.returnsDistinctResults = true
+            #expect(try context.fetch(request).map(\.values) == rows)
+            #expect(rows.map { $0[1] } == [.int(5), .int(7), .int(4), .int(5), .int(3)])
+            request.propertiesToFetch = [.objectID, .count]
+            #expect(throws: FetchError.notGrouped(entity: "Track", property: "objectID")) { try context.fetch(request) }
+        }
+    }
+
     @Test func S133_whatCannotBeComputedIsSaidBeforeAnythingIsRead() async throws {
         let container = try await TestBed(.memory).container()
         try await container.newBackgroundContext().perform { context throws in

@@ -246,6 +246,107 @@ private enum Tasks {
         }
     }
 
+    private func setCosts(_ context: ManagedObjectContext) throws {
+        for (chore, cost) in zip(try context.fetch(FetchRequest<Chore>(sortBy: [.init(\.title)])), ["0.1", "7"]) {
+            chore.cost = Self.decimal(cost)
+        }
+    }
+
+    /// Catches: numbers that are compared with the bytes of decimals, which are greater than every number.
+    @Test(arguments: TestStore.allCases)
+    func `S134: conditions by name compare numbers with decimals as decimals`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            try setCosts(context)
+            func count(_ condition: Condition) throws -> Int {
+                try context.count(EntityFetchRequest("Chore", matching: condition))
+            }
+            for isSaved in [false, true] {
+                if isSaved { try await context.save() }
+                #expect(try count(.compare("cost", .greater, to: 5)) == 1)
+                #expect(try count(.compare("cost", .lessOrEqual, to: .uint(7))) == 2)
+                #expect(try count(.equal("cost", 7)) == 1 && count(.compare("cost", .notEqual, to: 7)) == 1)
+                #expect(try count(.not(.equal("cost", 7))) == 1)
+                #expect(try count(.between("cost", 0, and: 10)) == 2 && count(.between("cost", 1, and: 10)) == 1)
+                #expect(try count(.isIn("cost", [7])) == 1 && count(.isIn("cost", [0.1, 7, 8])) == 2)
+                #expect(try count(.equal("cost", 0.1)) == 1 && count(.compare("cost", .less, to: 0.5)) == 1)
+                #expect(try count(.compare("parent.cost", .less, to: 5)) == 1)
+                #expect(try count(.compare("tip", .less, to: 5)) == 0)
+                for number in [Double.infinity, 1e200] {
+                    #expect(try count(.compare("cost", .less, to: .double(number))) == 2)
+                    #expect(try count(.compare("cost", .greater, to: .double(number))) == 0)
+                    #expect(try count(.compare("cost", .greater, to: .double(-number))) == 2)
+                }
+                #expect(try count(.compare("cost", .greater, to: .double(1e-200))) == 2)
+                for comparison in [StorePredicate.Comparison.less, .equal, .greater] {
+                    #expect(try count(.compare("cost", comparison, to: .double(.nan))) == 0)
+                }
+            }
+        }
+    }
+
+    /// Catches: a condition that selects every object, because values of its type come after all numbers.
+    @Test(arguments: TestStore.allCases)
+    func `S134: a comparison of order with a constant of another type is refused`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            func count(_ condition: Condition) throws -> Int {
+                try context.count(EntityFetchRequest("Chore", matching: condition))
+            }
+            let error = #expect(throws: FetchError.self) { try count(.compare("title", .greater, to: 5)) }
+            #expect(
+                error?.message == "cannot evaluate a predicate: it uses 5 instead of a value of the type string in a comparison "
+                    + "of Chore.title, which is not supported. Fetch with the other conditions, and filter the objects in Swift.")
+            #expect(throws: FetchError.self) { try count(.between("project.code", 1, and: 2)) }
+            #expect(throws: FetchError.self) { try count(.compare("rank", .less, to: "5")) }
+            let decimal = #expect(throws: FetchError.self) { try count(.compare("cost", .less, to: "5")) }
+            #expect(decimal?.message.contains("\"5\" instead of a value of the type decimal") == true)
+            let counts = try [
+                count(.equal("title", 5)), count(.compare("title", .less, to: .null)), count(.compare("rank", .less, to: 1.5)),
+                count(.compare("rank", .less, to: .double(.nan))),
+            ]
+            #expect(counts == [0, 0, 1, 0])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S133: having compares numbers with decimals as decimals`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            try setCosts(context)
+            let cost = ModelColumn<Chore>.sum(\.cost)
+            let (mean, least) = (ModelColumn<Chore>.average(\.cost), ModelColumn<Chore>.min(\.cost))
+            func codes(_ having: Condition) throws -> [String] {
+                let request = ValueRequest<Chore>(
+                    [.property(\.project, \.code), cost, mean, least, .count], groupBy: [.property(\.project, \.code)],
+                    having: having)
+                return try context.rows(request, as: (String, Decimal, Decimal, Decimal, Int).self).map(\.0)
+            }
+            for isSaved in [false, true] {
+                if isSaved { try await context.save() }
+                #expect(try codes(cost.is(.greater, 100)) == [] && codes(cost.is(.less, 100)) == ["a", "b"])
+                #expect(try codes(cost.is(.equal, 7)) == ["b"] && codes(cost.is(.equal, 0.1)) == ["a"])
+                #expect(try codes(mean.is(.lessOrEqual, 5)) == ["a"] && codes(least.is(.greater, 5)) == ["b"])
+                #expect(try codes(.between("sum(cost)", 1, and: 10)) == ["b"] && codes(.isIn("sum(cost)", [7])) == ["b"])
+                #expect(try codes(.not(cost.is(.greaterOrEqual, 7))) == ["a"])
+                let parts = [cost.is(.greater, 100), ModelColumn<Chore>.count.is(.equal, 1)]
+                #expect(try codes(.any(parts)) == ["a", "b"] && codes(.all(parts)) == [])
+            }
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S130, S140: a live result refuses a typed request that leaves out unsaved changes`(_ store: TestStore) async throws {
+        try await open(store) { _, context in
+            var request = FetchRequest<Chore>(sortBy: [.init(\.title)])
+            request.includesPendingChanges = false
+            let error = #expect(throws: FetchError.self) { try Results(request, context: context) }
+            #expect(
+                error?.message == "cannot create a live result of Chore: the request leaves out unsaved changes, which a live "
+                    + "result follows. Set includesPendingChanges to true, or fetch the request.")
+            #expect(throws: FetchError.pendingChangesRequired(entity: "Chore")) {
+                try FetchedResultsController(request, sectionedBy: .init(\.status), context: context)
+            }
+        }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `S138: a sort by an optional chain is refused with the spelling that works`(_ store: TestStore) async throws {
         try await open(store) { _, context in

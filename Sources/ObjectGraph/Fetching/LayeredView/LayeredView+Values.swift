@@ -37,8 +37,8 @@ extension LayeredView {
                     return result
                 }
             }
-            if query.request.having != .always {
-                let isWanted = query.request.having.matches { name in
+            if query.having != .always {
+                let isWanted = query.having.matches { name in
                     query.columns.firstIndex { $0.name == name }.map { values[$0] } ?? .null
                 }
                 guard isWanted else { continue }

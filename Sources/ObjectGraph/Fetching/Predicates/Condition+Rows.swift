@@ -17,6 +17,22 @@ extension Condition {
         }
     }
 
+    /// Returns the condition with other constants. ``matches(_:)`` compares them with values as they are.
+    ///
+    /// - Parameter replacement: Returns the constant to compare with a column, by the column's name and the constant so far.
+    func replacingConstants(_ replacement: (String, Value) -> Value) -> Condition {
+        switch form {
+        case .all(let parts): .all(parts.map { $0.replacingConstants(replacement) })
+        case .any(let parts): .any(parts.map { $0.replacingConstants(replacement) })
+        case .not(let part): .not(part.replacingConstants(replacement))
+        case .compare(let name, let comparison, let constant): .compare(name, comparison, to: replacement(name, constant))
+        case .isIn(let name, let values): .isIn(name, values.map { replacement(name, $0) })
+        case .between(let name, let lower, let upper):
+            .between(name, replacement(name, lower), and: replacement(name, upper))
+        case .always, .isNil, .string, .ids, .related, .relatedCount, .isKind, .tooDeep: self
+        }
+    }
+
     /// Returns whether a row satisfies the condition. The result is never unknown, as for other predicates.
     ///
     /// - Precondition: ``checkNames(_:_:)`` has passed.

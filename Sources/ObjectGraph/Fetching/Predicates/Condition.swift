@@ -79,7 +79,10 @@ extension Condition {
     /// Returns the negation of a condition.
     public static func not(_ part: Condition) -> Condition { Condition(.not(part), depth: part.depth + 1) }
 
-    /// Returns a condition that compares a property with a value.
+    /// Returns a condition that compares a property with a value. A number can be compared with a `Decimal`.
+    ///
+    /// A value of another type than the property's equals none of its values. A request that selects objects by their order throws
+    /// ``FetchError/unsupportedPredicate(part:)``. In `having`, values of two types have an order.
     public static func compare(_ name: String, _ comparison: StorePredicate.Comparison, to value: Value) -> Condition {
         Condition(.compare(name, comparison, value), path: name)
     }

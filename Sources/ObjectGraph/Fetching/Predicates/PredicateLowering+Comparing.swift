@@ -72,6 +72,8 @@ extension PredicateLowering {
     private func compare(
         _ scalar: PredicateScalar, _ comparison: StorePredicate.Comparison, to value: Value
     ) throws -> StorePredicate {
+        let value = asDecimal(value, scalar)
+        if comparison != .equal, comparison != .notEqual { try checkOrder(of: scalar, and: value) }
         let leaf: StorePredicate
         switch scalar.source {
         case .column(let column, _):
@@ -83,6 +85,38 @@ extension PredicateLowering {
         let present = try along(scalar.path, leaf)
         guard let fallback = scalar.fallback, StorePredicate.compare(fallback, comparison, to: value) else { return present }
         return .any([present, .negating(try isPresent(scalar))])
+    }
+
+    /// Returns whether a scalar is a column of decimals, which stores have as bytes.
+    private func isDecimal(_ scalar: PredicateScalar) -> Bool {
+        guard case .column(let column, _) = scalar.source else { return false }
+        let entity = model.entities[scalar.path.entity]
+        return entity.columns[column].type == .data && entity.form(of: column, in: model).content == .decimal
+    }
+
+    /// Returns a number as a column of decimals stores it, for such a column. Conditions by name have numbers of any type.
+    private func asDecimal(_ value: Value, _ scalar: PredicateScalar) -> Value {
+        isDecimal(scalar) ? value.asDecimal ?? value : value
+    }
+
+    /// Throws if a constant has another storage class than the values of a column. Values of two classes have an order, so that the
+    /// comparison would select every object or none.
+    private func checkOrder(of scalar: PredicateScalar, and value: Value) throws {
+        guard case .column(let column, _) = scalar.source else { return }
+        let entity = model.entities[scalar.path.entity]
+        let schema = entity.columns[column]
+        let isOrdered =
+            switch value {
+            case .null: true
+            // Every comparison of order with it is false.
+            case .double(let number) where number.isNaN: true
+            case .int, .uint, .double: schema.type.isFloating || schema.type.isSigned || schema.type == .uint64
+            default: schema.type.holds(value)
+            }
+        guard !isOrdered else { return }
+        let type = isDecimal(scalar) ? "decimal" : schema.type.rawValue
+        throw FetchError.unsupportedPredicate(
+            part: "\(value) instead of a value of the type \(type) in a comparison of \(entity.name).\(schema.name)")
     }
 
     private func compare(
@@ -108,6 +142,7 @@ extension PredicateLowering {
     /// cannot hold is returned as it is, and equals no value.
     private func asStored(_ value: Value, _ scalar: PredicateScalar) -> Value {
         guard case .column(let column, _) = scalar.source else { return value }
+        let value = asDecimal(value, scalar)
         let number: Value? =
             switch model.entities[scalar.path.entity].columns[column].type {
             case .float, .double, .date:

@@ -39,6 +39,8 @@ public enum FetchError: Error, Sendable, Hashable {
     case notUnique(entity: String, property: String)
     /// A live result has no sort. It needs one, because its changes are described by position.
     case sortRequired(entity: String)
+    /// The request of a live result leaves out unsaved changes. A live result follows its context with its unsaved changes.
+    case pendingChangesRequired(entity: String)
     /// Sections are by a string that is compared otherwise than by code points, so that equal strings may differ.
     case unsupportedSections(entity: String, property: String)
     /// A row does not fit the type as which it is decoded; `column` is nil if no single column is the cause. Thrown after the rows were
@@ -50,7 +52,8 @@ extension FetchError {
     /// The kind of failure, without its values.
     public enum Code: String, Sendable, Hashable {
         case unsupportedPredicate, conditionTooDeep, unknownEntity, unknownProperty, unsupportedSort, unsupportedAggregate
-        case notGrouped, havingWithoutGroups, sumTooLarge, notUnique, sortRequired, unsupportedSections, undecodableRow
+        case notGrouped, havingWithoutGroups, sumTooLarge, notUnique, sortRequired, pendingChangesRequired
+        case unsupportedSections, undecodableRow
     }
 
     /// The kind of failure, without its values.
@@ -67,6 +70,7 @@ extension FetchError {
         case .sumTooLarge: .sumTooLarge
         case .notUnique: .notUnique
         case .sortRequired: .sortRequired
+        case .pendingChangesRequired: .pendingChangesRequired
         case .unsupportedSections: .unsupportedSections
         case .undecodableRow: .undecodableRow
         }
@@ -136,6 +140,10 @@ extension FetchError: LocalizedError, CustomStringConvertible {
             ErrorText(
                 "cannot create a live result of \(entity): the request has no sort",
                 remedy: "Add at least one.")
+        case .pendingChangesRequired(let entity):
+            ErrorText(
+                "cannot create a live result of \(entity): the request leaves out unsaved changes, which a live result follows",
+                remedy: "Set includesPendingChanges to true, or fetch the request.")
         case .unsupportedSections(let entity, let property):
             ErrorText(
                 "cannot make sections of \(entity) by \(property): it is not compared by code points",

@@ -30,6 +30,9 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
     public var offset: Int
     /// A Boolean value that indicates whether the result includes unsaved changes of the context. If false, only its parents and the
     /// store are read.
+    ///
+    /// A live result follows its context with its unsaved changes. If this is false, creating one throws
+    /// ``FetchError/pendingChangesRequired(entity:)``.
     public var includesPendingChanges = true
     /// The number of objects per batch in `fetchInBatches(_:)` and streams; 0 for their default.
     public var fetchBatchSize = 0
@@ -73,6 +76,9 @@ public struct EntityFetchRequest: Sendable, Hashable {
     public var offset: Int
     /// A Boolean value that indicates whether the result includes unsaved changes of the context. If false, only its parents and the
     /// store are read.
+    ///
+    /// A live result follows its context with its unsaved changes. If this is false, creating one throws
+    /// ``FetchError/pendingChangesRequired(entity:)``.
     public var includesPendingChanges = true
     /// The number of objects per batch in `fetchInBatches(_:)` and streams; 0 for their default.
     public var fetchBatchSize = 0

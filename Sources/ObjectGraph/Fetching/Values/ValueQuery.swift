@@ -38,6 +38,8 @@ struct ValueQuery: Sendable {
     var aggregates: [StoreAggregate] = []
     var groupBy: [Path] = []
     let isGrouped: Bool
+    /// The condition on columns of the result, with numbers as bytes where they are compared with decimals.
+    private(set) var having = Condition.always
     let request: EntityValueRequest
     private let model: Model
 
@@ -52,13 +54,17 @@ struct ValueQuery: Sendable {
         objects = StoreQuery(
             entity: entity.number, predicate: .all(parts),
             offset: max(0, request.offset), limit: request.limit.map { max(0, $0) })
+        // Rows with the ids of objects are distinct without groups, and a group has several ids.
+        let groupsEqualRows =
+            request.returnsDistinctResults && !request.propertiesToFetch.contains { $0.source == .objectID }
         isGrouped =
-            request.returnsDistinctResults || !request.propertiesToGroupBy.isEmpty
+            groupsEqualRows || !request.propertiesToGroupBy.isEmpty
             || request.propertiesToFetch.contains { $0.source.isComputed }
         for column in request.propertiesToFetch { columns.append(try resolve(column, entity)) }
         groupBy = try groupPaths(entity)
         try checkGroups(entity)
         try request.having.checkNames(Set(columns.map(\.name)), request.entityName)
+        having = comparable(request.having)
         if isGrouped {
             for sort in request.sortBy where !columns.contains(where: { $0.name == sort.attribute }) {
                 throw FetchError.unknownProperty(entity: entity.name, property: sort.attribute)
@@ -89,6 +95,17 @@ struct ValueQuery: Sendable {
 
     private func isDecimal(_ column: ColumnIndex) -> Bool {
         model.entities[objects.entity].form(of: column, in: model).content == .decimal
+    }
+
+    /// Returns a condition on columns of the result with numbers as bytes where they are compared with decimals.
+    private func comparable(_ condition: Condition) -> Condition {
+        let forms = self.forms
+        return condition.replacingConstants { name, constant in
+            guard let column = columns.firstIndex(where: { $0.name == name }), forms[column].content == .decimal else {
+                return constant
+            }
+            return constant.asDecimal ?? constant
+        }
     }
 
     /// For each column of ids, the entity to which they belong.

@@ -28,7 +28,7 @@ public struct EntityValueRequest: Sendable, Hashable {
     public var propertiesToGroupBy: [String]
     /// A condition on columns of the result, by their names.
     public var having: Condition = .always
-    /// A Boolean value that indicates whether equal rows are returned only once.
+    /// A Boolean value that indicates whether equal rows are returned only once. Rows with the object's id are never equal.
     public var returnsDistinctResults = false
     /// The sort of the rows, by names of columns. Ungrouped rows can also be sorted by attributes that are not fetched.
     ///
@@ -77,7 +77,7 @@ public struct ValueRequest<M: PersistentModel>: Sendable {
     ///
     /// Each column that it names must be one of ``propertiesToFetch``.
     public var having: Condition
-    /// A Boolean value that indicates whether equal rows are returned only once.
+    /// A Boolean value that indicates whether equal rows are returned only once. Rows with the object's id are never equal.
     public var returnsDistinctResults = false
     /// The sort of the rows.
     public var sortBy: [Sort]

@@ -77,3 +77,33 @@ extension Decimal: AttributeValue {
         return Decimal(string: "\(digits)E\(exponent - digits.count)")
     }
 }
+
+extension Value {
+    /// The number as the bytes of a decimal; nil for not-a-number and for values of other storage classes.
+    ///
+    /// Foundation converts fractions, as it does those of literals: `8.95` becomes 8.949999999999997952.
+    var asDecimal: Value? {
+        switch self {
+        case .int(let number): Decimal(number).storeValue
+        case .uint(let number): Decimal(number).storeValue
+        case .double(let number): Decimal(nearest: number)?.storeValue
+        default: nil
+        }
+    }
+}
+
+extension Decimal {
+    /// Creates the decimal of a number, or the nearest one if the number is out of range; nil for not-a-number.
+    fileprivate init?(nearest number: Double) {
+        guard !number.isNaN else { return nil }
+        // Foundation stops the program for an infinite number, and returns not-a-number for other numbers outside of its range.
+        let decimal: Decimal = number.isFinite ? Decimal(number) : .nan
+        if !decimal.isNaN {
+            self = decimal
+        } else if number.magnitude < 1 {
+            self = 0
+        } else {
+            self = number < 0 ? -Decimal.greatestFiniteMagnitude : .greatestFiniteMagnitude
+        }
+    }
+}
