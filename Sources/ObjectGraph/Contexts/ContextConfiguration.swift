@@ -111,6 +111,8 @@ final class ModelCapabilities: Sendable {
     /// For each entity, the offset of the model's anchor in an instance of the model type; nil if it is unknown.
     let anchorOffsets: [Int?]
 
+    func derivedColumns(of entity: EntityIndex) -> ColumnSet { derived.isEmpty ? ColumnSet() : derived[entity] }
+
     init(_ model: Model) {
         self.model = model
         layerTemplate = LayerTemplate(model.storeSchema)

@@ -57,24 +57,27 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Drops the positions before a save. After a move that was no merge, an object may be in conflict: then the policy decides.
-    func dropMovedPositions(beforeSaveBy policy: MergePolicy) {
+    /// Drops the positions before a save, and returns whether there were any. After a move that was no merge, an object may be in
+    /// conflict: then the policy decides.
+    func dropMovedPositions(beforeSaveBy policy: MergePolicy) -> Bool {
         let maySettle =
             switch policy {
             case .error, .custom: false
             case .storeTrump, .objectTrump, .overwrite, .rollback: true
             }
-        dropMovedPositions { maySettle || tracker.checks.unmerged[$0] == nil }
+        return dropMovedPositions { maySettle || tracker.checks.unmerged[$0] == nil }
     }
 
-    /// Drops the positions whose objects are in other lists now. O(unsaved positions).
-    func dropMovedPositions(where mayDrop: (ObjectAddress) -> Bool = { _ in true }) {
-        if tracker.positions.isEmpty { return }
+    /// Drops the positions whose objects are in other lists now, and returns whether there were any. O(unsaved positions).
+    @discardableResult
+    func dropMovedPositions(where mayDrop: (ObjectAddress) -> Bool = { _ in true }) -> Bool {
+        if tracker.positions.isEmpty { return false }
         if observed.isEmpty { return dropEachMovedPosition(where: mayDrop) }
-        changingObserved { dropEachMovedPosition(where: mayDrop) }
+        return changingObserved { dropEachMovedPosition(where: mayDrop) }
     }
 
-    private func dropEachMovedPosition(where mayDrop: (ObjectAddress) -> Bool) {
+    private func dropEachMovedPosition(where mayDrop: (ObjectAddress) -> Bool) -> Bool {
+        var isDropped = false
         for (place, position) in tracker.positions.all {
             let (entity, key, reference) = (place.object.entity, place.object.key, place.reference)
             let rows = layerStack.notInFlight.reversed().compactMap { $0.row(entity, key) }
@@ -83,6 +86,7 @@ extension ManagedObjectContext {
                 let list = readBelow(entity, key: key, column: reference.column), list.referenceKey != position.list,
                 mayDrop(place.object)
             else { continue }
+            isDropped = true
             // The object moves within the list that it is in now.
             if let owner = list.referenceKey { willArrange(entity, reference, of: owner) }
             unseal()
@@ -93,6 +97,7 @@ extension ManagedObjectContext {
             object.row = newestOwnRow(entity, key)
             if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
         }
+        return isDropped
     }
 
     /// Notifies the observers of a list that one of its members gets another position.

@@ -44,4 +44,40 @@ import Testing
         }
         await worker.perform { _ in live.results = nil }
     }
+
+    /// Catches: derived values of the deleted object as unsaved changes, which hide those that others have saved since.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S200, S007: an object that two contexts restore shows the derived values that were saved last`(
+        _ kind: StoreKind, _ restoresInChild: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: RecordLibrary.model)
+        let (root, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = try await root.perform(andSave: .durable) { $0.makeRecord("x").objectID }
+        let before = try container.coordinator.snapshot()
+        let context = restoresInChild ? await root.newBackgroundChild() : root
+        try await context.perform(andSave: .durable, through: .store) { context throws in
+            context.transactionAuthor = "deleter"
+            context.undoHistory = UndoHistory()
+            context.delete(try context.existingObject(with: id))
+        }
+        try await container.undoChanges(by: "deleter", since: before)
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform(andSave: .durable) { try $0.makeSong("t", on: $0.existingObject(with: id)) }
+        try await context.perform { _ = try $0.undoHistory?.undo() }
+        if restoresInChild {
+            await root.perform { $0.refreshAllObjects() }
+            try await context.save()
+        } else {
+            await context.perform { $0.refreshAllObjects() }
+        }
+        try await root.perform { context throws in
+            #expect(!context.hasChanges)
+            #expect(try context.existingObject(with: id)["trackCount"] == 1)
+            #expect(try context.fetchIDs(Self.filled) == [id])
+        }
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await container.close()
+        withExtendedLifetime(bed) {}
+    }
 }

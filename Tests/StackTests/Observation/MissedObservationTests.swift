@@ -5,6 +5,14 @@ import Testing
 
 /// Changes of objects that no change set of a save contains.
 @Suite @MainActor struct MissedObservationTests {
+    /// A value that cannot be stored.
+    private struct Refused: Codable, Sendable {
+        struct Reason: Error {}
+        init() {}
+        init(from decoder: any Decoder) throws { throw Reason() }
+        func encode(to encoder: any Encoder) throws { throw Reason() }
+    }
+
     /// Returns a track with an unsaved change in the main context, which another context has deleted.
     private static func changeDeletedTrack(
         in main: ManagedObjectContext, of container: PersistentContainer
@@ -176,5 +184,33 @@ import Testing
         try await main.save()
         #expect(list.chapterTitles == ["x", "y", "z", "c"])
         #expect(watch.count == (before == list.chapterTitles ? 0 : 1))
+    }
+
+    /// Catches: a value that observers set between the checks of a save and its writing, which is saved unchecked.
+    @Test(arguments: StoreKind.allCases)
+    func `S060, S061: a save also checks what the observers of a list change when it drops a position`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: try Books.model())
+        let (main, other) = (container.mainContext, container.newBatchOperationContext(name: "other"))
+        (main.automaticallyMergesChanges, main.mergePolicy) = (false, .storeTrump)
+        let book = try await Books.make(["a", "b", "c"], in: other)
+        let next = try await Books.make(["x", "y"], in: other)
+        main.refreshAllObjects()
+        main.object(with: book).arrangeChapters(["c", "a", "b"])
+        main.processPendingChanges()
+        try await Books.move("c", of: book, to: next, in: other)
+        try await other.save()
+        try await container.suspend()
+        await container.resume()
+        let list = main.object(with: next)
+        let collection = try main.collection("refused", of: Refused.self)
+        let watch = Watch({ _ = list.relatedObjects("chapters") }, note: { collection["key"] = Refused() })
+        await #expect(throws: CollectionError.self) { try await main.save() }
+        #expect(watch.count == 1)
+        collection["key"] = nil
+        try await main.save()
+        #expect(!main.hasChanges && watch.count == 1)
     }
 }

@@ -33,6 +33,35 @@ import Testing
         #expect(results.isEmpty && watch.count > before)
     }
 
+    /// Catches: results that no job updates, because only the first unprocessed change announces the others.
+    @Test(arguments: StoreKind.allCases)
+    func `S145: results follow changes after one that an observer has made while they were created`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let (track, other) = (main.makeTrack("popular", plays: 10), main.makeTrack("other", plays: 1))
+        try await container.saveMain()
+        var isFirst = true
+        let token = main.observe { notice in
+            if notice.kind == .objectsDidChange, isFirst {
+                isFirst = false
+                other["plays"] = 2
+            }
+        }
+        track["plays"] = 11
+        let results = try Results(Self.popular, context: main)
+        let watch = Watch { _ = results.count }
+        #expect(!isFirst && results.count == 1)
+        main.delete(track)
+        // Jobs of the main actor run in their order.
+        for _ in 0..<3 { await Task { @MainActor in }.value }
+        #expect(results.isEmpty && watch.count == 1)
+        withExtendedLifetime(token) {}
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S145: Observations of results emits one value per batch of changes`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
@@ -273,6 +302,26 @@ import Testing
         let popular = tracks.filter { $0.value.plays >= 10 }
         return Array(
             popular.sorted { ($1.value.plays, $0.value.title) < ($0.value.plays, $1.value.title) }.map(\.key).prefix(5))
+    }
+
+    /// Catches: results that show unsaved changes although their request leaves them out.
+    @Test(arguments: StoreKind.allCases)
+    func `S130, S140: a live result refuses a request that leaves out unsaved changes`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        main.makeTrack("a")
+        let section = AttributeSort("title")
+        var request = EntityFetchRequest("Track", sortBy: [section])
+        request.includesPendingChanges = false
+        let error = FetchError.pendingChangesRequired(entity: "Track")
+        #expect(throws: error) { try Results(request, context: main) }
+        #expect(throws: error) { try Results(request, sectionedBy: section, context: main) }
+        #expect(throws: error) { try FetchedResultsController(request, context: main) }
+        #expect(throws: error) { try FetchedResultsController(request, sectionedBy: section, context: main) }
+        #expect(try main.count(request) == 0)
+        request.includesPendingChanges = true
+        #expect(try Results(request, context: main).count == 1)
     }
 
     @Test(arguments: StoreKind.allCases)

@@ -91,6 +91,31 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: groups of all later jobs in one, because only the first unprocessed change announces the others.
+    @Test(arguments: Combination.all) @MainActor
+    func `S162: groups end with their jobs also if changes were unprocessed when undo began`(_ combination: Combination)
+        async throws
+    {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let track = main.makeTrack("a")
+        try await container.saveMain()
+        let token = main.observe { _ in }
+        main.makeTrack("before")
+        let history = UndoHistory()
+        main.undoHistory = history
+        track["plays"] = 1
+        for _ in 0..<3 { await Task { @MainActor in }.value }
+        (track["title"], track["plays"]) = ("b", 2)
+        try history.undo()
+        #expect([track["title"], track["plays"]] == ["a", 1])
+        try history.undo()
+        #expect(track["plays"] == 0 && !history.canUndo)
+        withExtendedLifetime(token) {}
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: an open group joins the changes of several blocks`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -16,6 +16,18 @@ import Testing
     }
 }
 
+@Model private final class Desk {
+    var name: String
+    @Relationship(inverse: \Person.desk) var owner: Person?
+    init(name: String) { self.name = name }
+}
+
+@Model private final class Person {
+    var name: String
+    var desk: Desk?
+    init(name: String) { self.name = name }
+}
+
 /// Deletions by a predicate, which the store executes at once.
 @Suite struct BatchDeletionTests {
     /// Runs a test with each store, which has one shelf of three books.
@@ -62,6 +74,41 @@ import Testing
             #expect(try titles(ModelContext(container)) == ["a", "c"])
             try context.save()
             #expect(try titles(ModelContext(container)) == ["b", "b", "c"])
+        }
+    }
+
+    /// Catches: a deletion that reverts both ends of a new pair, because the deleted object was the former partner.
+    @Test func `S052: an unsaved move of a one-to-one partner stays when its former partner is deleted`() async throws {
+        func run(_ container: ModelContainer, _ isNew: Bool, _ deletesBefore: Bool, _ name: String) throws {
+            let context = ModelContext(container)
+            let (desk, former, next) = (Desk(name: name), Person(name: "former \(name)"), Person(name: "next \(name)"))
+            context.insert(desk)
+            context.insert(former)
+            former.desk = desk
+            if !isNew { context.insert(next) }
+            try context.save()
+            if deletesBefore { context.delete(former) }
+            if isNew { context.insert(next) }
+            next.desk = desk
+            let deleted = former.name
+            try context.delete(model: Person.self, where: #Predicate { $0.name == deleted })
+            #expect(next.desk === desk && desk.owner === next, "\(name)")
+            try context.save()
+            let other = ModelContext(container)
+            let found = try other.fetch(FetchDescriptor<Desk>(predicate: #Predicate { $0.name == name }))
+            #expect(found.map { $0.owner?.name } == ["next \(name)"])
+            // Without another partner, the change of the desk goes with the deleted person.
+            let last = next.name
+            desk.owner = nil
+            try context.delete(model: Person.self, where: #Predicate { $0.name == last })
+            #expect(desk.owner == nil && !context.hasChanges, "\(name)")
+        }
+        for store in TestStore.allCases {
+            try await store.use(Desk.self) { container in
+                for (isNew, deletesBefore) in [(false, false), (false, true), (true, false), (true, true)] {
+                    try run(container, isNew, deletesBefore, "new: \(isNew), deleted before: \(deletesBefore)")
+                }
+            }
         }
     }
 

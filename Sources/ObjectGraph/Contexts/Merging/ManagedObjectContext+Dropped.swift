@@ -20,7 +20,7 @@ extension ManagedObjectContext {
         var added = ChangeSet(generation: changes.generation)
         for change in changes.entities {
             let known = adopted?.change(of: change.entity)?.pages ?? []
-            let columns = capabilities.derived.isEmpty ? ColumnSet() : capabilities.derived[change.entity]
+            let columns = capabilities.derivedColumns(of: change.entity)
             let pages = change.pages.compactMap { page -> ChangeSet.PageChange? in
                 let derived = page.slots(changing: columns)
                 var page = page

@@ -14,30 +14,32 @@ extension ManagedObjectContext {
     ///
     /// Which objects are reverted with the object is known only afterwards, so observers are called when the values are new.
     ///
-    /// - Parameter members: Whether the object's to-many relationships are reverted at their other ends, too.
-    func dropObservedChanges(of object: ManagedObject, members: Bool = false) {
-        guard !observed.isEmpty else { return dropAllChanges(of: object, members: members) }
+    /// - Parameters:
+    ///   - members: Whether the object's to-many relationships are reverted at their other ends, too.
+    ///   - gone: The objects that were deleted in the store and are still in the base state.
+    func dropObservedChanges(of object: ManagedObject, members: Bool = false, gone: Set<ObjectAddress> = []) {
+        guard !observed.isEmpty else { return dropAllChanges(of: object, members: members, gone: gone) }
         // Sealed layers do not change any more, so the view before can be compared with the view after.
         sealTop()
         let before = layerStack.view
-        dropAllChanges(of: object, members: members)
+        dropAllChanges(of: object, members: members, gone: gone)
         changingObserved { willShow(from: before, to: layerStack.view, nil) }
     }
 
-    private func dropAllChanges(of object: ManagedObject, members: Bool) {
-        dropChanges(of: object)
+    private func dropAllChanges(of object: ManagedObject, members: Bool, gone: Set<ObjectAddress>) {
+        dropChanges(of: object, gone: gone)
         if members { dropMembers(of: object) }
     }
 
     /// Reverts an object to its state in the base state. A change that a running save has taken stays.
-    func dropChanges(of object: ManagedObject) {
+    private func dropChanges(of object: ManagedObject, gone: Set<ObjectAddress>) {
         let (entity, key) = (object.entity, object.key)
         // For an object that a running save inserts, a newer change is an update or a deletion of it.
         let (newer, all) = (layerStack.pendingKind(entity, key, inFlight: false), changeKind(entity, key))
         guard let kind = newer ?? all, kind != .insert || all != .insert else { return }
         tracker.listEnds.removeAll()
         unseal()
-        for end in pairedEnds(entity, key) where !(end.entity == entity && end.key == key) { dropPair(end) }
+        for end in pairedEnds(entity, key, gone: gone) where !(end.entity == entity && end.key == key) { dropPair(end) }
         layerStack.top.remove(entity: entity, key: key)
         dropLinks(entity, key)
         dropOrders(entity, key)
@@ -48,8 +50,9 @@ extension ManagedObjectContext {
     /// Returns the ends of one-to-one relationships whose changes depend on an object's: its former and new partners, their partners,
     /// and so on.
     ///
-    /// Dropping only some of these changes would leave the two ends of a relationship inconsistent.
-    private func pairedEnds(_ entity: EntityIndex, _ key: ObjectKey) -> Set<End> {
+    /// Dropping only some of these changes would leave the two ends of a relationship inconsistent. A deleted object cannot take its former
+    /// partner back, so that one keeps a new partner.
+    private func pairedEnds(_ entity: EntityIndex, _ key: ObjectKey, gone: Set<ObjectAddress>) -> Set<End> {
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
         let isDeleted = layerStack.top.row(entity, key)?.kind == .delete
         var found: Set<End> = []
@@ -64,11 +67,19 @@ extension ManagedObjectContext {
             guard let back = capabilities.rules.pairs[pair.destination].firstIndex(where: { $0.column == pair.back }) else {
                 continue
             }
-            for partner in Set([new, old].compactMap(\.self)) {
-                waiting.append(End(entity: pair.destination, key: partner, pair: back))
-            }
+            if let new { waiting.append(End(entity: pair.destination, key: new, pair: back)) }
+            let former = old.map { End(entity: pair.destination, key: $0, pair: back) }
+            let isGone = gone.contains(ObjectAddress(entity: end.entity, key: end.key))
+            if let former, !isGone || !hasPartner(former, outside: gone) { waiting.append(former) }
         }
         return found
+    }
+
+    /// Returns whether an unsaved change relates an end to an object that is not in the set.
+    private func hasPartner(_ end: End, outside gone: Set<ObjectAddress>) -> Bool {
+        let pair = capabilities.rules.pairs[end.entity][end.pair]
+        guard let row = layerStack.top.row(end.entity, end.key), row.isSet(pair.column) else { return false }
+        return row[pair.column].referenceKey.map { !gone.contains(ObjectAddress(entity: pair.destination, key: $0)) } ?? false
     }
 
     private func dropPair(_ end: End) {

@@ -189,6 +189,8 @@ extension ManagedObjectContext {
                 if $0.endsUndoEventsAutomatically { $0.processPendingChanges() } else { $0.postPendingChanges() }
             }
         }
+        // Only the first of the waiting changes would call it, and these are older.
+        if !tracker.log.isEmpty { tracker.log.onFirstChange?() }
     }
 
     /// Notifies view observers and notice observers of changes that are visible now.

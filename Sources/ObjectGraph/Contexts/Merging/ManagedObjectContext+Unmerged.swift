@@ -51,7 +51,7 @@ extension ManagedObjectContext {
             }
             let isSavedHere = saved.contains { $0.row(entity, key) != nil }
             if !isSavedHere, numbers.areSame(before, after) { return nil }
-            let derived = capabilities.derived.isEmpty ? ColumnSet() : capabilities.derived[entity]
+            let derived = capabilities.derivedColumns(of: entity)
             var columns = ColumnSet()
             for column in storedModel.entities[entity].columnIndices where !derived.contains(column) {
                 let isSame = try Value.areSame(

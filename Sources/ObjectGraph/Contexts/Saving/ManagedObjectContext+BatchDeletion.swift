@@ -31,10 +31,12 @@ extension ManagedObjectContext {
         try checkOpen()
         let result = try delete()
         if layerStack.hasChanges() {
-            let deleted = Set(result.changes.flatMap { $0.deletedIDs(in: storeIdentity) })
+            let ids = result.changes.flatMap { $0.deletedIDs(in: storeIdentity) }
+            let gone = Set(ids.map { ObjectAddress(entity: $0.entity, key: $0.key) })
             withoutUndo {
-                for object in updatedObjects + deletedObjects where deleted.contains(object.objectID) {
-                    dropObservedChanges(of: object)
+                for object in updatedObjects + deletedObjects
+                where gone.contains(ObjectAddress(entity: object.entity, key: object.key)) {
+                    dropObservedChanges(of: object, gone: gone)
                 }
             }
         }

@@ -473,6 +473,7 @@ extension ManagedObjectContext {
             context: self, layers: Array(layerStack.view.layers.dropFirst(layerStack.sealed.count + 1)), entity: place.entity,
             key: place.key)
         guard try below.exists() else { return own }
+        capabilities.derivedColumns(of: place.entity).forEach { own.clear($0) }
         // The other end of a pair refers back to the object.
         let pairs = capabilities.rules.pairs[place.entity].map(\.column).filter { !row[$0].isNull }
         for column in row.columnIndices where row.isSet(column) && !pairs.contains(column) {

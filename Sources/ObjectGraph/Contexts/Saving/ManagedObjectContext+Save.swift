@@ -182,7 +182,12 @@ extension ManagedObjectContext {
             try recordMissingTypes()
         }
         endUndoEvent()
-        if !tracker.positions.isEmpty { withoutUndo { dropMovedPositions(beforeSaveBy: mergePolicy) } }
+        if !tracker.positions.isEmpty, withoutUndo({ dropMovedPositions(beforeSaveBy: mergePolicy) }), !observed.isEmpty {
+            // The observers of the lists may have changed objects.
+            try validate()
+            try checkKeyedChanges()
+            try recordMissingTypes()
+        }
         sealTop()
         tracker.replacements.beginSave()
         layerStack.beginSave()

@@ -154,7 +154,8 @@ extension ManagedObjectContext {
             inserted.kind = .insert
             layerStack.top.put(inserted, entity: entity, key: key)
         } else if let row = layerStack.top.row(entity, key), row.kind == .update {
-            var same = ColumnSet()
+            // Others may have saved objects from which values are derived, so these always follow the state below.
+            var same = capabilities.derivedColumns(of: entity).intersection(row.set)
             row.set.forEach { column in
                 if Value.areSame(trapOnStoreError { try state.value(column) }, row[column]) { same.insert(column) }
             }
