@@ -46,6 +46,45 @@ import Testing
         #expect(try await held.titles() == ["1", "x"])
     }
 
+    /// Catches: a save past main that drops the update of an object which only the root of main knows to be deleted.
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S106: an update that passes main meets main's policy if the root has merged a deletion of the object`(
+        _ kind: StoreKind
+    ) async throws {
+        let held = try await HeldSaves(kind, .masterMainWorker)
+        let (main, track) = (held.container.mainContext, held.track)
+        main.mergePolicy = .objectTrump
+        let worker = held.container.newBackgroundContext(name: "worker")
+        await worker.perform { _ = $0.makeTrack("1") }
+        try await worker.save(through: .store)
+        #expect(main.place.direct.isOpen)
+        try await worker.perform { try $0.existingObject(with: track)["plays"] = .int(5) }
+        let root = try #require(held.container.master)
+        let (isBlocked, mayMerge) = (Flag(), Flag())
+        let merging = Task {
+            await root.perform { context in
+                isBlocked.set()
+                _ = mayMerge.wait(atMost: .seconds(600))
+                // Before main, as after `container.write`.
+                context.refreshAllObjects()
+            }
+        }
+        try await until("the root is blocked") { isBlocked.wait(atMost: .zero) }
+        let saving = Task { try await worker.save(through: .store) }
+        try await until("the save has passed main") { main.place.direct.isTaken }
+        try await held.container.newBatchOperationContext().perform(andSave: .durable) { context in
+            context.delete(try context.existingObject(with: track))
+        }
+        mayMerge.set()
+        await merging.value
+        try await saving.value
+        let stored = try await held.container.newBatchOperationContext().perform { context -> [Value] in
+            let object = try context.existingObject(with: track)
+            return [object["title"], object["plays"]]
+        }
+        #expect(stored == ["x", .int(5)])
+    }
+
     /// A change of main that its children's saves contain or follow.
     enum Change: String, CaseIterable, Sendable {
         case object, watched, author, policy, undo, merging, refused, reset, pushed

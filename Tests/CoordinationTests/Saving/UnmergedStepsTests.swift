@@ -157,6 +157,30 @@ import Testing
         #expect(try await root.perform { try Self.plays(held.track, $0) } == .int(6))
     }
 
+    /// Catches: what the root of main has merged counts as merged by main.
+    @MainActor @Test(arguments: [ContextStack.masterMainWorker, .hybrid], StoreKind.allCases)
+    func `S100: a save that the root of main has merged before main is a conflict of main's next save`(
+        _ stack: ContextStack, _ kind: StoreKind
+    ) async throws {
+        let held = try await HeldSaves(kind, stack)
+        let main = held.container.mainContext
+        main.automaticallyMergesChanges = false
+        main.refreshAllObjects()
+        #expect(try main.existingObject(with: held.track)["plays"] == .int(0))
+        try await held.setPlays(1)
+        // The root of `.hybrid` does this by itself if it learns of the save before main stops merging.
+        let root = try #require(held.container.master)
+        try await root.run { $0.refreshAllObjects() }
+        try main.incrementPlays(of: held.track)
+        await #expect(throws: SaveError.self) { try await main.save(through: .store) }
+        main.rollback()
+        main.refreshAllObjects()
+        try main.incrementPlays(of: held.track)
+        try await main.save(through: .store)
+        let plays = try await held.container.newBatchOperationContext().perform { try Self.plays(held.track, $0) }
+        #expect(plays == .int(2))
+    }
+
     // MARK: Bases
 
     /// Catches: the base of the conflict is the store's value from before the child's own last save.

@@ -230,8 +230,116 @@ import Testing
             }
         }
         await MainActor.run { container.mainContext.refreshAllObjects() }
+        // The child has decided by the older state, so that it must merge too.
+        try await child.refreshFromParent()
         try await child.save(through: .store)
         #expect(try await container.read { try $0.trackTitles() } == ["theirs", "unrelated"])
+    }
+
+    /// Catches: a check of a child that has no effect, because the parent has merged or made the save that the child has not read.
+    @MainActor @Test(arguments: StoreKind.allCases, [SaveTarget?.none, .store])
+    func `S100: a child's check finds a save that its parent has merged or made`(_ kind: StoreKind, _ target: SaveTarget?)
+        async throws
+    {
+        let stacks: [ContextStack] = target == nil ? [.siblings, .nested] : ContextStack.allCases
+        for (stack, isOwn) in stacks.flatMap({ [($0, false), ($0, true)] }) {
+            let bed = try TestBed(kind)
+            let container = try await bed.container(stack)
+            let main = container.mainContext
+            let track = main.makeTrack("base")
+            try await container.saveMain()
+            let sheet = main.newChild(name: "sheet")
+            let draft = try sheet.existingObject(with: track.objectID)
+            #expect(draft["title"] == .string("base"))
+            sheet.detectConflicts(for: draft)
+            sheet.makeTrack("unrelated")
+            if isOwn {
+                track["title"] = .string("theirs")
+                try await container.saveMain()
+            } else {
+                let other = container.newBatchOperationContext()
+                try await other.perform(andSave: .durable) { [id = track.objectID] context in
+                    try context.existingObject(with: id)["title"] = .string("theirs")
+                }
+                try await until("main has merged the save") {
+                    main.refreshAllObjects()
+                    return track["title"] == .string("theirs")
+                }
+            }
+            #expect(draft["title"] == .string("base"), "\(stack)")
+            let error = await #expect(throws: SaveError.self, "\(stack), \(isOwn)") {
+                if target == nil {
+                    try await sheet.save()
+                    try await container.saveMain()
+                } else {
+                    try await sheet.save(through: .store)
+                }
+            }
+            if case .conflicts(let conflicts)? = error {
+                #expect(conflicts.map(\.objectID) == [track.objectID], "\(stack)")
+                let title = conflicts.first?.properties.first { $0.name == "title" }
+                #expect(title?.base == .string("base") && title?.theirs == .string("theirs"), "\(stack)")
+            } else {
+                Issue.record("not a conflict: \(error as Any), \(stack)")
+            }
+            main.refreshAllObjects()
+            try await sheet.refreshFromParent()
+            try await sheet.save(through: .store)
+            #expect(try await container.read { try $0.trackTitles() } == ["theirs", "unrelated"], "\(stack)")
+            try await container.close()
+        }
+    }
+
+    /// Catches: a check that counts what the child has read of its parent's unsaved changes, once the parent has saved them.
+    @MainActor @Test(arguments: Combination.all)
+    func `S100: a child's check finds no conflict in changes that the child has read`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let track = main.makeTrack("base")
+        try await container.saveMain()
+        track["title"] = .string("changed")
+        let added = main.makeTrack("added")
+        let sheet = main.newChild(name: "sheet")
+        for (object, title) in [(track, "changed"), (added, "added")] {
+            let draft = try sheet.existingObject(with: object.objectID)
+            #expect(draft["title"] == .string(title))
+            sheet.detectConflicts(for: draft)
+        }
+        sheet.makeTrack("unrelated")
+        try await container.saveMain()
+        try await sheet.save(through: .store)
+        #expect(try await container.read { try $0.trackTitles() } == ["added", "changed", "unrelated"])
+        try await container.close()
+    }
+
+    /// Catches: a child's note about an object that is taken for a conflict of the parent's own change, which the policy then drops.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S100, S102: a child's check does not concern what its parent changes after it`(_ kind: StoreKind) async throws {
+        for policy in [MergePolicy.error, .storeTrump, .rollback] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container(.siblings)
+            let main = container.mainContext
+            main.mergePolicy = policy
+            let track = main.makeTrack("base")
+            try await main.save()
+            let sheet = main.newChild(name: "sheet")
+            sheet.detectConflicts(for: try sheet.existingObject(with: track.objectID))
+            sheet.makeTrack("unrelated")
+            let other = container.newBatchOperationContext()
+            try await other.perform(andSave: .durable) { [id = track.objectID] context in
+                try context.existingObject(with: id)["title"] = .string("theirs")
+            }
+            try await until("main has merged the save") {
+                main.refreshAllObjects()
+                return track["title"] == .string("theirs")
+            }
+            try await sheet.save()
+            track["title"] = .string("mine")
+            try await main.save()
+            #expect(try await container.read { try $0.trackTitles() } == ["mine", "unrelated"], "\(policy)")
+            try await container.close()
+        }
     }
 
     @Test(arguments: StoreKind.allCases)

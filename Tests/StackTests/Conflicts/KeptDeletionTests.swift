@@ -77,6 +77,101 @@ import Testing
         #expect(try container.coordinator.store.verify() == [])
     }
 
+    /// Catches: an album that stays deleted with the artist to whom it was moved, although the policy keeps the artist.
+    @Test(arguments: StoreKind.allCases, [PolicyKind.storeTrump, .rollback, nil] as [PolicyKind?])
+    func `S106: an object that was moved to a revived object before the deletion is back at its former place`(
+        _ kind: StoreKind, _ policy: PolicyKind?
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let ours = container.coordinator.newBackgroundContext(name: "ours")
+        let other = container.coordinator.newBackgroundContext(name: "other")
+        let (former, artist, album, profile) = try await ours.perform(andSave: .durable) { context in
+            let (former, artist) = (context.makeArtist("Satie"), context.makeArtist("Ravel"))
+            let (album, profile) = (context.insert("Album"), context.insert("Profile"))
+            album["title"] = .string("a")
+            album.setRelatedObject("artist", to: former)
+            return (former.objectID, artist.objectID, album.objectID, profile.objectID)
+        }
+        await other.perform { $0.refreshAllObjects() }
+        let custom = MergePolicy.custom { $0.reduce(into: [:]) { $0[$1.objectID] = .storeTrump } }
+        let chosen = policy?.mergePolicy ?? custom
+        try await ours.perform { context in
+            context.mergePolicy = chosen
+            let owner = try context.existingObject(with: artist)
+            try context.existingObject(with: album).setRelatedObject("artist", to: owner)
+            owner.setRelatedObject("profile", to: try context.existingObject(with: profile))
+            context.delete(owner)
+            #expect(try context.count(EntityFetchRequest("Album")) == 0)
+            #expect(try context.count(EntityFetchRequest("Profile")) == 0)
+        }
+        try await other.perform(andSave: .durable) { try $0.existingObject(with: artist)["born"] = .int(1875) }
+        try await ours.save()
+        for context in [ours, container.coordinator.newBackgroundContext()] {
+            try await context.perform { context throws in
+                #expect(try context.existingObject(with: artist)["born"] == .int(1875))
+                #expect(try context.existingObject(with: album).relatedObject("artist")?.objectID == former)
+                #expect(try context.existingObject(with: profile).relatedObject("artist") == nil)
+            }
+        }
+        #expect(try container.coordinator.store.verify() == [])
+    }
+
+    /// Catches: parts that stay deleted with the machine that refers to them, because only the base state is asked for its parts.
+    @Test(arguments: StoreKind.allCases, [PolicyKind.storeTrump, .rollback])
+    func `S106: an object to which a revived object was related before the deletion is kept`(
+        _ kind: StoreKind, _ policy: PolicyKind
+    ) async throws {
+        let model = try Model([
+            EntityDescription(
+                name: "Machine",
+                properties: [
+                    .attribute(.init(name: "title", type: .string)),
+                    .relationship(.init(name: "motor", destination: "Motor", cardinality: .toOne, deleteRule: .cascade)),
+                    .relationship(
+                        .init(
+                            name: "tools", destination: "Tool", inverse: "machines", cardinality: .toMany, deleteRule: .cascade)),
+                ]),
+            EntityDescription(name: "Motor", properties: [.attribute(.init(name: "title", type: .string))]),
+            EntityDescription(
+                name: "Tool",
+                properties: [
+                    .attribute(.init(name: "title", type: .string)),
+                    .relationship(.init(name: "machines", destination: "Machine", inverse: "tools", cardinality: .toMany)),
+                ]),
+        ])
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: model)
+        let ours = container.coordinator.newBackgroundContext(name: "ours")
+        let other = container.coordinator.newBackgroundContext(name: "other")
+        let ids = try await ours.perform(andSave: .durable) { context in
+            ["Machine", "Motor", "Tool"].map { entity in
+                let object = context.insert(entity)
+                object["title"] = .string("a")
+                return object.objectID
+            }
+        }
+        await other.perform { $0.refreshAllObjects() }
+        try await ours.perform { context in
+            context.mergePolicy = policy.mergePolicy
+            let machine = try context.existingObject(with: ids[0])
+            machine.setRelatedObject("motor", to: try context.existingObject(with: ids[1]))
+            machine.add(try context.existingObject(with: ids[2]), to: "tools")
+            context.delete(machine)
+            let counts = try ["Motor", "Tool"].map { try context.count(EntityFetchRequest($0)) }
+            #expect(counts == [0, 0], "the rule cascade deletes both")
+        }
+        try await other.perform(andSave: .durable) { try $0.existingObject(with: ids[0])["title"] = .string("b") }
+        try await ours.save()
+        for context in [ours, container.coordinator.newBackgroundContext()] {
+            let counts = try await context.perform { context in
+                try ["Machine", "Motor", "Tool"].map { try context.count(EntityFetchRequest($0)) }
+            }
+            #expect(counts == [1, 1, 1])
+        }
+        #expect(try container.coordinator.store.verify() == [])
+    }
+
     // MARK: Random
 
     /// Nodes with a title and a parent, which deletes its children.
@@ -119,12 +214,15 @@ import Testing
         /// The nodes whose title or parent was set, perhaps to the value from before.
         var titled: Set<Int> = []
         var moved: Set<Int> = []
+        /// The parents of deleted nodes at their deletion.
+        var lastParents: [Int: Int] = [:]
 
         /// Whether the nodes of the context, or of the store, have another version than in the base.
         func hasTouched(_ number: Int) -> Bool { nodes[number] == nil || titled.contains(number) || moved.contains(number) }
 
         mutating func delete(_ number: Int) {
-            guard nodes.removeValue(forKey: number) != nil else { return }
+            guard let deleted = nodes.removeValue(forKey: number) else { return }
+            lastParents[number] = deleted.parent
             for (child, node) in nodes where node.parent == number { delete(child) }
         }
 
@@ -187,9 +285,11 @@ import Testing
                     if parents[number] == nil { restored[number] = .some(before.parent) }
                 }
             }
-            // If an object is kept, so is all that its deletion had deleted.
+            // If an object is kept, so is all that its deletion had deleted, also what was moved to it before.
             while let number = kept.popLast() {
-                for (child, node) in base.nodes where node.parent == number && deleted.remove(child) != nil { kept.append(child) }
+                for (child, node) in base.nodes where node.parent == number || ours.lastParents[child] == number {
+                    if deleted.remove(child) != nil { kept.append(child) }
+                }
             }
         }
 

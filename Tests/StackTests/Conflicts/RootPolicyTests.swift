@@ -101,6 +101,32 @@ import Testing
         #expect(try await Self.stored(container, id) == policy.result)
     }
 
+    /// Catches: a root that stays in conflict with what main has merged, about changes that main has saved to it.
+    @Test(arguments: StoreKind.allCases, [ContextStack.masterMainWorker, .hybrid]) @MainActor
+    func `S024, S064, S100: a refresh of main ends conflicts of changes that main has saved to its root`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        for failsFirst in [false, true] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container(stack)
+            let main = container.mainContext
+            main.automaticallyMergesChanges = false
+            let id = try await Self.collide(container) { id in
+                try main.existingObject(with: id)["title"] = "ours"
+                try await main.save()
+            }
+            if failsFirst {
+                let failure = await #expect(throws: SaveError.self) { try await main.save(through: .store) }
+                #expect(failure?.code == .conflicts)
+            }
+            main.refreshAllObjects()
+            let title = try main.existingObject(with: id)["title"]
+            #expect(title == "ours")
+            try await main.save(through: .store)
+            #expect(try await Self.stored(container, id)[0] == "ours")
+        }
+    }
+
     /// The root of `.hybrid` merges other saves when it learns of them, so that only some of these saves conflict.
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S103: main of hybrid saves beside another root without an error`(_ kind: StoreKind) async throws {

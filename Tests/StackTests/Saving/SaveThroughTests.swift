@@ -122,6 +122,37 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `S063, S150: a child's save through with nothing to save leaves its ancestors at the state that the root has chosen`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let root = await container.makeBackgroundContext(name: "root")
+        try await root.perform(andSave: .durable) { _ = $0.makeTrack("old") }
+        let kept = await root.perform { $0.snapshot }
+        try await root.perform(andSave: .durable) { _ = $0.makeTrack("new") }
+        let child = await root.newBackgroundChild(name: "child")
+        let middle = await root.newBackgroundChild(name: "middle")
+        let leaf = await middle.newBackgroundChild(name: "leaf")
+        let notices = Counter()
+        await root.perform { context in
+            context.read(from: kept)
+            _ = context.addObserver { notices.note($0) }
+        }
+        try await middle.refreshFromParent()
+        for context in [child, leaf] {
+            #expect(try await context.perform { try $0.trackTitles() } == ["new", "old"])
+            try await context.save(through: .store)
+        }
+        for context in [root, middle] { #expect(try await context.perform { try $0.trackTitles() } == ["old"]) }
+        #expect(notices.all.isEmpty)
+        // A save that has changes takes the root to the state over which they were made.
+        await child.perform { _ = $0.makeTrack("newest") }
+        try await child.save(through: .store)
+        #expect(try await root.perform { try $0.trackTitles() } == ["new", "newest", "old"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `S072: merging grandchildren follow a merge of the root`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()

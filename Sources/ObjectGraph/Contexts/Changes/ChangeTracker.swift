@@ -64,6 +64,8 @@ struct ChangeTracker {
         // Most merges find none.
         if !checks.unmerged.isEmpty { checks.unmerged = checks.unmerged.filter { !isMerged($0.key) } }
         if !takenChecks.unmerged.isEmpty { takenChecks.unmerged = takenChecks.unmerged.filter { !isMerged($0.key) } }
+        if !checks.outdated.isEmpty { checks.outdated = checks.outdated.filter { !isMerged($0.key) } }
+        if !takenChecks.outdated.isEmpty { takenChecks.outdated = takenChecks.outdated.filter { !isMerged($0.key) } }
     }
 
     /// Forgets the checks of a save that succeeded.

@@ -16,16 +16,27 @@ struct ConflictChecks: Sendable {
         var before: [ColumnIndex: Value] = [:]
     }
 
-    var isEmpty: Bool { watched.isEmpty && unmerged.isEmpty }
+    /// The watched objects that saves have changed since the state by which a child's program has decided. These say nothing about changes
+    /// of the objects, which other contexts may have made over the newer state.
+    var outdated: [ObjectAddress: Unmerged] = [:]
+
+    var isEmpty: Bool { watched.isEmpty && unmerged.isEmpty && outdated.isEmpty }
 
     mutating func formUnion(_ other: Self) {
         watched.formUnion(other.watched)
         for (address, known) in other.unmerged { note(address, known.columns, before: known.before) }
+        for (address, known) in other.outdated { noteOutdated(address, known.columns, before: known.before) }
     }
 
     /// Adds later saves. Values that are known from before earlier ones stay.
     mutating func note(_ address: ObjectAddress, _ columns: ColumnSet, before: [ColumnIndex: Value] = [:]) {
         unmerged[address, default: Unmerged()].columns.formUnion(columns)
         unmerged[address]?.before.merge(before) { earlier, _ in earlier }
+    }
+
+    /// Adds the changes of saves that a child has not seen to those of a watched object.
+    mutating func noteOutdated(_ address: ObjectAddress, _ columns: ColumnSet, before: [ColumnIndex: Value]) {
+        outdated[address, default: Unmerged()].columns.formUnion(columns)
+        outdated[address]?.before.merge(before) { earlier, _ in earlier }
     }
 }

@@ -52,9 +52,11 @@ extension ManagedObjectContext {
     }
 
     private func moveOn(to newest: StoreState) {
-        // From before the context merged automatically.
+        // Without newer saves there is nothing to merge, so that the checks which a child has passed on stay.
+        if newest.sequence == layerStack.baseState.state.sequence { return renewSnapshot(newest) }
+        // From before the context merged automatically, or from a child.
         if automaticallyMergesChanges { tracker.forgetUnmerged() }
-        if newest.sequence == layerStack.baseState.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
+        advance(to: newest)
     }
 
     /// Merges announced saves before a read, so that the read sees every save that the program has awaited (S068).
@@ -98,7 +100,10 @@ extension ManagedObjectContext {
             layerStack.baseState.state = readable(state)
         } else {
             // The snapshot contains saves of other processes, or it is not known whether it does.
-            if automaticallyMergesChanges { move(to: state, after: []) }
+            if automaticallyMergesChanges {
+                tracker.forgetUnmerged()
+                move(to: state, after: [])
+            }
             return
         }
         environment.lease.move(to: layerStack.baseState.state)
@@ -247,8 +252,8 @@ extension ManagedObjectContext {
 
     /// Moves a root context to the newest state and keeps unsaved changes (S024).
     ///
-    /// The main context of `.masterMainWorker` and `.hybrid` counts as a root, because programs do not see its parent. In other children
-    /// this does nothing: see ``refreshFromParent()``.
+    /// The main context of `.masterMainWorker` and `.hybrid` counts as a root, because programs do not see its parent. The parent merges
+    /// the same saves before the next save of the main context. In other children this does nothing: see ``refreshFromParent()``.
     public func refreshAllObjects() {
         checkIsolation()
         prepareRequest()
@@ -256,6 +261,25 @@ extension ManagedObjectContext {
         guard isRoot || configuration.decidesForParent && layerStack.baseState.route == nil else { return }
         forgetUnmerged()
         moving { merging { advance(to: configuration.writer.newestState()) } }
+        if configuration.decidesForParent { mergeInHiddenRoot() }
+    }
+
+    /// Makes the parent of a main context, which programs do not see, merge what the main context has merged. Otherwise the unsaved changes
+    /// that the parent has taken would stay in conflict with those saves.
+    ///
+    /// Does not wait: the parent runs its jobs in their order, so that it merges before the next save of this context reaches it.
+    private func mergeInHiddenRoot() {
+        guard phase.closure == nil, !phase.isSuspended else { return }
+        // A newer state would contain saves that this context has not merged.
+        let state = layerStack.baseState.state
+        configuration.parent?.contextExecutor?.enqueue { parent in
+            // The end of a suspension moves the parent. An earlier move would open the file again.
+            guard parent.phase.closure == nil, !parent.phase.isSuspended,
+                parent.layerStack.baseState.state.sequence <= state.sequence
+            else { return }
+            parent.forgetUnmerged()
+            parent.moving { parent.merging { parent.advance(to: state) } }
+        }
     }
 
     /// Folds the sealed layers that no save has taken into the top layer, so that they are writable again.

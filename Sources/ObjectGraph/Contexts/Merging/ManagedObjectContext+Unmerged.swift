@@ -44,22 +44,9 @@ extension ManagedObjectContext {
         let (new, shown) = (viewBelow(), shown ?? old)
         let numbers = configuration.writer.shared.withLock { $0.numbers }
         func changed(_ entity: EntityIndex, _ key: ObjectKey) throws -> ColumnSet? {
-            if let changes, !changes.contains(where: { $0.contains(ObjectAddress(entity: entity, key: key)) }) { return nil }
-            let (before, after) = try (old.version(entity, key), new.version(entity, key))
-            guard let before, let after else {
-                return (before == nil) == (after == nil) ? nil : ColumnSet(first: storedModel.entities[entity].columns.count)
-            }
-            let isSavedHere = saved.contains { $0.row(entity, key) != nil }
-            if !isSavedHere, numbers.areSame(before, after) { return nil }
-            let derived = capabilities.derivedColumns(of: entity)
-            var columns = ColumnSet()
-            for column in storedModel.entities[entity].columnIndices where !derived.contains(column) {
-                let isSame = try Value.areSame(
-                    shown.value(entity, key: key, column: column), new.value(entity, key: key, column: column))
-                if !isSame { columns.insert(column) }
-            }
-            let mayBeSame = isSavedHere || !derived.isEmpty || numbers.isWithdrawn(before)
-            return columns.isEmpty && mayBeSame ? nil : columns
+            let address = ObjectAddress(entity: entity, key: key)
+            if let changes, !changes.contains(where: { $0.contains(address) }) { return nil }
+            return try changedColumns(of: address, from: old, shown: shown, to: new, saved: saved, numbers: numbers)
         }
         func note(_ entity: EntityIndex, _ key: ObjectKey, row: Row?) throws {
             guard let columns = try changed(entity, key) else { return }
@@ -88,6 +75,34 @@ extension ManagedObjectContext {
                 }
             }
         }
+    }
+
+    /// Returns the columns of an object that differ between two views, if a save has changed the object between them; all columns if only
+    /// one of the views has the object. Returns nil if no save has changed it.
+    ///
+    /// - Parameters:
+    ///   - shown: The view whose values are compared with those of the new view. It may have more layers than the old one.
+    ///   - saved: The layers among those of `shown` that the new view contains as saved.
+    private func changedColumns(
+        of address: ObjectAddress, from old: LayeredView, shown: LayeredView, to new: LayeredView, saved: [Layer],
+        numbers: CommittedNumbers
+    ) throws -> ColumnSet? {
+        let (entity, key) = (address.entity, address.key)
+        let (before, after) = try (old.version(entity, key), new.version(entity, key))
+        guard let before, let after else {
+            return (before == nil) == (after == nil) ? nil : ColumnSet(first: storedModel.entities[entity].columns.count)
+        }
+        let isSavedHere = saved.contains { $0.row(entity, key) != nil }
+        if !isSavedHere, numbers.areSame(before, after) { return nil }
+        let derived = capabilities.derivedColumns(of: entity)
+        var columns = ColumnSet()
+        for column in storedModel.entities[entity].columnIndices where !derived.contains(column) {
+            let isSame = try Value.areSame(
+                shown.value(entity, key: key, column: column), new.value(entity, key: key, column: column))
+            if !isSame { columns.insert(column) }
+        }
+        let mayBeSame = isSavedHere || !derived.isEmpty || numbers.isWithdrawn(before)
+        return columns.isEmpty && mayBeSame ? nil : columns
     }
 
     /// Forgets what others have saved without a merge, because the program merges now. An observer may call it within a move that is not
@@ -175,6 +190,7 @@ extension ManagedObjectContext {
             if own.base.generation > push.state.base.generation {
                 // The writer may have acquired the snapshot, with saves of other connections that no context has merged.
                 let old = LayeredView(base: push.state.base, layers: layerStack.baseState.inherited + push.state.deferred)
+                noteWatched(of: &push)
                 noteUnmerged(
                     &push.checks, since: old, shown: push.shown, in: [push.layer], restored: push.updatesOfDeleted.restored)
                 return nil
@@ -193,13 +209,14 @@ extension ManagedObjectContext {
         return old
     }
 
-    /// Records the changed and watched objects of a child that reads an older state, if other saves changed them since. Saves that this
-    /// context has merged do not count: there the child's changes win (S075).
+    /// Records the changed and watched objects of a child that reads an older state, if other saves changed them since. For changed
+    /// objects, saves that this context has merged do not count: there the child's changes win (S075).
     ///
     /// If the writer no longer knows the saves, each object with another version counts, because an update must not be lost.
     private func noteUnmerged(below push: inout ChildChanges) {
+        noteWatched(of: &push)
         if automaticallyMergesChanges { return }
-        let start = max(push.state.sequence, phase.mergedThrough)
+        let start = push.decidesForParent ? push.state.sequence : max(push.state.sequence, phase.mergedThrough)
         let known = configuration.writer.changes(
             after: start, through: layerStack.baseState.state.sequence, notBy: configuration.root ?? number)
         let others = changesInBase(known).map(ChangeSet.union)
@@ -215,6 +232,33 @@ extension ManagedObjectContext {
             by: others.map { [$0] })
     }
 
+    /// Records the watched objects of a child that reads an older state, if saves have changed them since. O(watched objects).
+    ///
+    /// A merge of this context does not end the check, because the child's program has decided by the older state (S100). Saves of this
+    /// context count too, unless the child has read their changes. Objects that the child changes are left out, because there its
+    /// properties win (S075).
+    private func noteWatched(of push: inout ChildChanges) {
+        let layer = push.layer
+        let watched = push.checks.watched.filter { layer.row($0.entity, $0.key) == nil }
+        if watched.isEmpty { return }
+        let old = LayeredView(base: push.state.base, layers: push.state.deferred)
+        let (shown, new) = (push.shown, viewBelow())
+        let numbers = configuration.writer.shared.withLock { $0.numbers }
+        trapOnStoreError {
+            for id in watched {
+                // Changes of ancestors that the child has read, and that no save contains, are no difference.
+                let (before, after) = try (old.version(id.entity, id.key), new.version(id.entity, id.key))
+                if numbers.areSame(before, after) { continue }
+                let address = ObjectAddress(entity: id.entity, key: id.key)
+                guard
+                    let columns = try changedColumns(
+                        of: address, from: shown, shown: shown, to: new, saved: push.inherited, numbers: numbers)
+                else { continue }
+                push.checks.noteOutdated(address, columns, before: try values(id.entity, id.key, of: columns, in: shown))
+            }
+        }
+    }
+
     /// Takes the snapshot of a child for the same saves, before this context has read any. Nothing changes for its users.
     private func share(_ state: StoreState) {
         layerStack.baseState.state = readable(state)
@@ -227,11 +271,15 @@ extension ManagedObjectContext {
     /// Takes back unsaved changes of objects that a save has not inserted, because a merge policy dropped the insertion (S108). Call this
     /// when the save's layers are gone.
     ///
-    /// O(objects that the save inserted) if there are unsaved changes.
+    /// O(objects that the save inserted) if there are unsaved changes, and one look-up per unsaved key if the save has keyed values.
     ///
     /// - Parameter accepted: The changes that the save has made.
     func dropUpdatesOfDropped(_ written: [Layer], _ accepted: ChangeSet) {
         guard hasUnsavedLayers else { return }
+        // Changes of a key belong to the object that has the key after the save (S192).
+        if let entity = capabilities.keyedValues, written.contains(where: { $0.entity(entity) != nil }) {
+            settleInsertedKeys(after: nil, keepingRemovals: layerStack.baseState.isPinned)
+        }
         for layer in written {
             for entity in layer.entityIndices {
                 for (number, page) in layer.entity(entity)?.pages ?? [:] {

@@ -18,7 +18,8 @@ final class DirectSaveGate: Sendable {
         enum Next: Sendable {
             /// The request of a root, without layers.
             case writer(SaveRequest)
-            case parent(ContextLink, SealedBase)
+            /// The parent's parent, the state that the parent reads, and whether its merge policy is also that of its parent.
+            case parent(ContextLink, SealedBase, decidesForParent: Bool)
         }
 
         var revision: UInt64
@@ -93,7 +94,9 @@ extension ManagedObjectContext {
         let base = layerStack.baseState
         guard base.route == nil, !base.isPinned else { return }
         let next: DirectSaveGate.Passage.Next =
-            if let parent = configuration.parent { .parent(parent, SealedBase(baseState: base)) } else {
+            if let parent = configuration.parent {
+                .parent(parent, SealedBase(baseState: base), decidesForParent: configuration.decidesForParent)
+            } else {
                 .writer(emptySaveRequest())
             }
         let passage = DirectSaveGate.Passage(
@@ -133,8 +136,9 @@ extension ManagedObjectContext {
                     parent.finishDirect(push, revision: revision, result: result.map { .written($0) }, completion)
                 }
             }
-        case .parent(let link, let base):
+        case .parent(let link, let base, decidesForParent: let decides):
             var forwarded = push.forwarded(over: base, author: passage.author)
+            forwarded.decidesForParent = decides
             if place.readsNextState.load(ordering: .relaxed) { forwarded.readsNextState = true }
             let finish = { @Sendable [forwarded] (result: Result<ParentState, any Error>) in
                 _ = parent.enqueue {

@@ -91,8 +91,10 @@ extension ManagedObjectContext {
     private func mergeThrough(_ group: [WaitingPush]) {
         let (durability, revision) = (group.durability, layerStack.revision)
         do {
+            let keepsState = savesNothing(group.map(\.push))
             for index in group.indices {
                 try checkAccepts(group[index].push, after: group[..<index].map(\.push.layer))
+                if keepsState, wouldMove(with: group[index].push) { continue }
                 guard let before = catchUp(with: &group[index].push) else { continue }
                 for earlier in 0..<index {
                     noteUnmerged(
@@ -136,6 +138,22 @@ extension ManagedObjectContext {
             return end(.success(.written(SaveOutcome(state: layerStack.baseState.state, changes: ChangeSet()))))
         }
         forwardToParent(joined, durability: durability, end)
+    }
+
+    /// Whether neither this context nor its children have anything to save. Then it keeps its state, also one that the program has chosen
+    /// (S063, S150).
+    ///
+    /// A context with a parent forwards the objects that the children watch. They are compared with the state that the children have read,
+    /// so they count here as something to save.
+    func savesNothing(_ pushes: [ChildChanges]) -> Bool {
+        pushes.allSatisfy { $0.layer.isEmpty && (isRoot || $0.checks.isEmpty) } && layerStack.baseState.route == nil
+            && !hasChanges
+    }
+
+    /// Whether ``catchUp(with:)`` would move this context to later saves, or may move it off a state that the program has chosen.
+    func wouldMove(with push: ChildChanges) -> Bool {
+        let place = layerStack.baseState.place
+        return place.sequence < push.state.sequence || place.isPinned && place.sequence == push.state.sequence
     }
 
     /// Returns the changes of a group of children in the form in which they apply to this context, one after the other. Usually all of

@@ -204,8 +204,6 @@ extension ManagedObjectContext {
         let base = layerStack.baseState
         let revision = new.baseState.parentViewRevision
         guard revision >= max(base.parentViewRevision, base.earliestParentRevision) else { return }
-        // From before the context merged automatically.
-        if automaticallyMergesChanges { tracker.forgetUnmerged() }
         // Unsaved changes of the parent may also have come or gone. With the same revision, the parent has moved to an equal state.
         var target = new.baseState
         target.state = newerState(than: target.state) ?? target.state
@@ -217,6 +215,9 @@ extension ManagedObjectContext {
             layerStack.baseState.parentResetGeneration = target.parentResetGeneration
             return
         }
+        // From before the context merged automatically, or from a child. A move to an equal state is no merge.
+        let isMerge = target.state.sequence != base.state.sequence || target.parentLayers != base.parentLayers
+        if automaticallyMergesChanges, isMerge { tracker.forgetUnmerged() }
         // A reset of the parent is not announced.
         let hasMissed = phase.hasMissedParent || target.parentResetGeneration != base.parentResetGeneration
         phase.hasMissedParent = false

@@ -7,8 +7,8 @@ extension ManagedObjectContext {
     /// Runs a save's validation, conflict and uniqueness checks, and its writes, in a transaction that is then aborted.
     ///
     /// Nothing is saved or changed. `willSave` hooks are not called, because they may change objects.
-    /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root. A parent that
-    /// reads an older state of the store than the child moves to the child's state, which a save does too.
+    /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root. If there are any, a parent
+    /// that reads an older state of the store than the child moves to the child's state, which a save does too.
     /// Deferred saves that cannot be written together are written one by one first, as they are before a save.
     ///
     /// The cost is that of the save without waiting for the disk. The executors are not blocked. On LMDB, large values of more than
@@ -68,7 +68,8 @@ extension ManagedObjectContext {
             do {
                 var push = push
                 try checkAccepts(push)
-                if layerStack.baseState.route == nil { catchUp(with: &push) }
+                // As in a save, a context with nothing to save does not move.
+                if layerStack.baseState.route == nil, !savesNothing([push]) || !wouldMove(with: push) { catchUp(with: &push) }
                 // As in a save, changes that cancel each other are not taken.
                 if try !layersToTry().isEmpty { layerStack.beginSave() }
                 let joined = joined(applicable([push]))

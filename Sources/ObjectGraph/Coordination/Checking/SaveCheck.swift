@@ -25,7 +25,8 @@ struct SaveCheck {
     private(set) var completed: [ObjectAddress: Row] = [:]
     /// The objects deleted in the store whose changes a custom policy drops.
     var abandoned: Set<ObjectAddress> = []
-    /// The keyed values whose changes were moved to other objects with the same keys, or are replaced by these.
+    /// The keyed values whose versions are not compared: their changes were moved to other objects with the same keys, are replaced by
+    /// these, or were joined with these and have been checked.
     var movedKeys: Set<ObjectKey> = []
     /// The objects that the context deleted and that a policy keeps.
     var kept: [ObjectAddress] = []
@@ -52,7 +53,9 @@ struct SaveCheck {
     mutating func resolvedLayer() throws -> Layer {
         forgetDerivedValues()
         if folded.mayRepeatPairs { try forgetRepeatedPairs() }
-        let hasChanged = request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.checks.unmerged.isEmpty
+        let hasChanged =
+            request.base.sequence != state.sequence || request.mayUpdateDeleted || !request.checks.unmerged.isEmpty
+            || !request.checks.outdated.isEmpty
         if hasChanged {
             try settleKeys()
             try checkRestored()
@@ -143,14 +146,14 @@ struct SaveCheck {
         let current = state.view
         for id in request.checks.watched where folded.row(id.entity, id.key) == nil {
             let theirs = try current.version(id.entity, id.key)
-            let isKnown = request.checks.unmerged[.init(entity: id.entity, key: id.key)] == nil
+            let place = ObjectAddress(entity: id.entity, key: id.key)
+            let isKnown = request.checks.unmerged[place] == nil && request.checks.outdated[place] == nil
             guard try !isKnown || hasChanged(id.entity, key: id.key, base: base, theirs: theirs) else { continue }
             let found = try conflict(nil, entity: id.entity, key: id.key, isInStore: theirs != nil)
             if request.isPreview { met.append(found) }
             switch request.policy {
             case .error: conflicts.append(found)
             case .custom:
-                let place = ObjectAddress(entity: id.entity, key: id.key)
                 contested.append(Contested(conflict: found, row: nil, isInStore: theirs != nil, place: place))
             // The context has no change of the object that could be kept or dropped.
             case .storeTrump, .objectTrump, .overwrite, .rollback: break
@@ -286,7 +289,8 @@ struct SaveCheck {
         let base = request.base.view
         let current = state.view
         let schema = writer.store.schema.entities[entity]
-        let unmerged = request.checks.unmerged[.init(entity: entity, key: key)]
+        let place = ObjectAddress(entity: entity, key: key)
+        let unmerged = request.checks.unmerged[place] ?? (row == nil ? request.checks.outdated[place] : nil)
         let (name, keyedForm) = try nameInConflict(row, entity: entity, key: key)
         var properties: [MergeConflict.Property] = []
         for (column, definition) in schema.columns.enumerated(as: ColumnIndex.self) {

@@ -79,6 +79,7 @@ extension SaveRequest {
         // The policy has settled what others had saved before. Asked again, it would settle the values that it has given.
         var checks = checks
         checks.unmerged = [:]
+        checks.outdated = [:]
         return SaveTerms(
             policy: policy, preserved: preserved, rules: rules, validation: validation, checks: checks, restored: restored)
     }
