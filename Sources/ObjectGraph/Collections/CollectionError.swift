@@ -21,7 +21,8 @@ public enum CollectionError: Error, Sendable, Hashable, CustomStringConvertible 
     case undecodable(collection: String, key: String, field: String?, reason: String)
     /// A value cannot be encoded.
     case unencodable(collection: String, key: String, reason: String)
-    /// A stored key is not of the collection's type of keys, because the file is damaged.
+    /// A stored key is not of the collection's type of keys: an enumeration has no case with its raw value, or the file is damaged. Or the
+    /// record of the collection's types is damaged.
     case unreadableKey(collection: String)
     /// The name of a collection is empty or contains a null character.
     case invalidName(String)
@@ -40,7 +41,9 @@ public enum CollectionError: Error, Sendable, Hashable, CustomStringConvertible 
         case .unencodable(let collection, let key, let reason):
             "cannot store \(collection)[\(key)]: \(reason). Store a value that can be encoded."
         case .unreadableKey(let collection):
-            "cannot read a key of the collection \(collection): its bytes are damaged. Restore the file from a backup."
+            "cannot read a key or the types of the collection \(collection): the bytes are not of the type that the program uses. If the "
+                + "keys are an enumeration, add the missing case, or read the entries with storedEntries(of:). Otherwise, check the file "
+                + "with verify()."
         case .invalidName(let name):
             "cannot open the collection \"\(name.replacing("\0", with: "\\0"))\": a name needs at least one character and no null character. "
                 + "Choose another name."

@@ -12,6 +12,9 @@ import StoreModel
 /// A key is stored as bytes whose order is the order of the keys. Strings are ordered by Unicode code points, and two strings are the same
 /// key only if they have the same code points.
 ///
+/// An enumeration needs a case for every raw value that is stored. Reading a key with another raw value throws
+/// ``CollectionError/unreadableKey(collection:)``.
+///
 /// To use a type of your own, encode it as other keys:
 /// ```swift
 /// struct Day: CollectionKey {

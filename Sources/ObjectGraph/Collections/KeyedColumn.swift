@@ -21,16 +21,17 @@ enum KeyedColumn {
         return String(decoding: bytes.dropFirst(), as: UTF8.self)
     }
 
-    /// Returns a key as people read it: `drafts["spring"]`, or the bytes in hexadecimal digits. The key of a record of types is read as the
-    /// name of its collection.
-    static func text(_ bytes: Data) -> String {
+    /// Returns a key as people read it: `drafts["spring"]`, `log["ann", 3]`, or the bytes in hexadecimal digits if their type is not known, or
+    /// is one that only the program can read.
+    /// The key of a record of types is read as the name of its collection.
+    ///
+    /// - Parameter keyType: The name of the type of the collection's keys; nil if it is not known.
+    static func text(_ bytes: Data, keyType: String?) -> String {
         if bytes.first == 0 { return String(decoding: bytes.dropFirst(), as: UTF8.self) }
         let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let name = String(validating: parts[0], as: UTF8.self) else { return "\(bytes.count) bytes" }
-        if let text = String(validating: parts[1], as: UTF8.self), !text.utf8.contains(where: { $0 < 32 }) {
-            return "\(name)[\"\(text)\"]"
-        }
-        return "\(name)[0x\(parts[1].map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())]"
+        let collection = keyType.flatMap { try? StoredCollection(name: name, keyType: $0, valueType: "") }
+        return "\(name)[\(collection?.text(ofKey: parts[1]) ?? "0x\(parts[1].digits)")]"
     }
 }
 

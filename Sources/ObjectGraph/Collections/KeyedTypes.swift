@@ -30,13 +30,15 @@ extension KeyedColumn {
 }
 
 extension LayeredView {
-    /// Returns the form of the value under a key; nil if the types of its collection are not known. One look-up.
-    func keyedForm(_ entity: EntityIndex, key: Data) throws -> ValueForm? {
+    /// Returns the types of the collection of an entry; nil if they are not known. One look-up.
+    ///
+    /// - Parameter key: The key of the entry.
+    func keyedTypes(_ entity: EntityIndex, key: Data) throws -> CollectionTypes? {
         guard let collection = KeyedColumn.collection(ofKey: key),
             let record = try keyedObject(entity, KeyedColumn.typesKey(collection)),
             case .data(let types)? = try value(entity, key: record, column: KeyedColumn.value)
         else { return nil }
-        return CollectionTypes(bytes: types).map { ValueForm(type: .data, content: .keyed($0.value)) }
+        return CollectionTypes(bytes: types)
     }
 
     /// Returns whether a collection has entries. One search of the index.
@@ -83,6 +85,11 @@ extension LayeredView {
         }
         return missing
     }
+}
+
+extension CollectionTypes {
+    /// The form of the values.
+    var valueForm: ValueForm { ValueForm(type: .data, content: .keyed(value)) }
 }
 
 extension Layer {

@@ -23,6 +23,20 @@ extension StoredCollection {
         return rest.isEmpty ? texts : nil
     }
 
+    /// Returns a key as Swift writes it, with strings in quotation marks and commas between parts. Returns nil as
+    /// ``texts(ofKey:naming:)`` does, and for texts with control characters.
+    func text(ofKey bytes: Data) -> String? {
+        guard let parts = texts(ofKey: bytes), !parts.contains(where: { $0.utf8.contains { $0 < 32 } }) else { return nil }
+        let written = zip(partTypes, parts).map { type, text -> String in
+            switch type {
+            case "String": "\"\(text)\""
+            case "Data": "0x\(text)"
+            default: text
+            }
+        }
+        return written.joined(separator: ", ")
+    }
+
     /// Returns the bytes of a key from the texts of its parts, as ``texts(ofKey:naming:)`` returns them by default; nil if they are no key
     /// of this type.
     public func key(_ texts: [String]) -> Data? {
@@ -63,10 +77,15 @@ extension StoredCollection {
     }
 
     private func keyParts(naming name: @escaping (ObjectID) -> String = { $0.description }) -> [KeyPart]? {
+        let types = partTypes
+        let parts = types.compactMap { KeyPart($0, naming: name) }
+        return parts.count == types.count ? parts : nil
+    }
+
+    /// The names of the types of a key's parts.
+    private var partTypes: [String] {
         let isTuple = keyType.hasPrefix("(") && keyType.hasSuffix(")")
-        let names = isTuple ? keyType.dropFirst().dropLast().split(separator: ", ").map(String.init) : [keyType]
-        let parts = names.compactMap { KeyPart($0, naming: name) }
-        return parts.count == names.count ? parts : nil
+        return isTuple ? keyType.dropFirst().dropLast().split(separator: ", ").map(String.init) : [keyType]
     }
 }
 
@@ -132,7 +151,8 @@ extension Date {
 }
 
 extension Data {
-    fileprivate var digits: String { map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
+    /// The bytes as pairs of hexadecimal digits.
+    var digits: String { map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
 
     /// Returns nil for a text that is not pairs of hexadecimal digits. Digits of other scripts and separators are none.
     fileprivate init?(digits text: String) {

@@ -90,6 +90,39 @@ import Testing
         #expect(try coordinator.store.verify() == [])
     }
 
+    /// Catches: a change that is lost with a new entry, because the save has changed the entry of others under the key instead.
+    @Test(arguments: [MergePolicy.objectTrump, .overwrite], ["newer", nil])
+    func `S109, S192: a change of a key that a child has set again is kept during the save that joins the entries`(
+        _ policy: MergePolicy, _ value: String?
+    ) async throws {
+        let (ours, theirs) = (coordinator.newBackgroundContext(), coordinator.newBackgroundContext())
+        try await set("a", to: "base", in: theirs)
+        try await theirs.save()
+        await ours.perform { context in
+            context.automaticallyMergesChanges = false
+            context.refreshAllObjects()
+            context.mergePolicy = policy
+        }
+        try await set("a", to: nil, in: ours)
+        let child = await ours.newBackgroundChild()
+        try await set("a", to: "ours", in: child)
+        try await child.save()
+        try await set("a", to: "theirs", in: theirs)
+        try await theirs.save()
+        let results = try await whileWriterWaits {
+            let save = try await begin(ours, waiting: 1)
+            try await set("a", to: value, in: ours)
+            return [save]
+        }
+        for result in results { try result.get() }
+        #expect(try await stored("a") == "ours")
+        #expect(try await ours.perform { try Self.names($0)["a"] } == value)
+        #expect(await ours.perform { $0.hasChanges })
+        try await ours.save()
+        #expect(try await stored("a") == value)
+        #expect(try coordinator.store.verify() == [])
+    }
+
     /// Catches: two entries under one key, with which each further save fails.
     @Test func `S192: an entry whose save failed is one with the entry that was merged meanwhile`() async throws {
         let (ours, results) = try await contest(.error)

@@ -133,6 +133,39 @@ import Testing
         try await container.close()
     }
 
+    private static func setTyped(_ value: Int, _ context: ManagedObjectContext) throws {
+        try context.collection("scores", of: Int.self, key: UInt16.self).setValue(value, forKey: 16705)
+        try context.collection("log", of: Int.self, key: (String, Int).self).setValue(value, forKey: ("ann", 3))
+        try context.collection("blobs", of: Int.self, key: Data.self).setValue(value, forKey: Data("AA".utf8))
+    }
+
+    /// Catches: `scores["AA"]`, the bytes of a number shown as text.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S172, S192: conflicts name a key by the type of the collection's keys`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        try await theirs.perform(andSave: .durable) { try Self.setTyped(1, $0) }
+        await ours.perform { context in
+            context.automaticallyMergesChanges = false
+            context.refreshAllObjects()
+            context.undoHistory = UndoHistory()
+        }
+        try await ours.perform { try Self.setTyped(2, $0) }
+        try await ours.save()
+        await theirs.perform { $0.refreshAllObjects() }
+        try await theirs.perform(andSave: .durable) { try Self.setTyped(7, $0) }
+        let names: Set = ["scores[16705]", "log[\"ann\", 3]", "blobs[0x4141]"]
+        let undone = try await container.conflicts(undoing: ours, since: nil)
+        #expect(Set(undone.map(\.entityName)) == names, "\(undone)")
+        try await ours.perform { try Self.setTyped(3, $0) }
+        try await theirs.perform(andSave: .durable) { try Self.setTyped(8, $0) }
+        let error = await #expect(throws: SaveError.self) { try await ours.save() }
+        guard case .conflicts(let conflicts) = error else { return _ = Issue.record("\(error as Any)") }
+        #expect(Set(conflicts.map(\.entityName)) == names, "\(conflicts)")
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases, [false, true])
     func `S162, S192: a conflict of an undo names the key that others have removed`(
         _ kind: StoreKind, _ isByAuthor: Bool
@@ -460,6 +493,60 @@ import Testing
                 #expect(shown == [merges ? "key=ours" : "key=\(expected)", "other=x"], "\(policy), merges: \(merges)")
                 withExtendedLifetime(child) {}
             }
+        }
+    }
+
+    /// Returns a policy that resolves one conflict about the value "ours". Any other conflict stays unresolved, which fails the save.
+    private static func resolving(_ resolution: ConflictResolution) -> MergePolicy {
+        .custom { conflicts in
+            guard conflicts.count == 1, !conflicts[0].isDeletedHere, conflicts[0].properties.count == 1,
+                conflicts[0].properties[0].ours == .data(Data("ours".utf8))
+            else { return [:] }
+            return [conflicts[0].objectID: resolution]
+        }
+    }
+
+    /// Catches: a conflict about the removal only, after which the insertion repeats the key that the policy has kept.
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `S109, S192: a key that a child sets after its parent has removed it is one conflict of that key`(
+        _ kind: StoreKind, _ isThrough: Bool
+    ) async throws {
+        let values = ConflictResolution.values(["value": .data(Data("merged".utf8))])
+        let custom: [(MergePolicy, String)] = [
+            (Self.resolving(.storeTrump), "theirs"), (Self.resolving(.objectTrump), "ours"), (Self.resolving(.overwrite), "ours"),
+            (Self.resolving(.rollback), "theirs"), (Self.resolving(values), "merged"),
+        ]
+        for (policy, expected) in Self.policies + custom {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let (ours, theirs) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+            try await theirs.perform(andSave: .durable) { try Self.set("base", $0) }
+            try await ours.perform { context in
+                context.automaticallyMergesChanges = false
+                context.refreshAllObjects()
+                context.mergePolicy = policy
+                try Self.set(nil, context)
+            }
+            let child = await ours.newBackgroundChild()
+            try await child.perform { try Self.set("ours", $0) }
+            if !isThrough { try await child.save() }
+            try await theirs.perform(andSave: .durable) { try Self.set("theirs", $0) }
+            do {
+                if isThrough { try await child.save(through: .store) } else { try await ours.save() }
+                #expect(expected != "error")
+            } catch SaveError.conflicts(let conflicts) {
+                #expect(expected == "error" && conflicts.count == 1, "\(policy): \(conflicts)")
+                let conflict = try #require(conflicts.first)
+                #expect(
+                    conflict.description.contains("names[\"key\"]")
+                        && conflict.description.contains("changed here and in the store"))
+                #expect(conflict.properties.first?.ours == .data(Data("ours".utf8)))
+                continue
+            }
+            let (shown, hasChanges) = try await ours.perform { (try Self.shown($0), $0.hasChanges) }
+            #expect(shown == ["key=\(expected)"] && !hasChanges, "\(policy)")
+            #expect(try await container.read { try Self.shown($0) } == ["key=\(expected)"], "\(policy)")
+            #expect(try await container.coordinator.verify().isEmpty)
         }
     }
 

@@ -154,6 +154,31 @@ import Testing
         #expect(try await container.coordinator.verify().isEmpty)
     }
 
+    enum Season: String, CollectionKey { case spring }
+
+    /// Catches: an error that calls the file damaged and advises to restore a backup, because the program lacks a case.
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S190: a key that is no case of its enumeration is an error that advises to add the case`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let counts = try container.collection("counts", of: Int.self)
+        counts["spring"] = 1
+        counts["winter"] = 2
+        try await container.saveMain()
+        let seasons = try container.collection("counts", of: Int.self, key: Season.self)
+        #expect(seasons[.spring] == 1)
+        let error = #expect(throws: CollectionError.self) { try seasons.keys }
+        #expect(error == .unreadableKey(collection: "counts"))
+        let text = try #require(error).description
+        #expect(text.contains("add the missing case") && text.contains("storedEntries(of:)"), "\(text)")
+        #expect(!text.contains("damaged") && !text.contains("backup"), "\(text)")
+        // The remedy for a program that does not have the case.
+        let stored = try #require(try container.mainContext.storedCollections().first)
+        let entries = try container.mainContext.storedEntries(of: stored)
+        #expect(entries.map { stored.texts(ofKey: $0.key) } == [["spring"], ["winter"]])
+    }
+
     @MainActor @Test(arguments: StoreKind.allCases)
     func `S194: a value that does not decode is overwritten by no change in place`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

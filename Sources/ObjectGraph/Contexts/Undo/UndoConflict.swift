@@ -112,9 +112,10 @@ extension UndoConflict {
         if entity == context.capabilities.keyedValues {
             let keys = try views.compactMap { try $0.value(entity, key: object, column: KeyedColumn.key) }
             guard case .data(let key)? = keys.first ?? step?.keys[object] else { return self }
-            named.entityName = KeyedColumn.text(key)
-            // A collection that has begun anew may have other types in each state. Its values are then shown as bytes.
-            let forms = try Set(views.compactMap { try $0.keyedForm(entity, key: key) })
+            // A collection that has begun anew may have other types in each state. Its keys and values are then shown as bytes.
+            let types = try views.compactMap { try $0.keyedTypes(entity, key: key) }
+            let (keyTypes, forms) = (Set(types.map(\.key)), Set(types.map(\.valueForm)))
+            named.entityName = KeyedColumn.text(key, keyType: keyTypes.count == 1 ? keyTypes.first : nil)
             if forms.count == 1, let form = forms.first { named.form = form }
         } else if context.capabilities.rules.isOrder(entity) {
             let pairs = try views.compactMap { try $0.placedPair(of: object, entity) }

@@ -8,6 +8,7 @@ extension SaveCheck {
         guard let entity = keyedValues else { return }
         let current = state.view
         try dropReplacedUpdates(of: entity, current)
+        try joinReplacements(of: entity, current)
         for change in try current.movedKeys(of: folded, entity) where !movedKeys.contains(change.from) {
             movedKeys.insert(change.from)
             let row = writable().move(change, entity)
@@ -43,6 +44,39 @@ extension SaveCheck {
         }
     }
 
+    /// Makes one update of an entry from its removal and an insertion of its key, if others have changed the entry. A child sets a key that
+    /// its parent has removed under a new object. A policy that keeps the removed entry would leave two entries with the key (S109, S192).
+    ///
+    /// Records of types stay apart, because a record with other types is no renaming. O(inserted and removed entries).
+    private mutating func joinReplacements(of entity: EntityIndex, _ current: LayeredView) throws {
+        let folded = folded
+        guard folded.mayDelete else { return }
+        var inserted: [Value: ObjectKey] = [:]
+        folded.forEachRow(of: entity, \.inserted) { object, row in
+            if KeyedColumn.collection(of: row) == nil { inserted[row[KeyedColumn.key]] = object }
+        }
+        guard !inserted.isEmpty else { return }
+        var replaced: [LayeredView.MovedKey] = []
+        try folded.forEachRow(of: entity, \.deleted) { object, row in
+            let key =
+                try row.isSet(KeyedColumn.key)
+                ? row[KeyedColumn.key] : current.value(entity, key: object, column: KeyedColumn.key)
+            guard let key, let other = inserted[key], let new = folded.row(entity, other) else { return }
+            replaced.append(LayeredView.MovedKey(row: new, from: other, to: object))
+        }
+        for change in replaced {
+            let place = ObjectAddress(entity: entity, key: change.to)
+            guard request.settled[place] == nil, let theirs = try current.version(entity, change.to) else { continue }
+            let isKnown = request.checks.unmerged[place] == nil
+            // Without a conflict, the removal and the insertion are written as they are.
+            guard try !isKnown || hasChanged(entity, key: change.to, base: request.base.view, theirs: theirs) else { continue }
+            movedKeys.insert(change.from)
+            movedKeys.insert(change.to)
+            let row = writable().move(change, entity)
+            try resolve(row, entity: entity, key: change.to, isInStore: true)
+        }
+    }
+
     /// The entity of keyed values.
     var keyedValues: EntityIndex? { writer.store.schema.keyedValues }
 
@@ -54,6 +88,7 @@ extension SaveCheck {
             ?? state.view.value(entity, key: key, column: KeyedColumn.key)
             ?? request.base.view.value(entity, key: key, column: KeyedColumn.key)
         guard case .data(let bytes) = value else { return (EntitySchema.keyedValues.name, nil) }
-        return (KeyedColumn.text(bytes), try state.view.keyedForm(entity, key: bytes))
+        let types = try state.view.keyedTypes(entity, key: bytes) ?? request.base.view.keyedTypes(entity, key: bytes)
+        return (KeyedColumn.text(bytes, keyType: types?.key), types?.valueForm)
     }
 }
