@@ -151,4 +151,60 @@ import Testing
         #expect(tracks[0].title == "c: other" && results.map(\.title) == ["c: other"])
         try await container.close()
     }
+
+    /// Catches: an undo that removes its observer's group from the history instead of its own.
+    @Test(arguments: rootMains, [true, false])
+    func `S146, S162: a group that an observer of an undo makes or saves is undone after it`(
+        _ combination: Combination, saves: Bool
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let tracks = try await Self.makeTracks("a", "b", in: container)
+        let history = UndoHistory()
+        main.undoHistory = history
+        tracks[0]["title"] = "edited"
+        main.processPendingChanges()
+        let notified = Self.onChange(of: { _ = tracks[0]["title"] }) {
+            tracks[1]["plays"] = 7
+            if saves { try main.saveNow() } else { main.processPendingChanges() }
+        }
+        try history.undo()
+        #expect(notified.wait(atMost: .zero))
+        #expect(tracks[0].title == "a" && tracks[1]["plays"] == 7)
+        try history.undo()
+        #expect(tracks[0].title == "a" && tracks[1]["plays"] == 0 && !history.canUndo)
+        for _ in 0..<2 { try history.redo() }
+        #expect(tracks[0].title == "edited" && tracks[1]["plays"] == 7 && !history.canRedo)
+        try await container.close()
+    }
+
+    /// Catches: a nested group that stays in its open group after the undo, because its observer's changes follow it there.
+    @Test(arguments: StoreKind.allCases)
+    func `S146, S162: a nested group is undone alone although an observer of its undo makes changes`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let tracks = try await Self.makeTracks("a", "b", in: container)
+        let history = UndoHistory()
+        main.undoHistory = history
+        history.beginGroup("Outer")
+        history.group("Title") { tracks[0]["title"] = "edited" }
+        let notified = Self.onChange(of: { _ = tracks[0]["title"] }) {
+            tracks[1]["plays"] = 7
+            main.processPendingChanges()
+        }
+        try history.undoNestedGroup()
+        #expect(notified.wait(atMost: .zero))
+        history.endGroup()
+        main.processPendingChanges()
+        #expect(tracks[0].title == "a" && tracks[1]["plays"] == 7)
+        // The outer group no longer has the title, so this change is no conflict.
+        history.withoutRegistration { tracks[0]["title"] = "other" }
+        try history.undo()
+        #expect(tracks[0].title == "other" && tracks[1]["plays"] == 0)
+        try await container.close()
+    }
 }

@@ -243,6 +243,62 @@ import Testing
         }
     }
 
+    /// Catches: a small group that is refused, with the loss of all older groups, because each of its changes of one value counts.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: an open group that changes a value in many blocks needs the memory of one change`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        let id = await worker.perform { context in
+            context.undoHistory = UndoHistory(byteLimit: 20_000)
+            return context.makeTrack("t").objectID
+        }
+        await worker.perform { $0.undoHistory?.beginGroup("Drag") }
+        for number in 1...300 {
+            try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(Int64(number)) }
+        }
+        try await worker.perform { context throws in
+            let track = try context.existingObject(with: id)
+            let history = try #require(context.undoHistory)
+            #expect(history.byteCount < 5_000)
+            history.group("Inner") {
+                for number in 1...20 { history.group { track["plays"] = .int(Int64(-number)) } }
+            }
+            #expect(history.byteCount < 5_000, "the closed groups are one")
+            try history.undoNestedGroup()
+            #expect(track["plays"] == 300 && history.byteCount > 0 && history.byteCount < 5_000)
+            history.endGroup()
+            #expect(history.canUndo && history.undoActionName == "Drag")
+            try history.undo()
+            #expect(track["plays"] == 0 && history.canUndo, "the insertion")
+            try history.undo()
+            #expect(try context.trackTitles() == [] && !history.canUndo)
+        }
+        try await container.close()
+    }
+
+    /// Catches: an Undo command that is enabled although it fails, until the group ends.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: changes beyond the bound cannot be undone before their group has ended either`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            let history = UndoHistory(byteLimit: 20_000)
+            context.undoHistory = history
+            context.makeTrack("older")
+            context.processPendingChanges()
+            context.makeTrack("small")
+            #expect(history.canUndo)
+            for number in 0..<200 { context.makeTrack("\(number)") }
+            #expect(!history.canUndo)
+            #expect(throws: UndoError.groupTooLarge(context: context.name, limit: 20_000)) { try history.undo() }
+            #expect(!history.canUndo)
+        }
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: deleting a value beyond the bound reads none of its bytes and cannot be undone`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -177,6 +177,31 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: actions that do nothing, because the undo itself has ended a group beyond the bound and dropped theirs.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: an undo that finds changes beyond the bound reports it and removes all actions`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let (manager, history) = (WindowUndo(), UndoHistory(byteLimit: 2_000))
+        main.undoHistory = history
+        var failures: [any Error] = []
+        history.register(with: manager.registrar) { failures.append($0) }
+        for title in ["a", "b"] {
+            main.makeTrack(title)
+            main.processPendingChanges()
+        }
+        #expect(manager.undoable.count == 2)
+        for number in 0..<100 { main.makeTrack("\(number)") }
+        manager.undo()
+        #expect(failures.count == 1 && failures.first is UndoError)
+        #expect(manager.undoable.isEmpty && manager.redoable.isEmpty && !history.canUndo)
+        main.makeTrack("c")
+        main.processPendingChanges()
+        #expect(manager.undoable.count == 1, "later groups are actions again")
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: actions are named, and go when the history forgets their groups`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

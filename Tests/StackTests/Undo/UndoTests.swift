@@ -289,6 +289,78 @@ import Testing
         }
     }
 
+    /// Catches: an undo that changes the object with the same id in another store.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S162: a history forgets its groups if a context of another store takes it`(_ kind: StoreKind) async throws {
+        let beds = (try TestBed(kind), try TestBed(kind))
+        let (first, second) = (try await beds.0.container(), try await beds.1.container())
+        let (track, other) = (first.mainContext.makeTrack("a"), second.mainContext.makeTrack("b"))
+        try await first.saveMain()
+        try await second.saveMain()
+        #expect(track.objectID.key == other.objectID.key)
+        let history = UndoHistory()
+        var removals = 0
+        history.register(
+            with: UndoRegistrar(
+                registerAction: { _, _ in }, setActionName: { _ in }, removeActions: { removals += 1 }),
+            onFailure: { Issue.record($0) })
+        first.mainContext.undoHistory = history
+        track["title"] = "b"
+        first.mainContext.processPendingChanges()
+        first.mainContext.undoHistory = nil
+        let child = first.mainContext.newChild()
+        child.undoHistory = history
+        #expect(history.canUndo && removals == 0, "a context of the same store")
+        child.undoHistory = nil
+        second.mainContext.undoHistory = history
+        #expect(!history.canUndo && history.byteCount == 0 && removals == 1)
+        #expect(try history.undo() == [] && other["title"] == "b" && !second.mainContext.hasChanges)
+        other["title"] = "c"
+        try history.undo()
+        #expect(other["title"] == "b")
+        try await first.close()
+        try await second.close()
+    }
+
+    /// Catches: changes of a hook that are a group of their own, and end redo, because the hook has processed them.
+    @Test(arguments: Combination.all, [false, true])
+    func `S162: an observer of willSave that processes its changes completes the group of the save`(
+        _ combination: Combination, _ isUndone: Bool
+    ) async throws {
+        try await Self.withHistory(combination) { worker in
+            let id = await worker.perform { $0.makeTrack("first").objectID }
+            try await worker.save(through: .store)
+            await worker.perform { context in
+                unowned let context = context
+                _ = context.addObserver { notice in
+                    guard notice.kind == .willSave else { return }
+                    context.object(with: id)["rating"] = 4.5
+                    context.processPendingChanges()
+                }
+            }
+            try await worker.perform { context throws in
+                let track = try context.existingObject(with: id)
+                context.undoHistory?.group("Title") { track["title"] = "second" }
+            }
+            if isUndone {
+                try await worker.perform { try $0.existingObject(with: id)["plays"] = 5 }
+                try await worker.perform { _ = try $0.undoHistory?.undo() }
+            }
+            try await worker.save(through: .store)
+            try await worker.perform { context throws in
+                let track = try context.existingObject(with: id)
+                let history = try #require(context.undoHistory)
+                #expect(track["rating"] == 4.5 && history.canRedo == isUndone && history.undoActionName == "Title")
+                try history.undo()
+                #expect(track["title"] == "first")
+                // With groups to redo, the save does not add properties to a group. It only updates those that the group has.
+                if !isUndone { #expect(track["rating"] == 2.5) }
+                try history.redo()
+                #expect(track["title"] == "second" && track["rating"] == 4.5)
+            }
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: keyed values are undone with objects`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

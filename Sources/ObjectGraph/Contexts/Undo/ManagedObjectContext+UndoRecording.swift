@@ -22,7 +22,8 @@ extension ManagedObjectContext {
         _ = layerStack.seal()
         let layers = Array(layerStack.sealed.dropFirst(layerStack.undoBoundary))
         guard !layers.isEmpty else { return }
-        let step = undoStep(of: layers, over: Array(layerStack.view.layers.dropFirst(1 + layers.count)), history.stacks.bytesLeft)
+        // The changes may replace recorded ones, so the history decides whether they fit.
+        let step = undoStep(of: layers, over: Array(layerStack.view.layers.dropFirst(1 + layers.count)), history.stacks.byteLimit)
         layerStack.undoBoundary = layerStack.sealed.count
         history.stacks.record(step)
     }
@@ -43,8 +44,14 @@ extension ManagedObjectContext {
         layerStack.undoBoundary = layerStack.sealed.count
     }
 
-    /// Ends the group of a `perform` block, a save of a child, or a job of the main actor.
+    /// Ends the group of a `perform` block, a save of a child, or a job of the main actor. While hooks of a save run, the group stays open,
+    /// because the changes of all hooks belong to it.
     func endUndoEvent() {
+        if tracker.undo?.isRunningHooks == true { closeUndoSegment() } else { closeUndoEvent() }
+    }
+
+    /// Ends the group of the event, also while hooks of a save run.
+    func closeUndoEvent() {
         guard let history = recordingHistory else { return }
         closeUndoSegment()
         history.endEvent()
@@ -73,10 +80,13 @@ extension ManagedObjectContext {
     func completingUndoGroup(_ body: () throws -> Void) rethrows {
         guard let history = recordingHistory else { return try body() }
         closeUndoSegment()
-        let isInEvent = history.stacks.hasOpenChanges
+        // Changes of a save within an undo do not belong to the group that is being undone.
+        let isInEvent = history.stacks.hasOpenChanges || history.isReverting
         history.stacks.isCompleting = !isInEvent
+        history.isRunningHooks = true
         defer {
             closeUndoSegment()
+            history.isRunningHooks = false
             history.stacks.isCompleting = false
             if !isInEvent, let step = history.stacks.takeEvent() { history.stacks.absorb(step) }
         }
@@ -115,7 +125,7 @@ extension ManagedObjectContext {
     /// Records changes of children as a group, after they were saved.
     package func record(_ changes: PassedChanges?) {
         guard let changes, let history = recordingHistory else { return }
-        endUndoEvent()
+        closeUndoEvent()
         history.stacks.record(changes.step)
         history.endEvent()
     }

@@ -19,16 +19,25 @@ import StoreModel
 /// store the undone values. Undoing an insertion deletes the object, and undoing a deletion brings it back with its id, its values and
 /// its relationships. No lifecycle hooks are called.
 ///
-/// A history belongs to one context and is used where that context is used.
+/// A history belongs to one context and is used where that context is used. It can move to another context of the store. If a context of
+/// another store or model takes it, it forgets its groups.
 public final class UndoHistory {
     weak var context: ManagedObjectContext?
     var stacks: UndoStacks
     /// The number of running steps whose changes are not recorded.
     var suspensions = 0
     /// Whether a group is being undone or redone.
-    private var isReverting = false
+    private(set) var isReverting = false
+    /// Whether hooks of a save are running, whose changes belong to one group.
+    var isRunningHooks = false
+    /// The store and the model of the groups; nil before the first context.
+    private var origin: UndoOrigin?
     /// The undo manager of the user interface, in which groups are actions.
     var registration: UndoRegistration?
+    /// Whether an action of the manager is undoing groups. A group that is registered meanwhile would become an action to redo.
+    var isPerformingUndo = false
+    /// The groups that were closed meanwhile. They become actions before the next group.
+    var unregistered: Set<Int> = []
 
     /// Creates an empty history.
     ///
@@ -59,12 +68,11 @@ public final class UndoHistory {
 
     // MARK: Undo and redo
 
-    /// A Boolean value that indicates whether there is a group to undo. Changes that cancel each other are no group. O(changes since the
-    /// last group).
+    /// A Boolean value that indicates whether there is a group to undo. Changes that cancel each other are no group. Changes that are
+    /// larger than ``byteLimit`` are none, either. O(changes since the last group).
     public var canUndo: Bool {
         closeSegment()
-        guard stacks.groupingLevel == 0 else { return false }
-        return stacks.hasOpenChanges || stacks.undoable.last?.isTooLarge == false
+        return stacks.canUndo
     }
 
     /// A Boolean value that indicates whether there is a group to redo. New changes end that, unless they cancel each other within their
@@ -94,7 +102,8 @@ public final class UndoHistory {
         guard let group = stacks.undoable.last else { return [] }
         if group.isTooLarge { throw UndoError.groupTooLarge(context: context.name, limit: byteLimit) }
         let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
-        stacks.popUndoable()
+        // Observers may have made newer groups.
+        stacks.removeUndoable(id: group.id)
         if !made.isEmpty { stacks.pushRedoable(UndoGroup(id: group.id, name: group.name, step: made)) }
         return conflicts
     }
@@ -109,7 +118,7 @@ public final class UndoHistory {
         let context = try prepared()
         guard let group = stacks.redoable.last else { return [] }
         let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: true, policy) }
-        stacks.popRedoable()
+        stacks.removeRedoable(id: group.id)
         // The step that the redo made is one to undo, like the one that the user made.
         if !made.isEmpty { stacks.pushUndoable(UndoGroup(id: group.id, name: group.name, step: made)) }
         return conflicts
@@ -130,12 +139,12 @@ public final class UndoHistory {
         try context.checkOpen()
         context.closeUndoSegment()
         if stacks.isOpenTooLarge { throw UndoError.groupTooLarge(context: context.name, limit: byteLimit) }
-        guard let group = stacks.nestedGroup else {
+        guard let nested = stacks.nestedGroup else {
             preconditionFailure("cannot undo a nested group of \(context.name): the newest changes belong to no closed group")
         }
-        let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
-        stacks.popNestedGroup()
-        if !made.isEmpty { stacks.pushNestedRedoable(UndoGroup(id: stacks.makeID(), name: group.name, step: made)) }
+        let (conflicts, made) = try reverting { try context.revert(nested.group.step, isRedo: false, policy) }
+        stacks.remove(nested)
+        if !made.isEmpty { stacks.pushNestedRedoable(UndoGroup(id: stacks.makeID(), name: nested.group.name, step: made)) }
         return conflicts
     }
 
@@ -144,7 +153,7 @@ public final class UndoHistory {
         context.checkIsolation()
         context.prepareRequest()
         try context.checkOpen()
-        context.endUndoEvent()
+        context.closeUndoEvent()
         guard stacks.groupingLevel == 0 else {
             throw UndoError.groupIsOpen(context: context.name, levels: stacks.groupingLevel)
         }
@@ -222,18 +231,46 @@ public final class UndoHistory {
     public func removeAllActions() {
         context?.skipUndoSegment()
         stacks.removeAll()
+        unregistered = []
         registration?.registrar.removeActions()
     }
 
     /// Closes the group of the event, and registers it.
     func endEvent() {
         guard let group = stacks.endEvent(), let registration else { return }
-        // A group beyond the limit is not kept, and neither are older ones.
-        if group.isTooLarge {
-            registration.registrar.removeActions()
-        } else {
-            registration.register(group, of: self, isRedo: false)
+        if isPerformingUndo, !group.isTooLarge {
+            unregistered.insert(group.id)
+            return
         }
+        let late = stacks.undoable.filter { unregistered.contains($0.id) }
+        unregistered = []
+        // A group beyond the limit is not kept, and neither are older ones.
+        if group.isTooLarge { return registration.registrar.removeActions() }
+        for group in late { registration.register(group, of: self, isRedo: false) }
+        registration.register(group, of: self, isRedo: false)
+    }
+
+    /// Makes this the history of a context. Groups of another store or model are forgotten, because their ids denote other objects there.
+    ///
+    /// - Precondition: The history belongs to no context.
+    fileprivate func move(to context: ManagedObjectContext) {
+        let new = UndoOrigin(context)
+        if let origin, origin != new { removeAllActions() }
+        origin = new
+        self.context = context
+    }
+}
+
+/// The store and the model whose objects the groups of a history concern.
+private struct UndoOrigin: Equatable {
+    let lineage: StoreLineage
+    let schema: StoreSchema
+
+    init(_ context: ManagedObjectContext) {
+        let store = context.configuration.writer.store
+        // A read-only store would read its incarnations from the file again.
+        lineage = store.isReadOnly ? StoreLineage(store: store.identity.uuid) : store.lineage
+        schema = context.storedModel.storeSchema.withoutHints
     }
 }
 
@@ -241,7 +278,8 @@ extension ManagedObjectContext {
     /// The changes that can be undone; nil while undo is off, as it is at first.
     ///
     /// Changes made before this is set cannot be undone. Setting it to nil turns undo off. ``rollback()`` and ``reset()`` forget all groups.
-    /// ``save(_:)`` keeps them.
+    /// ``save(_:)`` keeps them. A history that comes from a context of another store or model forgets its groups. A restored copy counts as
+    /// another store.
     ///
     /// - Precondition: The history belongs to no other context.
     public var undoHistory: UndoHistory? {
@@ -249,10 +287,10 @@ extension ManagedObjectContext {
         set {
             checkIsolation()
             precondition(newValue?.context == nil || newValue === tracker.undo, "an undo history belongs to one context")
-            endUndoEvent()
+            closeUndoEvent()
             tracker.undo?.context = nil
             tracker.undo = newValue
-            newValue?.context = self
+            newValue?.move(to: self)
             beginUndoSegment()
             switchLog()
             if endsUndoEventsAutomatically { processChangesAutomatically() }

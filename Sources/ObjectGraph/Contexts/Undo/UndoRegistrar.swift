@@ -74,6 +74,7 @@ extension UndoHistory {
     public func unregister() {
         registration?.registrar.removeActions()
         registration = nil
+        unregistered = []
     }
 
     /// Undoes or redoes the groups from the newest to one of an action.
@@ -81,15 +82,17 @@ extension UndoHistory {
     /// Changes that belong to no closed group yet are newer than the action, so they are undone before it.
     fileprivate func performAction(of id: Int, isRedo: Bool) {
         guard let registration else { return }
-        if !isRedo {
-            // Registered now, the group of these changes would become an action to redo.
-            self.registration = nil
-            defer { self.registration = registration }
-            context?.endUndoEvent()
-        }
+        isPerformingUndo = !isRedo
+        defer { isPerformingUndo = false }
+        if !isRedo { context?.closeUndoEvent() }
+        // Observers of the undo may make newer groups, which stay.
+        let newest = stacks.undoable.last?.id ?? id
         do {
-            while let group = isRedo ? stacks.redoable.last : stacks.undoable.last, isRedo ? group.id <= id : group.id >= id {
+            while let group = isRedo ? stacks.redoable.last : stacks.undoable.last,
+                isRedo ? group.id <= id : group.id >= id && group.id <= newest
+            {
                 if isRedo { try redo(onConflict: registration.policy) } else { try undo(onConflict: registration.policy) }
+                unregistered.remove(group.id)
                 registration.register(group, of: self, isRedo: !isRedo)
                 // A nested group that was undone before this one is older, and no action of the manager.
                 if group.id == id { break }

@@ -21,11 +21,30 @@ struct UndoStacks {
         var name: String?
         var parts: [Part] = []
         var isTooLarge = false
+
+        /// The bytes of the parts, which may change the same values.
+        var byteCount: Int { parts.reduce(0) { $0 + $1.byteCount } }
     }
 
     private enum Part {
         case changes(UndoStep)
         case group(UndoGroup)
+
+        var byteCount: Int {
+            switch self {
+            case .changes(let step): step.byteCount
+            case .group(let group): group.step.byteCount
+            }
+        }
+    }
+
+    /// A closed group in an open one, and its place there.
+    struct NestedGroup {
+        let group: UndoGroup
+        /// The number of the open group, from the outermost.
+        fileprivate let level: Int
+        /// The number of the group among the parts of the open group.
+        fileprivate let part: Int
     }
 
     private(set) var undoable: [UndoGroup] = []
@@ -54,6 +73,13 @@ struct UndoStacks {
         return open[0].isTooLarge || !open[0].parts.isEmpty && !Self.closed(open[0]).step.isEmpty
     }
 
+    /// Whether there is a group to undo. A group beyond the limit is none. O(changes of the event).
+    var canUndo: Bool {
+        guard groupingLevel == 0 else { return false }
+        guard hasOpenChanges else { return undoable.last?.isTooLarge == false }
+        return !open[0].isTooLarge && Self.closed(open[0]).step.byteCount <= byteLimit
+    }
+
     /// Whether there is a group to redo, which the changes of the event do not replace. O(changes of the event).
     var canRedo: Bool { groupingLevel == 0 && !redoable.isEmpty && (isRedoOfEvent || !hasOpenChanges) }
 
@@ -63,9 +89,7 @@ struct UndoStacks {
     /// Whether the open groups are larger than the limit, so that their changes are not kept.
     var isOpenTooLarge: Bool { open.first?.isTooLarge ?? false }
 
-    /// The bytes that the open groups may still add.
-    var bytesLeft: Int { byteLimit - openByteCount }
-
+    /// The bytes of the parts of the open groups.
     private var openByteCount = 0
 
     /// Whether the changes that are recorded complete an older group, so that a redo may still follow.
@@ -73,24 +97,28 @@ struct UndoStacks {
 
     // MARK: Recording
 
-    /// Adds changes to the innermost open group.
+    /// Adds changes to the innermost open group. Several changes of one value count as one, unless they are in different groups.
     ///
     /// - Parameter step: The changes; nil if they are larger than the limit.
     mutating func record(_ step: UndoStep?) {
         guard step?.isEmpty != true else { return }
         if isRedoOfEvent, !isCompleting { dropRedoable() }
         if open.isEmpty { open.append(OpenGroup()) }
-        guard let step, !open[0].isTooLarge, openByteCount + step.byteCount <= byteLimit else { return dropOpenChanges() }
-        openByteCount += step.byteCount
-        byteCount += step.byteCount
+        guard var joined = step, !open[0].isTooLarge else { return dropOpenChanges() }
         let last = open.count - 1
+        var replaced = 0
         if case .changes(var known)? = open[last].parts.last {
+            // Removed first, because changes that the array still contains would be copied.
             open[last].parts.removeLast()
-            known.append(step)
-            open[last].parts.append(.changes(known))
-        } else {
-            open[last].parts.append(.changes(step))
+            replaced = known.byteCount
+            known.append(joined)
+            joined = known
         }
+        let added = joined.byteCount - replaced
+        guard openByteCount + added <= byteLimit else { return dropOpenChanges() }
+        openByteCount += added
+        byteCount += added
+        open[last].parts.append(.changes(joined))
     }
 
     /// Marks the open groups as larger than the limit. Undoing a part of them would leave a state that never was.
@@ -112,9 +140,15 @@ struct UndoStacks {
     ///
     /// - Precondition: ``groupingLevel`` is not 0.
     mutating func endGroup() {
-        let group = Self.closed(open.removeLast())
+        let ended = open.removeLast()
+        let group = Self.closed(ended)
         // An empty group in a group of the program is one that an undo of nested groups finds.
-        if !group.step.isEmpty || open.count > 1 { return open[open.count - 1].parts.append(.group(group)) }
+        let isKept = !group.step.isEmpty || open.count > 1
+        // As one step, the parts need less memory if they change the same values.
+        let freed = ended.byteCount - (isKept ? group.step.byteCount : 0)
+        openByteCount -= freed
+        byteCount -= freed
+        if isKept { return open[open.count - 1].parts.append(.group(group)) }
         // An event without changes is no group to which a name or the changes of hooks could belong.
         guard open.count == 1, !hasOpenChanges else { return }
         open = []
@@ -223,17 +257,31 @@ struct UndoStacks {
         trim()
     }
 
-    mutating func popUndoable() { byteCount -= undoable.popLast()?.step.byteCount ?? 0 }
+    /// Removes a group to undo. It need not be the newest, because observers of its undo may have made groups. Does nothing if it was
+    /// dropped meanwhile.
+    mutating func removeUndoable(id: Int) {
+        guard let index = undoable.lastIndex(where: { $0.id == id }) else { return }
+        byteCount -= undoable.remove(at: index).step.byteCount
+    }
 
-    mutating func popRedoable() { byteCount -= redoable.popLast()?.step.byteCount ?? 0 }
+    /// Removes a group to redo. Does nothing if it was dropped meanwhile: a group that an observer of its redo made ends redo.
+    mutating func removeRedoable(id: Int) {
+        guard let index = redoable.lastIndex(where: { $0.id == id }) else { return }
+        byteCount -= redoable.remove(at: index).step.byteCount
+    }
 
     /// The newest part of the innermost open group, if that part is a closed group.
-    var nestedGroup: UndoGroup? { if case .group(let group)? = open.last?.parts.last { group } else { nil } }
+    var nestedGroup: NestedGroup? {
+        guard let parts = open.last?.parts, case .group(let group)? = parts.last else { return nil }
+        return NestedGroup(group: group, level: open.count - 1, part: parts.count - 1)
+    }
 
-    /// Removes ``nestedGroup``.
-    mutating func popNestedGroup() {
-        guard let group = nestedGroup else { return }
-        open[open.count - 1].parts.removeLast()
+    /// Removes a nested group. Observers of its undo may have added parts after it. Does nothing if it was dropped meanwhile.
+    mutating func remove(_ nested: NestedGroup) {
+        guard open.indices.contains(nested.level), open[nested.level].parts.indices.contains(nested.part),
+            case .group(let group) = open[nested.level].parts[nested.part]
+        else { return }
+        open[nested.level].parts.remove(at: nested.part)
         openByteCount -= group.step.byteCount
         byteCount -= group.step.byteCount
     }
