@@ -36,8 +36,8 @@ public protocol StoreTransaction {
     ///
     /// Keys begin at 64. An aborted transaction leases nothing. Durable with the transaction.
     func allocateKeys(_ entity: EntityIndex, pages: Int) throws -> Range<ObjectKey>
-    /// Leases unused keys in pages shared with other objects: returned keys, or some keys of a new page if none were
-    /// returned. No other caller gets these keys.
+    /// Leases unused keys in pages shared with other objects: some of the returned keys of each newer page, all of older ones, or
+    /// some keys of a new page if none were returned. No other caller gets these keys.
     ///
     /// For a process that opens the store. Use the last range first. Durable with the transaction. The default returns nothing:
     /// the caller then allocates whole pages. Implement it if a sparse page costs as much as a full one.

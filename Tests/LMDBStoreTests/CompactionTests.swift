@@ -1,8 +1,10 @@
 import Dispatch
 import Foundation
+import LMDB
 import PageCodec
 import StoreInterface
 import StoreModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -101,6 +103,25 @@ import Testing
         }
         try expectSamples(packed, keys)
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 0)
+    }
+
+    /// Catches: a compaction that keeps a snapshot of its own while it writes. Then LMDB reuses no freed page, and the map cannot grow.
+    @Test func `S154: a compaction has no snapshot while it writes a dictionary or pages`() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(64 * 150)
+        let commits = Mutex<[Int]>([])
+        let reports = Mutex<[Int]>([])
+        let hook = LMDBFaults.inject(at: scratch.folder.path) { call in
+            if call == .commit { commits.withLock { $0.append(store.environment.liveReaders) } }
+            return nil
+        }
+        defer { hook.end() }
+        let result = try await store.compact(all) { _ in reports.withLock { $0.append(store.environment.liveReaders) } }
+        #expect(result.pagesPacked == 150)
+        let (atCommits, atReports) = (commits.withLock { $0 }, reports.withLock { $0 })
+        #expect(atCommits.count > 2 && atCommits.allSatisfy { $0 == 0 }, "\(atCommits)")
+        #expect(atReports.count > 2 && atReports.allSatisfy { $0 == 0 }, "\(atReports)")
     }
 
     @Test func aWriteMakesAPackedPageRawAgain() async throws {

@@ -21,14 +21,40 @@ import Testing
         #expect(free.ranges == [130..<192])
     }
 
-    @Test func `a process takes two keys of the last page and all of the others`() {
-        var free = FreeKeys([67..<128, 140..<192])
-        #expect(free.take() == [67..<128, 140..<142])
-        #expect(free.ranges == [142..<192])
-        #expect(free.take() == [142..<144])
+    @Test func `S155: a process takes two keys of each page`() {
+        var free = FreeKeys([67..<128, 140..<192, 255..<256])
+        #expect(free.take() == [67..<69, 140..<142, 255..<256])
+        #expect(free.ranges == [69..<128, 142..<192])
+        #expect(free.take() == [69..<71, 142..<144])
         var last = FreeKeys([127..<128])
         #expect(last.take() == [127..<128])
         #expect(last.ranges.isEmpty && last.take().isEmpty)
+    }
+
+    @Test func `S155: a process takes two keys of a page with several ranges`() {
+        var free = FreeKeys([67..<68, 70..<71, 73..<128])
+        #expect(free.take() == [67..<68, 70..<71])
+        #expect(free.ranges == [73..<128])
+    }
+
+    @Test func `S155: pages before the newest sixteen are taken whole`() {
+        let ranges = (1...20).map { (page: Int) -> Range<ObjectKey> in ObjectKey(page * 64 + 8)..<ObjectKey(page * 64 + 64) }
+        let whole = Array(ranges[..<4])
+        let shares = ranges[4...].map { $0.prefix(2) }
+        let rests = ranges[4...].map { $0.dropFirst(2) }
+        var free = FreeKeys(ranges)
+        #expect(free.take() == whole + shares)
+        #expect(free.ranges == rests)
+    }
+
+    /// Catches: a limit that counts ranges, so that a page with many of them leaves no room for other pages.
+    @Test func `S155: a page with many ranges counts as one`() {
+        let older = (1...16).map { (page: Int) -> Range<ObjectKey> in ObjectKey(page * 64 + 8)..<ObjectKey(page * 64 + 64) }
+        let newest = (0..<16).map { (place: Int) -> Range<ObjectKey> in
+            ObjectKey(17 * 64 + place * 2)..<ObjectKey(17 * 64 + place * 2 + 1)
+        }
+        var free = FreeKeys(older + newest)
+        #expect(free.take() == older[..<1] + older[1...].map { $0.prefix(2) } + newest[..<2])
     }
 
     @Test func `a page of which all keys come back is not begun`() {

@@ -44,8 +44,7 @@ struct Compaction {
 
     /// Runs the compaction. Blocks: 0.1 to 1 ms per packed page.
     mutating func run() throws -> CompactionProgress {
-        let start = try store.newestSnapshot()
-        progress.pages = try store.schema.entityIndices.reduce(0) { $0 + (try start.pageCount($1)) }
+        progress.pages = try pageCount()
         for entity in store.schema.entityIndices {
             try cancellation.check()
             try pack(entity)
@@ -53,6 +52,13 @@ struct Compaction {
         progress.pagesSeen = max(progress.pagesSeen, progress.pages)
         report(progress)
         return progress
+    }
+
+    /// Returns the number of pages of all entities. A function of its own, so that its snapshot ends before pages are written:
+    /// LMDB reuses no page that was freed since the oldest snapshot.
+    private func pageCount() throws -> Int {
+        let snapshot = try store.newestSnapshot()
+        return try store.schema.entityIndices.reduce(0) { $0 + (try snapshot.pageCount($1)) }
     }
 
     private mutating func pack(_ entity: EntityIndex) throws {

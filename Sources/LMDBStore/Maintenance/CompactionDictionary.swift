@@ -12,6 +12,14 @@ struct CompactionDictionary {
     private static let sampleByteCount = 8 << 20
     private static let maximumByteCount = 64 << 10
 
+    private enum Choice {
+        /// The entity has too few pages for a dictionary.
+        case noDictionary
+        case stored(DictionaryRecord, number: UInt32)
+        /// A new dictionary, which is not in the file yet.
+        case trained(DictionaryRecord)
+    }
+
     let store: LMDBStore
     let entity: EntityIndex
     let options: CompactionOptions
@@ -19,26 +27,33 @@ struct CompactionDictionary {
 
     /// Returns a packer with the dictionary, or nil if the entity has no pages.
     func packer() throws -> PagePacker? {
-        let snapshot = try store.newestSnapshot()
-        let pages = try snapshot.pageCount(entity)
-        guard pages > 0 else { return nil }
         do {
-            let newest = try store.mappingErrors { try store.dictionaries.newest(entity, in: snapshot.transaction) }
-            if let newest, pages / Self.growth < newest.record.pageCount {
-                return try packer(newest.record, newest.number)
+            guard let choice = try chosen() else { return nil }
+            switch choice {
+            case .noDictionary: return try PagePacker(dictionary: nil, number: 0, level: options.effort.level)
+            case .stored(let record, let number): return try packer(record, number)
+            case .trained(let record):
+                let number = try store.writeTables(pages: Self.maximumByteCount / store.pageSize + 16) {
+                    try store.dictionaries.add(record.encoded(), entity, in: $0)
+                }
+                return try packer(record, number)
             }
-            guard pages >= Self.fewestPages, let trained = try train(snapshot, pages) else {
-                return try PagePacker(dictionary: nil, number: 0, level: options.effort.level)
-            }
-            let record = DictionaryRecord(trained, pageCount: pages)
-            let number = try store.writeTables(pages: Self.maximumByteCount / store.pageSize + 16) {
-                try store.dictionaries.add(record.encoded(), entity, in: $0)
-            }
-            return try packer(record, number)
         } catch let error as PageError {
             let name = store.schema.entities[entity].name
             throw StoreError.damaged(store, "the dictionary of \(name): \(error)", cause: error)
         }
+    }
+
+    /// Returns the dictionary to use, or nil if the entity has no pages. Its snapshot ends before a new dictionary is written, so
+    /// that the map can grow.
+    private func chosen() throws -> Choice? {
+        let snapshot = try store.newestSnapshot()
+        let pages = try snapshot.pageCount(entity)
+        guard pages > 0 else { return nil }
+        let newest = try store.mappingErrors { try store.dictionaries.newest(entity, in: snapshot.transaction) }
+        if let newest, pages / Self.growth < newest.record.pageCount { return .stored(newest.record, number: newest.number) }
+        guard pages >= Self.fewestPages, let trained = try train(snapshot, pages) else { return .noDictionary }
+        return .trained(DictionaryRecord(trained, pageCount: pages))
     }
 
     /// Multiplies without overflow, because the number of pages comes from the file.

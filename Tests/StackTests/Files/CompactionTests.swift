@@ -99,6 +99,31 @@ import Testing
         withExtendedLifetime(bed) {}
     }
 
+    /// Catches: a state that is kept for minutes and is in no list, so that no budget warns.
+    @Test(arguments: StoreKind.allCases)
+    func `S152: the states of compact copies and verifications are listed`(_ kind: StoreKind) async throws {
+        let (bed, container) = try await Self.filled(kind)
+        let coordinator = container.coordinator
+        let owners = Mutex<[[String]]>([])
+        let report: @Sendable (Double) -> Void = { _ in
+            let listed = (try? coordinator.snapshots().flatMap(\.owners)) ?? []
+            owners.withLock { $0.append(listed) }
+        }
+        #expect(try await coordinator.verify(progress: report).isEmpty)
+        let verified = owners.withLock { $0 }
+        #expect(!verified.isEmpty && verified.allSatisfy { $0.contains("a verification") }, "\(verified)")
+        if kind == .lmdb {
+            owners.withLock { $0 = [] }
+            try await container.compactCopy(to: bed.folder.appending(path: "copy"), progress: report)
+            let copied = owners.withLock { $0 }
+            #expect(!copied.isEmpty && copied.allSatisfy { $0.contains("a compact copy") }, "\(copied)")
+        }
+        let left = try coordinator.snapshots().flatMap(\.owners)
+        #expect(!left.contains("a verification") && !left.contains("a compact copy"))
+        try await container.close()
+        withExtendedLifetime(bed) {}
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `a copy whose task is cancelled while it reports leaves no file`(_ kind: StoreKind) async throws {
         let (bed, container) = try await Self.filled(kind)

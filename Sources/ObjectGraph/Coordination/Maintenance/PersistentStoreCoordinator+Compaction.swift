@@ -72,7 +72,8 @@ extension PersistentStoreCoordinator {
         }
     }
 
-    /// Writes a copy of the store without free space, with all saves made so far: see `ObjectStore`.
+    /// Writes a copy of the store without free space, with all saves made so far: see `ObjectStore`. The copied state is listed as
+    /// "a compact copy" in ``snapshots()``.
     ///
     /// - Parameters:
     ///   - url: The file to create.
@@ -87,7 +88,9 @@ extension PersistentStoreCoordinator {
                     : "\(name): its store has no file that can be copied. Use a store in a file")
         }
         try await flush()
+        let pin = Snapshot(writer.state, owner: "a compact copy", of: writer)
         try await store.compactCopy(to: url, progress: progress)
+        withExtendedLifetime(pin) {}
     }
 }
 

@@ -9,7 +9,7 @@ extension PersistentStoreCoordinator {
     /// history.
     ///
     /// Runs on a background queue, on one snapshot. Reads and saves continue. O(store). Deferred saves that are not on disk yet are not
-    /// checked; call ``flush()`` before to include them.
+    /// checked; call ``flush()`` before to include them. The state is listed as "a verification" in ``snapshots()``.
     ///
     /// ```swift
     /// for finding in try await container.coordinator.verify() { log(finding.description) }
@@ -24,7 +24,9 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         // The store's own check is most of the work.
         return try await offExecutor(progress: { progress($0 * 0.9) }) {
-            [store, rules = capabilities.rules, derived = writer.derived] cancellation in
+            [store, writer, rules = capabilities.rules, derived = writer.derived] cancellation in
+            let pin = Snapshot(writer.state, owner: "a verification", of: writer)
+            defer { withExtendedLifetime(pin) {} }
             let findings = try store.verify(cancellation: cancellation)
             // Positions and derived values can be read only if the pages can.
             guard findings.isEmpty else { return findings }
