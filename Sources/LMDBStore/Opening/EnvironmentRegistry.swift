@@ -136,7 +136,7 @@ enum EnvironmentRegistry {
             }
             guard try mayShare(store.schema, with: schema, path: path), try mayShare(schema, with: store.schema, path: path)
             else {
-                throw StoreError(.schemaMismatch, "\(path) is open with other inverses. Use one model for a file")
+                throw StoreError(.schemaMismatch, "\(path) is open with other inverses or destinations. Use one model for a file")
             }
             return store
         case .claimed(let claims, let left, let openFiles):
@@ -149,10 +149,13 @@ enum EnvironmentRegistry {
         }
     }
 
-    /// Returns whether a file may be used with the inverses of another model too.
+    /// Returns whether a file may be used with the inverses and destinations of another model too.
     private static func mayShare(_ schema: StoreSchema, with other: StoreSchema, path: String) throws -> Bool {
+        let inverses = InversePairs(of: schema)
+        // A schema that was read from a file does not tell, and then agrees with every model.
         let recorded = RecordedSchemas(
-            schema.withoutHints, exchanged: ExchangedNames(of: other), inverses: InversePairs(of: schema))
+            schema.withoutHints, exchanged: ExchangedNames(of: other), inverses: inverses,
+            destinations: NarrowedDestinations(of: inverses == nil ? other : schema))
         return try SchemaPath(from: recorded, to: other, path: path).losses.isEmpty
     }
 

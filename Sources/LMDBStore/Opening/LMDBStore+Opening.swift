@@ -34,6 +34,8 @@ struct OpenedFile {
     var readerless: ReaderlessFile?
     /// The tables that an older file, which is open read-only, did not have when it was opened.
     var absentTables: [String] = []
+    /// The losses for a file that is open read-only. Its objects are counted once it is open.
+    var uncountedLosses: [SchemaLoss] = []
 }
 
 extension LMDBStore {
@@ -61,6 +63,7 @@ extension LMDBStore {
                 ? openReadOnly(url, schema: schema, options: options) : openFile(url, schema: schema, options: options)
         }
         guard store.isReadOnly == options.isReadOnly else { throw StoreError.openOtherwise(store) }
+        try store.checkDestinations()
         return store
     }
 

@@ -88,6 +88,7 @@ extension LMDBStore {
         // migrated the file between the two.
         var schema = schema
         var absent: [String] = []
+        var uncounted: [SchemaLoss] = []
         let (meta, schemas, tables) = try environment.openDatabases { transaction in
             guard let meta = try transaction.open(MetaTable.name, .bytes) else {
                 throw StoreError.fileOfAnotherProgram(path, "table named meta")
@@ -99,8 +100,12 @@ extension LMDBStore {
             let count = try transaction.statistics(.main).entries
             try Tables.checkNames(schemas.current, format: format, count: count, in: transaction, path: path)
             schema = schema.keepingKeyedValues(of: schemas.current.schema, mayAdd: false)
+            let found = schemas
             if let change = try schemas.adopt(schema), change.number != change.formerNumber {
-                throw StoreError.needsMigration(path)
+                guard !change.hasSteps, change.losses.allSatisfy(\.subject.isOfDestinations) else {
+                    throw StoreError.needsMigration(path)
+                }
+                (schemas, uncounted) = (found, change.losses)
             }
             let tables = try Tables(schemas.current, meta: meta) { name, kind in
                 if let table = try transaction.open(name, kind) { return table }
@@ -124,7 +129,18 @@ extension LMDBStore {
             url: url, options: options, environment: environment, file: file, format: format, uuid: uuid,
             lineage: try StoredLineage.readOnly(uuid, meta, in: transaction, path: path), schema: schema, tables: tables,
             layouts: try StoredSchema.layouts(schemas.versions, model: schema, format: format), schemas: schemas.versions,
-            unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnreferenced: false, absentTables: absent)
+            unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnreferenced: false, absentTables: absent,
+            uncountedLosses: uncounted)
+    }
+
+    /// Checks that no relationship leads to objects outside its destination in the model. Reads nothing if the file records that none does.
+    ///
+    /// A file that is open for writing was checked before.
+    /// - Throws: `StoreError` `.schemaMismatch`.
+    func checkDestinations() throws {
+        guard !opened.uncountedLosses.isEmpty else { return }
+        let state = try snapshot()
+        try opened.uncountedLosses.check(path: path) { try state.countByDestination($0) ?? 0 }
     }
 }
 

@@ -51,6 +51,8 @@ struct StoredSchema: Codable, Sendable {
     var exchanges: Set<String>?
     /// The inverses of the model that wrote the file; nil if none has stated them. Only the current version has them.
     var inverses: InversePairs?
+    /// The narrowed destinations of that model; nil if it has none. Only the current version has them.
+    var destinations: NarrowedDestinations?
 
     /// Creates the schema of a new file, which numbers everything by its position.
     init(first schema: StoreSchema) {
@@ -67,6 +69,7 @@ struct StoredSchema: Codable, Sendable {
         generation = 0
         exchanges = Self.exchanges(of: schema)
         inverses = InversePairs(of: schema)
+        destinations = NarrowedDestinations(of: schema)
     }
 
     /// Returns the position of the entity with a number, or nil if there is none.
@@ -82,7 +85,7 @@ struct StoredSchema: Codable, Sendable {
         let current = versions[versions.count - 1]
         return RecordedSchemas(
             current.schema, earlier: versions.dropLast().map(\.schema), exchanged: ExchangedNames(lines: current.exchanges ?? []),
-            inverses: current.inverses)
+            inverses: current.inverses, destinations: current.destinations)
     }
 
     static func exchanges(of schema: StoreSchema) -> Set<String>? {
@@ -97,6 +100,7 @@ struct StoredSchema: Codable, Sendable {
         next.generation = generation
         next.exchanges = Self.exchanges(of: new)
         next.inverses = nil
+        next.destinations = nil
         next.entities = zip(evolution.entities, new.entities).map { change, entity in
             guard let source = change.source else {
                 defer { next.nextEntity += 1 }

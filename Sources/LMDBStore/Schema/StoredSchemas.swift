@@ -25,8 +25,10 @@ struct StoredSchemas {
         var unique: [StoredTables.Index] = []
         /// The sub-databases that are no longer used.
         var drops: [String: Database.Kind] = [:]
-        /// Whether the model's inverses are recorded, and nothing else changes.
+        /// Whether the model's inverses and destinations are recorded, and nothing else changes.
         var isRecordOnly = false
+        /// Whether columns, links or indexes change.
+        var hasSteps = true
     }
 
     /// The versions, of which the last is current. Their numbers begin with 1.
@@ -80,11 +82,13 @@ struct StoredSchemas {
         let way = try SchemaPath(from: StoredSchema.recorded(versions), to: model, path: path)
         if way.steps.isEmpty {
             let isNewer = wanted.version != found.schema.version
-            guard isNewer || way.inverses != found.inverses else { return nil }
+            let isRecorded = way.inverses == found.inverses && way.destinations == found.destinations
+            guard isNewer || !isRecorded else { return nil }
             var next = found
             next.schema.version = wanted.version
             if isNewer { next.exchanges = StoredSchema.exchanges(of: model) }
             next.inverses = way.inverses
+            next.destinations = way.destinations
             guard !way.losses.isEmpty else {
                 versions[number - 1] = next
                 return Change(number: number, formerNumber: number, isRecordOnly: !isNewer)
@@ -92,13 +96,14 @@ struct StoredSchemas {
             // Other processes go on with the former inverses, and would contradict the new ones, until they notice another number.
             next.generation = generation
             versions.append(next)
-            return Change(number: number + 1, formerNumber: number, losses: way.losses)
+            return Change(number: number + 1, formerNumber: number, losses: way.losses, hasSteps: false)
         }
         for step in way.steps {
             let next = current.evolved(to: step.schema, step.evolution, number: versions.count + 1, generation: generation)
             versions.append(next)
         }
         versions[versions.count - 1].inverses = way.inverses
+        versions[versions.count - 1].destinations = way.destinations
         var change = Self.change(from: found, to: current, since: number, number: versions.count)
         change.losses = way.losses
         return change
@@ -210,6 +215,7 @@ extension StoredSchema {
         entities.count == schema.entities.count && links.count == schema.links.count
             && zip(entities, schema.entities).allSatisfy { $0.isSound(in: $1) }
             && inverses.map { $0.pairs.count <= links.count + entities.map(\.columns.count).reduce(0, +) } ?? true
+            && destinations.map { $0.types.count <= 2 * (links.count + entities.map(\.columns.count).reduce(0, +)) } ?? true
             && Self.areNumbers(entities.map(\.number), below: nextEntity) && Self.areNumbers(links.map(\.number), below: nextLink)
             && schema.isSound
     }

@@ -40,17 +40,19 @@ struct LossCount {
                 let name = StoredTables(found).links[link].forward
                 return try transaction.statistics(transaction.open(name, .integersToIntegers)).entries
             case .pairsOfTypes(let link, let entity, let typeColumn, let types):
-                let pairs = try transaction.open(StoredTables(found).links[link].forward, .integersToIntegers)
-                return try transaction.withCursor(pairs) { cursor in
-                    try sum(found, entity: entity, in: transaction) { page, number in
-                        try SlotIterator(page.presence).reduce(0) { sum, slot in
-                            guard try types.contains(page.type(slot, typeColumn)),
-                                try cursor.find(PageAddress.key(page: number, slot: slot)) != nil
-                            else { return sum }
-                            return try sum + cursor.valueCount()
-                        }
+                let ends: Ends = (entity: entity, typeColumn: typeColumn, types: types)
+                return try pairs(StoredTables(found).links[link].forward, of: ends, found, in: transaction)
+            case .referencesToTypes(let entity, let column, let farEntity, let typeColumn, let types):
+                let far = try keys(of: (entity: farEntity, typeColumn: typeColumn, types: types), found, in: transaction)
+                return try sum(found, entity: entity, in: transaction) { page, _ in
+                    try SlotIterator(page.presence).reduce(0) { sum, slot in
+                        guard let target = try page.value(slot, column).referenceKey else { return sum }
+                        return far.contains(target) ? sum + 1 : sum
                     }
                 }
+            case .pairsToTypes(let link, let entity, let typeColumn, let types):
+                let ends: Ends = (entity: entity, typeColumn: typeColumn, types: types)
+                return try pairs(StoredTables(found).links[link].backward, of: ends, found, in: transaction)
             }
         }
     }
@@ -64,6 +66,40 @@ struct LossCount {
             sum += try count(page, number)
         }
         return sum
+    }
+
+    /// The objects of some types of a hierarchy. Without a column of types, all objects have the type 0.
+    private typealias Ends = (entity: EntityIndex, typeColumn: ColumnIndex?, types: Set<Int64>)
+
+    /// Returns the keys of the objects.
+    private func keys(of ends: Ends, _ found: StoredSchema, in transaction: WriteTransaction) throws -> Set<ObjectKey> {
+        var keys: Set<ObjectKey> = []
+        _ = try sum(found, entity: ends.entity, in: transaction) { page, number in
+            for slot in SlotIterator(page.presence) {
+                guard try ends.types.contains(page.type(slot, ends.typeColumn)) else { continue }
+                keys.insert(PageAddress.key(page: number, slot: slot))
+            }
+            return 0
+        }
+        return keys
+    }
+
+    /// Returns the number of the objects' pairs.
+    /// - Parameter table: The table of the pairs that has the keys of these objects first.
+    private func pairs(
+        _ table: String, of ends: Ends, _ found: StoredSchema, in transaction: WriteTransaction
+    ) throws -> Int {
+        let pairs = try transaction.open(table, .integersToIntegers)
+        return try transaction.withCursor(pairs) { cursor in
+            try sum(found, entity: ends.entity, in: transaction) { page, number in
+                try SlotIterator(page.presence).reduce(0) { sum, slot in
+                    guard try ends.types.contains(page.type(slot, ends.typeColumn)),
+                        try cursor.find(PageAddress.key(page: number, slot: slot)) != nil
+                    else { return sum }
+                    return try sum + cursor.valueCount()
+                }
+            }
+        }
     }
 
     private func unanswered(
@@ -110,7 +146,7 @@ struct LossCount {
 
 extension ObjectPage {
     /// Returns the type of an object in a hierarchy. Objects that are older than the hierarchy have none.
-    fileprivate func type(_ slot: Int, _ column: ColumnIndex) throws -> Int64 {
-        if case .int(let type) = try value(slot, column) { type } else { 0 }
+    fileprivate func type(_ slot: Int, _ column: ColumnIndex?) throws -> Int64 {
+        if let column, case .int(let type) = try value(slot, column) { type } else { 0 }
     }
 }

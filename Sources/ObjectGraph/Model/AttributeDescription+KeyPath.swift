@@ -10,10 +10,10 @@ extension AttributeDescription {
     ) {
         self.init(
             name: name, type: V.columnType, isOptional: V.isOptional, index: index,
-            defaultValue: defaultValue?.storeValue ?? V.missingValue, renamedFrom: renamedFrom,
+            defaultValue: defaultValue?.storeValue ?? .null, renamedFrom: renamedFrom,
             preservesValueOnDeletion: preservesValueOnDeletion, rules: rules, derivation: derivation)
         content = AttributeContent(of: V.self)
-        firstCase = V.firstCase
+        valueInsteadOfZero = V.valueInsteadOfZero
     }
 
     /// Unavailable. The compiler selects it for a type that cannot be stored, and shows the remedy.

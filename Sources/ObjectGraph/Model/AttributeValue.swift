@@ -46,9 +46,12 @@ extension AttributeValue {
     /// false, the default, with which no stored value is replaced unasked.
     @inlinable public static var acceptsEveryValue: Bool { false }
 
-    /// The stored value of the fallback if zero is no value of the type; null for others. No bytes are the empty value of JSON.
-    static var firstCase: Value {
-        guard !isOptional, columnType != .data, Self(Value.zero(of: columnType)) == nil else { return .null }
+    /// The type's missing value, or the stored value of its fallback if zero is no value of the type; null for others. No bytes are the
+    /// empty value of JSON.
+    static var valueInsteadOfZero: Value {
+        guard !isOptional else { return .null }
+        guard missingValue.isNull else { return missingValue }
+        guard columnType != .data, Self(Value.zero(of: columnType)) == nil else { return .null }
         return fallback?.storeValue ?? .null
     }
 }

@@ -55,11 +55,12 @@ public struct AttributeDescription: Sendable, Hashable {
     /// The computation of the value if each save derives it from other values; nil for an attribute that programs set.
     public var derivation: Derivation?
     var content = AttributeContent.plain
-    /// The stored value of the first case of a required enum of which zero is no case; null for others.
-    var firstCase = Value.null
+    /// The value of a required attribute without a default if its type has another one than zero of the column: the first case of an enum,
+    /// or the bytes of decimal zero. Null for others.
+    var valueInsteadOfZero = Value.null
 
     /// The value of objects without one, if the attribute is required and has no default.
-    var missingValue: Value { firstCase.isNull ? .zero(of: type) : firstCase }
+    var missingValue: Value { valueInsteadOfZero.isNull ? .zero(of: type) : valueInsteadOfZero }
 
     /// Creates the description of an attribute. To derive the type from a property of a class, use the initializer with a key
     /// path.

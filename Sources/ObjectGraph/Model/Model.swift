@@ -155,7 +155,7 @@ public struct Model: Sendable {
         var storeSchema = StoreSchema(
             entities: zip(entities, flattened.stored).map { EntitySchema($0, $1) } + resolution.orders.map(\.schema),
             links: resolution.links, version: version)
-        storeSchema.relationships = RelationshipSchema.all(of: entities, flattened.stored)
+        storeSchema.relationships = RelationshipSchema.all(of: entities, flattened.stored, in: storeSchema)
         self.init(
             entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders, hierarchies: hierarchies,
             inverseWarnings: inverseWarnings)

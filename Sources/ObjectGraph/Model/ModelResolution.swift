@@ -110,7 +110,7 @@ struct ModelResolution {
                     ColumnSchema(
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
                         index: attribute.index, defaultValue: attribute.defaultValue, renamedFrom: attribute.renamedFrom))
-                columns[columns.count - 1].missingValue = attribute.firstCase
+                columns[columns.count - 1].missingValue = attribute.valueInsteadOfZero
             case .relationship(let relationship):
                 let resolved = try resolve(
                     relationship, entity: description, number: number, column: columns.indices().upperBound,

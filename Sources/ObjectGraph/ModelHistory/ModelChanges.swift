@@ -15,11 +15,14 @@ public struct ModelChanges: Sendable {
     public struct Change: Sendable, Hashable {
         /// The kind of a difference.
         public enum Kind: String, Sendable, Hashable {
-            /// An entity, property or index that only the newer schema has, or only the older one.
+            /// An entity, property or index that only the newer schema has, or only the older one. Also removed: an attribute that stays,
+            /// but not in all entities of its hierarchy; it has the name that `allowsDataLoss` takes.
             case added, removed
             /// An entity or a property with another name.
             case renamed
-            /// A property of another type, with or without nil, with another index, or that leads to another number of objects.
+            /// A property of another type, with or without nil, with another index, with or without a derivation, or that leads to another
+            /// number of objects. A property that other entities of its hierarchy declare. An entity that becomes abstract or concrete, or
+            /// has another superentity.
             case changed
             /// A derived attribute whose values are computed for all objects.
             case computed
@@ -28,7 +31,7 @@ public struct ModelChanges: Sendable {
         /// The kind of the difference.
         public var kind: Kind
         /// The entity, such as `Track`, the property, such as `Track.title`, or the index, such as `Track(album, title)`. The new name of
-        /// something that was renamed.
+        /// something that was renamed. In a hierarchy, other properties have the name of the entity at its head.
         public var name: String
         /// A description of the former state; the former name of something that was renamed; nil for something new.
         public var before: String?

@@ -40,7 +40,7 @@ struct ModelComparison {
             current = RecordedSchemas(stage.target.storeSchema, exchanged: ExchangedNames(of: stage.target.storeSchema))
         }
         if changing.isEmpty { addStep(recorded, to: model.storeSchema, isCustom: false, changes: &changes) }
-        try countDropped(file, &changes)
+        try countDropped(recorded, by: changing.first?.target.storeSchema ?? model.storeSchema, &changes)
         // A custom stage may drop everything, because it has seen the values, and it decides what later stages find.
         let checked = stages.prefix(while: { !$0.isCustom })
         guard stages.isEmpty || !checked.isEmpty else { return }
@@ -69,14 +69,41 @@ struct ModelComparison {
 
     // MARK: Counting
 
-    /// Counts what the file has of the parts that its first step drops.
-    private func countDropped(_ file: StoreSchema, _ changes: inout ModelChanges) throws {
-        guard let step = changes.steps.first, step.changes.contains(where: \.mayDrop) else { return }
-        var counted = step.changes
+    /// Counts what the file has of the parts that its first step, which leads to `target`, drops.
+    private func countDropped(_ recorded: RecordedSchemas, by target: StoreSchema, _ changes: inout ModelChanges) throws {
+        guard var counted = changes.steps.first?.changes else { return }
+        let file = recorded.current
+        // A step that needs a custom stage has no list of losses.
+        let losses = (try? SchemaPath(from: recorded, to: target, path: store.name).losses) ?? []
+        // Attributes that stay, but in fewer objects or with computed values.
+        let shrinking = losses.filter { loss in
+            guard let name = file.attribute(of: loss.subject) else { return false }
+            return !counted.contains { $0.mayDrop && $0.name == name }
+        }
+        let renamed = Dictionary(
+            counted.compactMap { change in change.kind == .renamed ? change.before.map { ($0, change.name) } : nil },
+            uniquingKeysWith: { first, _ in first })
+        // The new name of an attribute of the file.
+        func present(_ name: String) -> String {
+            if let new = renamed[name] { return new }
+            let entity = String(name.prefix { $0 != "." })
+            return (renamed[entity] ?? entity) + name.dropFirst(entity.count)
+        }
+        let dropped: [[SchemaLoss.Subject]] = counted.map { change in
+            if change.mayDrop { return [file.subject(named: change.name)].compactMap(\.self) }
+            guard change.kind == .changed else { return [] }
+            return shrinking.map(\.subject).filter { file.attribute(of: $0).map(present) == change.name }
+        }
+        let others = shrinking.filter { loss in !dropped.contains { $0.contains(loss.subject) } }
+        guard !others.isEmpty || dropped.contains(where: { !$0.isEmpty }) else { return }
         try reading(file) { snapshot in
-            for position in counted.indices where counted[position].mayDrop {
-                guard let subject = file.subject(named: counted[position].name) else { continue }
-                counted[position].droppedCount = try snapshot.count(subject)
+            for (position, subjects) in dropped.enumerated() where !subjects.isEmpty {
+                let count = try subjects.reduce(0) { try $0 + snapshot.count($1) }
+                if count > 0 || counted[position].mayDrop { counted[position].droppedCount = count }
+            }
+            for loss in others {
+                let count = try snapshot.count(loss.subject)
+                if count > 0 { counted.append(.init(kind: .removed, name: loss.name, droppedCount: count)) }
             }
         }
         changes.steps[0].changes = counted
@@ -98,10 +125,23 @@ extension ModelChanges.Change {
 }
 
 extension StoreSchema {
+    /// Returns the name of the attribute whose values are a part of the file; nil for other parts.
+    fileprivate func attribute(of subject: SchemaLoss.Subject) -> String? {
+        switch subject {
+        case .values(let entity, let column), .valuesOfTypes(let entity, let column, _, _):
+            let definition = entities[entity].columns[column]
+            return definition.destination == nil ? "\(entities[entity].name).\(definition.name)" : nil
+        default: return nil
+        }
+    }
+
     /// Returns the objects of an entity, the values of a column or the pairs of a link by their name.
     fileprivate func subject(named name: String) -> SchemaLoss.Subject? {
         if let entity = entityIndices.first(where: { entities[$0].name == name }) { return .objects(entity: entity) }
         for (number, entity) in entities.enumerated(as: EntityIndex.self) {
+            if let column = entity.typeColumn, let inheriting = entity.subentities.first(where: { $0.name == name }) {
+                return .objectsOfType(entity: number, column: column, type: inheriting.type)
+            }
             if let column = entity.columnIndices.first(where: { "\(entity.name).\(entity.columns[$0].name)" == name }) {
                 guard let types = entity.types(having: [column]), let typeColumn = entity.typeColumn else {
                     return .values(entity: number, column: column)
@@ -136,6 +176,7 @@ extension StoreSnapshot {
             return try pairCount(link) { _ in true }
         case .pairsOfTypes(let link, let entity, let typeColumn, let types):
             return try pairCount(link) { try types.contains(storedType(of: $0, entity, typeColumn)) }
+        case .referencesToTypes, .pairsToTypes: return try countByDestination(subject) ?? 0
         }
     }
 
@@ -179,11 +220,12 @@ struct SchemaComparison {
             let entity = new.entities[number]
             guard let source else {
                 changes.append(Change(kind: .added, name: entity.name, after: Self.summary(entity)))
+                changes += entity.subentities.map { Change(kind: .added, name: $0.name, after: Self.text($0, in: entity)) }
                 continue
             }
             let before = old.entities[source]
             if before.name != entity.name { changes.append(Change(kind: .renamed, name: entity.name, before: before.name)) }
-            changes += columns(of: number, from: before)
+            changes += Self.hierarchy(of: entity, from: before) + columns(of: number, from: before)
             let (first, second) = (before.indexes.map { Self.text($0, before) }, entity.indexes.map { Self.text($0, entity) })
             changes += first.filter { !second.contains($0) }.map { Change(kind: .removed, name: $0) }
             changes += second.filter { !first.contains($0) }.map { Change(kind: .added, name: $0) }
@@ -196,6 +238,37 @@ struct SchemaComparison {
         return index(of: entity.name) ?? entity.renamedFrom.flatMap(index)
     }
 
+    /// Returns the changes of the entities in a hierarchy. Those of its attributes are the changes of its columns.
+    private static func hierarchy(of entity: EntitySchema, from before: EntitySchema) -> [Change] {
+        var changes: [Change] = []
+        if before.isAbstract != entity.isAbstract {
+            let (former, present) = before.isAbstract ? ("abstract", "not abstract") : ("not abstract", "abstract")
+            changes.append(Change(kind: .changed, name: entity.name, before: former, after: present))
+        }
+        // The new names by the former ones.
+        var names = [before.name: entity.name]
+        for known in before.subentities {
+            guard let kept = entity.subentities.first(where: { $0.type == known.type }) else {
+                changes.append(Change(kind: .removed, name: known.name, before: text(known, in: before)))
+                continue
+            }
+            names[known.name] = kept.name
+        }
+        for present in entity.subentities {
+            let after = text(present, in: entity)
+            guard let known = before.subentities.first(where: { $0.type == present.type }) else {
+                changes.append(Change(kind: .added, name: present.name, after: after))
+                continue
+            }
+            if known.name != present.name { changes.append(Change(kind: .renamed, name: present.name, before: known.name)) }
+            var renamed = known
+            renamed.superentity = names[known.superentity] ?? known.superentity
+            if text(renamed, in: before) == after { continue }
+            changes.append(Change(kind: .changed, name: present.name, before: text(known, in: before), after: after))
+        }
+        return changes
+    }
+
     private func columns(of number: EntityIndex, from before: EntitySchema) -> [Change] {
         let entity = new.entities[number]
         func index(of name: String) -> ColumnIndex? { before.columnIndices.first { before.columns[$0].name == name } }
@@ -203,7 +276,8 @@ struct SchemaComparison {
             evolution?.entities[number].columns.map(\.source)
             ?? entity.columns.map { column in index(of: column.name) ?? column.renamedFrom.flatMap(index) }
         var changes: [Change] = []
-        for (number, column) in before.columns.enumerated(as: ColumnIndex.self) where !sources.contains(number) {
+        for (number, column) in before.columns.enumerated(as: ColumnIndex.self)
+        where !sources.contains(number) && number != before.typeColumn {
             let name = "\(before.name).\(column.name)"
             let becomesMany = new.relationships.contains { relationship in
                 new.entities[relationship.entity].name == entity.name && relationship.column == nil
@@ -214,9 +288,10 @@ struct SchemaComparison {
                     ? Change(kind: .changed, name: name, before: "to one \(old.text(column))", after: "to many")
                     : Change(kind: .removed, name: name, before: old.text(column)))
         }
-        for (column, source) in zip(entity.columns, sources) {
+        for (column, source) in zip(entity.columns, sources) where column.name != ColumnSchema.typeName {
             let name = "\(entity.name).\(column.name)"
-            let after = new.text(column)
+            let present = new.declarations(of: column, in: entity)
+            let after = present.map(\.inFull).joined(separator: ", ")
             guard let known = source.map({ before.columns[$0] }) else {
                 changes.append(Change(kind: .added, name: name, after: after))
                 continue
@@ -224,8 +299,10 @@ struct SchemaComparison {
             if known.name != column.name {
                 changes.append(Change(kind: .renamed, name: name, before: "\(before.name).\(known.name)"))
             }
-            let text = old.text(known)
-            if text != after { changes.append(Change(kind: .changed, name: name, before: text, after: after)) }
+            let former = old.declarations(of: known, in: before)
+            if former.map(\.type) == present.map(\.type), former.map(\.text) == present.map(\.text) { continue }
+            let text = former.map(\.inFull).joined(separator: ", ")
+            changes.append(Change(kind: .changed, name: name, before: text, after: after))
         }
         return changes
     }
@@ -252,7 +329,15 @@ struct SchemaComparison {
     }
 
     private static func summary(_ entity: EntitySchema) -> String {
-        "with \(entity.columns.count) column\(entity.columns.count == 1 ? "" : "s")"
+        let count = entity.columns.count - (entity.typeColumn == nil ? 0 : 1)
+        return "with \(count) column\(count == 1 ? "" : "s")"
+    }
+
+    private static func text(_ entity: SubentitySchema, in head: EntitySchema) -> String {
+        // Columns name the entities that declare them.
+        let others = entity.properties.filter { name in !head.columns.contains { $0.name == name } }
+        return "inherits from \(entity.superentity)" + (entity.isAbstract ? ", abstract" : "")
+            + (others.isEmpty ? "" : ", with \(others.joined(separator: ", "))")
     }
 
     private static func text(_ index: IndexSchema, _ entity: EntitySchema) -> String {
@@ -261,7 +346,27 @@ struct SchemaComparison {
     }
 }
 
+/// A property of one entity in a hierarchy.
+private struct Declaration {
+    /// The type of the entity's objects.
+    var type: Int64
+    var text: String
+    /// The text with the name of the entity if that is not the head of its hierarchy.
+    var inFull: String
+}
+
 extension StoreSchema {
+    /// Returns the declarations of a column: one per subentity with the property, or that of the head.
+    fileprivate func declarations(of column: ColumnSchema, in head: EntitySchema) -> [Declaration] {
+        let declaring = head.subentities.filter { $0.properties.contains(column.name) }.sorted { $0.type < $1.type }
+        if declaring.isEmpty { return [Declaration(type: 0, text: text(column), inFull: text(column))] }
+        return declaring.map { entity in
+            var own = column
+            own.isOptional = !entity.requiredAttributes.contains(column.name)
+            return Declaration(type: entity.type, text: text(own), inFull: "\(text(own)) of \(entity.name)")
+        }
+    }
+
     fileprivate func text(_ column: ColumnSchema) -> String {
         let type = column.destination.map { entities[$0].name } ?? column.type.rawValue
         // Every reference has an index.

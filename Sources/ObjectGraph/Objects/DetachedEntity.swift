@@ -68,7 +68,7 @@ public struct DetachedEntity: Sendable {
         for property in description.properties {
             switch property {
             case .attribute(let attribute):
-                defaults.append(attribute.defaultValue)
+                defaults.append(attribute.defaultValue.isNull ? attribute.valueInsteadOfZero : attribute.defaultValue)
                 columns.append(
                     Column(
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
@@ -94,7 +94,7 @@ public struct DetachedEntity: Sendable {
     var columnCount: Int { content.columns.count }
     /// The attributes and to-one relationships, by column.
     var columns: [Column] { content.columns }
-    /// The declared default of each column, or null.
+    /// The default of each column, or its type's value instead of zero; null if it has neither.
     var defaults: [Value] { content.defaults }
     /// Returns the value of a column without a value or a default.
     func emptyValue(_ column: ColumnIndex) -> Value { columns[column].isOptional ? .null : .zero(of: columns[column].type) }

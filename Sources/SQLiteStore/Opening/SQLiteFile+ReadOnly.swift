@@ -36,8 +36,11 @@ extension SQLiteFile {
             }
             let (uuid, stored) = try contents(connection, path)
             let way = try SchemaPath(from: recorded(stored, in: connection), to: layout.schema, path: path)
-            guard way.steps.isEmpty, way.losses.isEmpty else { throw StoreError.needsMigration(path) }
+            guard way.steps.isEmpty, way.losses.allSatisfy(\.subject.isOfDestinations) else {
+                throw StoreError.needsMigration(path)
+            }
             try checkTables(connection, layout: layout, path: path)
+            try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
             let rows = try ModelRows(schema: connection.meta("schema") ?? "", in: connection)
             return (try SQLiteLineage.readOnly(uuid, in: connection, path: path), rows)
         }

@@ -125,6 +125,7 @@ enum SQLiteFile {
         }
         try write(ExchangedNames(of: layout.schema), connection)
         try write(InversePairs(of: layout.schema), connection)
+        try write(NarrowedDestinations(of: layout.schema), connection)
         return StoreLineage(store: uuid)
     }
 
@@ -178,15 +179,18 @@ enum SQLiteFile {
         try put("schema", value: try text(schema), in: connection)
     }
 
-    /// Returns the file's schema with the earlier ones, and the exchanges of names and the inverses that the file has recorded.
+    /// Returns the file's schema with the earlier ones, and the exchanges of names, the inverses and the narrowed destinations that the
+    /// file has recorded.
     static func recorded(_ schema: StoreSchema, in connection: SQLiteConnection) throws -> RecordedSchemas {
         let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
         let exchanges = try connection.meta("exchanges")
         let inverses = try connection.meta("inverses")
+        let destinations = try connection.meta("destinations")
         return RecordedSchemas(
             schema, earlier: earlier.compactMap { try? JSONDecoder().decode(StoreSchema.self, from: Data($0.utf8)) },
             exchanged: ExchangedNames(lines: Set(exchanges?.split(separator: "\n").map(String.init) ?? [])),
-            inverses: inverses.flatMap { try? JSONDecoder().decode(InversePairs.self, from: Data($0.utf8)) })
+            inverses: inverses.flatMap { try? JSONDecoder().decode(InversePairs.self, from: Data($0.utf8)) },
+            destinations: destinations.flatMap { try? JSONDecoder().decode(NarrowedDestinations.self, from: Data($0.utf8)) })
     }
 
     static func write(_ exchanges: ExchangedNames, _ connection: SQLiteConnection) throws {
@@ -202,6 +206,15 @@ enum SQLiteFile {
             try put("inverses", value: String(decoding: try JSONEncoder().encode(inverses), as: UTF8.self), in: connection)
         } else {
             try connection.run("DELETE FROM strata_meta WHERE name = 'inverses'")
+        }
+    }
+
+    static func write(_ destinations: NarrowedDestinations?, _ connection: SQLiteConnection) throws {
+        if let destinations {
+            try put(
+                "destinations", value: String(decoding: try JSONEncoder().encode(destinations), as: UTF8.self), in: connection)
+        } else {
+            try connection.run("DELETE FROM strata_meta WHERE name = 'destinations'")
         }
     }
 

@@ -33,8 +33,21 @@ struct SQLiteLossCount {
             return "SELECT COUNT(*) FROM \(layout.links[link])"
         case .pairsOfTypes(let link, let entity, let typeColumn, let types):
             return "SELECT COUNT(*) FROM \(layout.links[link]) WHERE source IN "
-                + "(SELECT id FROM \(layout.tables[entity]) WHERE \(condition(entity, typeColumn: typeColumn, types: types)))"
+                + "(\(objects(entity, typeColumn: typeColumn, types: types)))"
+        case .referencesToTypes(let entity, let column, let farEntity, let typeColumn, let types):
+            return "SELECT COUNT(*) FROM \(layout.tables[entity]) WHERE \(layout.columns[entity][column]) IN "
+                + "(\(objects(farEntity, typeColumn: typeColumn, types: types)))"
+        case .pairsToTypes(let link, let entity, let typeColumn, let types):
+            return "SELECT COUNT(*) FROM \(layout.links[link]) WHERE destination IN "
+                + "(\(objects(entity, typeColumn: typeColumn, types: types)))"
         }
+    }
+
+    /// Returns the query of the ids of objects of some types. Without a column of types, all objects have the type 0.
+    private func objects(_ entity: EntityIndex, typeColumn: ColumnIndex?, types: Set<Int64>) -> String {
+        let all = "SELECT id FROM \(layout.tables[entity])"
+        guard let typeColumn else { return all }
+        return all + " WHERE " + condition(entity, typeColumn: typeColumn, types: types)
     }
 
     private func condition(_ entity: EntityIndex, typeColumn: ColumnIndex, types: Set<Int64>) -> String {

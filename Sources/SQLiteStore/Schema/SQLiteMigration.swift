@@ -30,9 +30,11 @@ struct SQLiteMigration {
         let recorded = try SQLiteFile.recorded(stored, in: connection)
         let way = try SchemaPath(from: recorded, to: layout.schema, path: path)
         let isChanged = stored != wanted || !way.steps.isEmpty
-        guard isChanged || way.inverses != recorded.inverses else { return }
+        let isRecorded = way.inverses == recorded.inverses && way.destinations == recorded.destinations
+        guard isChanged || !isRecorded else { return }
         try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
         try SQLiteFile.write(way.inverses, connection)
+        try SQLiteFile.write(way.destinations, connection)
         if !way.losses.isEmpty { try SQLiteFile.countPairing(connection) }
         // Stores that have the file open compare this number to notice a migration, which need not change a table.
         if isChanged || !way.losses.isEmpty {

@@ -42,32 +42,40 @@ package struct InversePairs: Sendable, Hashable {
 
     /// Returns the pairs under the names that a step gives to their relationships, without those whose column or link it removes.
     package func renamed(from old: StoreSchema, to new: StoreSchema, _ evolution: SchemaEvolution) -> InversePairs {
-        func renamed(_ end: End) -> End? {
-            guard let entity = old.entityIndices.first(where: { old.entities[$0].name == end.entity }),
-                let successor = evolution.successor(of: entity)
-            else { return nil }
-            let scope = new.entities[successor].name
-            switch old.storage(of: end) {
-            case .column(let column):
-                return evolution.successor(of: column, in: entity).map { End(scope, new.entities[successor].columns[$0].name) }
-            case .link(let link):
-                guard let name = evolution.successor(of: link).map({ new.links[$0].name }) else { return nil }
-                if name.hasPrefix(scope + "."), !evolution.isReversed(link) {
-                    return End(scope, String(name.dropFirst(scope.count + 1)))
-                }
-            case nil: break
-            }
-            // The file does not have its name.
-            let own = new.relationships.filter { $0.entity == successor }
-            let isThere = own.contains { $0.name == end.name && $0.renamedFrom == nil }
-            return End(scope, (isThere ? nil : own.first { $0.renamedFrom == end.name }?.name) ?? end.name)
-        }
-        return InversePairs(
+        InversePairs(
             pairs: Set(
                 pairs.compactMap { pair in
-                    guard let first = renamed(pair.first), let second = renamed(pair.second) else { return nil }
+                    guard let first = pair.first.renamed(from: old, to: new, evolution),
+                        let second = pair.second.renamed(from: old, to: new, evolution)
+                    else { return nil }
                     return Pair(first, second)
                 }))
+    }
+}
+
+extension InversePairs.End {
+    /// Returns the relationship under the name that a step gives to it; nil if the step removes its entity, its column or its link.
+    func renamed(from old: StoreSchema, to new: StoreSchema, _ evolution: SchemaEvolution) -> InversePairs.End? {
+        guard let place = old.entityIndices.first(where: { old.entities[$0].name == entity }),
+            let successor = evolution.successor(of: place)
+        else { return nil }
+        let scope = new.entities[successor].name
+        switch old.storage(of: self) {
+        case .column(let column):
+            return evolution.successor(of: column, in: place).map {
+                InversePairs.End(scope, new.entities[successor].columns[$0].name)
+            }
+        case .link(let link):
+            guard let name = evolution.successor(of: link).map({ new.links[$0].name }) else { return nil }
+            if name.hasPrefix(scope + "."), !evolution.isReversed(link) {
+                return InversePairs.End(scope, String(name.dropFirst(scope.count + 1)))
+            }
+        case nil: break
+        }
+        // The file does not have its name.
+        let own = new.relationships.filter { $0.entity == successor }
+        let isThere = own.contains { $0.name == name && $0.renamedFrom == nil }
+        return InversePairs.End(scope, (isThere ? nil : own.first { $0.renamedFrom == name }?.name) ?? name)
     }
 }
 

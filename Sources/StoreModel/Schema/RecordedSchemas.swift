@@ -8,15 +8,18 @@ package struct RecordedSchemas: Sendable {
     package var exchanged = ExchangedNames()
     /// The inverses of the model that wrote the file; nil if the file has not recorded them.
     package var inverses: InversePairs?
+    /// The narrowed destinations of the model that wrote the file; nil if it had none, or if the file has not recorded them.
+    package var destinations: NarrowedDestinations?
 
     package init(
         _ current: StoreSchema, earlier: [StoreSchema] = [], exchanged: ExchangedNames = ExchangedNames(),
-        inverses: InversePairs? = nil
+        inverses: InversePairs? = nil, destinations: NarrowedDestinations? = nil
     ) {
         self.current = current
         self.earlier = earlier
         self.exchanged = exchanged
         self.inverses = inverses
+        self.destinations = destinations
     }
 
     /// Whether the file had the model's schema before its present one, at the same version. Keyed values and the progress of derived

@@ -1,6 +1,7 @@
 /// A relationship of the model, which distinguishes a relationship whose kind has changed from a removed relationship.
 ///
-/// Files do not store it. They have columns and links, and the names of the relationships that are inverses of each other.
+/// Files do not store it. They have columns and links, the names of the relationships that are inverses of each other, and the destinations
+/// that are a part of a hierarchy.
 public struct RelationshipSchema: Sendable, Hashable {
     /// The entity that has the relationship.
     public var entity: EntityIndex
@@ -16,6 +17,9 @@ public struct RelationshipSchema: Sendable, Hashable {
     public var inverse: Int?
     /// A Boolean value that indicates whether deletions leave dangling references in ``column``.
     public var mayDangle: Bool
+    /// The types of the objects at the far end, if they are those of an inheriting entity; nil if the relationship leads to all objects of
+    /// ``destination``.
+    package var destinationTypes: Set<Int64>?
 
     /// Creates a relationship. Entity, destination and column are positions in the same schema.
     public init(

@@ -18,6 +18,19 @@ public struct SchemaLoss: Sendable, Hashable {
         case pairs(link: LinkIndex)
         /// The pairs of a link whose sources are objects of some types of a hierarchy.
         case pairsOfTypes(link: LinkIndex, entity: EntityIndex, typeColumn: ColumnIndex, types: Set<Int64>)
+        /// The references in a column to objects of some types of a hierarchy. Without a column of types, all objects have the type 0.
+        case referencesToTypes(
+            entity: EntityIndex, column: ColumnIndex, farEntity: EntityIndex, typeColumn: ColumnIndex?, types: Set<Int64>)
+        /// The pairs of a link whose destinations are objects of some types of a hierarchy, to which `entity` belongs.
+        case pairsToTypes(link: LinkIndex, entity: EntityIndex, typeColumn: ColumnIndex?, types: Set<Int64>)
+
+        /// Whether the objects at the far end decide, while columns and links stay as they are.
+        package var isOfDestinations: Bool {
+            switch self {
+            case .referencesToTypes, .pairsToTypes: true
+            default: false
+            }
+        }
     }
 
     /// The part of the file that would be lost.
@@ -26,7 +39,7 @@ public struct SchemaLoss: Sendable, Hashable {
     public var name: String
     /// The names that allow this loss.
     var allowedBy: Set<String>
-    /// The consequence for a relationship whose kind changes.
+    /// The change that loses the data, if its name does not say so.
     var reason: String?
     /// Whether the data is kept although it contradicts the model. No permission allows this.
     var isContradiction = false
@@ -38,8 +51,8 @@ public struct SchemaLoss: Sendable, Hashable {
         case .objects, .objectsOfType: "object"
         case .values: "value"
         case .valuesOfTypes: isContradiction ? "reference" : "value"
-        case .unanswered: "reference"
-        case .pairs, .pairsOfTypes: "pair"
+        case .unanswered, .referencesToTypes: "reference"
+        case .pairs, .pairsOfTypes, .pairsToTypes: "pair"
         }
     }
 
@@ -109,6 +122,7 @@ struct SchemaLosses {
         self.evolution = evolution
         addEntities()
         addColumns(hidesValues)
+        addDerivedColumns(hidesValues)
         addMovedAttributes()
         addLinks()
         addContradictions()
@@ -173,16 +187,40 @@ struct SchemaLosses {
                     // Dropping an entity on purpose also drops the references to it.
                     if successors[destination] == nil { loss.allowedBy.insert(old.entities[destination].name) }
                     changeKind(&loss, successor: successor, entity: number, column: column, definition: definition)
-                } else if let typeColumn = entity.typeColumn, !hidesValues(number, column) {
-                    let inherited = inheritedLosses(loss, of: column, in: entity, number, typeColumn: typeColumn)
-                    if !inherited.isEmpty {
-                        all += inherited
-                        continue
-                    }
+                    all.append(loss)
+                } else {
+                    addValues(loss, of: column, entity: number, hidesValues)
                 }
-                all.append(loss)
             }
         }
+    }
+
+    /// Adds the values of attributes that become derived: opening the file replaces them with computed values (S201).
+    private mutating func addDerivedColumns(_ hidesValues: (EntityIndex, ColumnIndex) -> Bool) {
+        for (number, change) in evolution.entities.enumerated(as: EntityIndex.self) {
+            guard let source = change.source else { continue }
+            let (before, after) = (old.entities[source], new.entities[number])
+            for (column, part) in change.columns.enumerated(as: ColumnIndex.self) where after.columns[column].derivation != nil {
+                guard let place = part.source, before.columns[place].derivation == nil else { continue }
+                let name = "\(before.name).\(before.columns[place].name)"
+                var loss = SchemaLoss(
+                    subject: .values(entity: source, column: place), name: name,
+                    allowedBy: [name, "\(after.name).\(after.columns[column].name)"])
+                loss.reason = "saves derive it now"
+                addValues(loss, of: place, entity: source, hidesValues)
+            }
+        }
+    }
+
+    /// Adds the loss of an attribute's values, as one loss per subentity that declares the attribute.
+    private mutating func addValues(
+        _ loss: SchemaLoss, of column: ColumnIndex, entity: EntityIndex, _ hidesValues: (EntityIndex, ColumnIndex) -> Bool
+    ) {
+        var inherited: [SchemaLoss] = []
+        if let typeColumn = old.entities[entity].typeColumn, !hidesValues(entity, column) {
+            inherited = inheritedLosses(loss, of: column, in: old.entities[entity], entity, typeColumn: typeColumn)
+        }
+        all += inherited.isEmpty ? [loss] : inherited
     }
 
     /// Returns the loss of an attribute's column as one loss per subentity that declares the attribute; empty if none does. Other objects of

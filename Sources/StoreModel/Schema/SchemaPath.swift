@@ -18,6 +18,8 @@ public struct SchemaPath: Sendable {
     public private(set) var losses: [SchemaLoss] = []
     /// The inverses that the file records after the steps.
     package private(set) var inverses: InversePairs?
+    /// The narrowed destinations that the file records after the steps.
+    package private(set) var destinations: NarrowedDestinations?
 
     /// Computes the migration.
     /// - Parameters:
@@ -41,7 +43,9 @@ public struct SchemaPath: Sendable {
         let pending = ExchangedNames(of: model).subtracting(recorded.exchanged)
         let stated = InversePairs(of: model)
         inverses = recorded.inverses
-        if wanted == file, pending.isEmpty, stated == nil || stated == inverses { return }
+        destinations = recorded.destinations
+        let isStated = stated == nil || stated == inverses && NarrowedDestinations(of: model) == destinations
+        if wanted == file, pending.isEmpty, isStated { return }
         let complete = wanted.withoutPendingDerivations
         if complete != wanted, complete.withoutKeyedValues == file.withoutKeyedValues {
             throw StoreError(.schemaMismatch, "\(path) has all derived values, which another process has computed. Open it again")
@@ -85,6 +89,8 @@ public struct SchemaPath: Sendable {
             let isLast = number == schemas.count - 1
             var found = isLast ? InverseLosses(recorded: inverses, from: current, to: next, evolution).all : []
             inverses = inverses?.renamed(from: current, to: next, evolution)
+            destinations = destinations?.renamed(from: current, to: next, evolution)
+            if isLast { found += DestinationLosses(recorded: destinations, from: current, to: next, evolution).all }
             if isStep {
                 let schemas = SchemaLosses(from: current, to: next, evolution) { entity, column in
                     file.hidesValues(of: current.entities[entity], column: column)
@@ -101,7 +107,9 @@ public struct SchemaPath: Sendable {
             current = next.withoutHints
             steps.append(Step(schema: next, evolution: evolution))
         }
-        inverses = schemas.last.flatMap { InversePairs(of: $0) } ?? inverses
+        guard let last = schemas.last, let stated = InversePairs(of: last) else { return }
+        inverses = stated
+        destinations = NarrowedDestinations(of: last)
     }
 
     /// Returns the schemas that the file still has to be migrated to.
@@ -245,6 +253,22 @@ struct SchemaPositions {
             guard let number = links[link], let place = entities[entity], !reversedLinks.contains(link) else { return nil }
             guard let type = columns[entity][typeColumn] else { return types.contains(0) ? .pairs(link: number) : nil }
             return .pairsOfTypes(link: number, entity: place, typeColumn: type, types: types)
+        case .referencesToTypes(let entity, let column, let farEntity, let typeColumn, let types):
+            guard let place = entities[entity], let source = columns[entity][column], let far = entities[farEntity] else {
+                return nil
+            }
+            let type = typeColumn.flatMap { columns[farEntity][$0] }
+            guard type != nil || types.contains(0) else { return nil }
+            return .referencesToTypes(entity: place, column: source, farEntity: far, typeColumn: type, types: types)
+        case .pairsToTypes(let link, let entity, let typeColumn, let types):
+            guard let number = links[link], let place = entities[entity] else { return nil }
+            let type = typeColumn.flatMap { columns[entity][$0] }
+            guard type != nil || types.contains(0) else { return nil }
+            guard reversedLinks.contains(link) else {
+                return .pairsToTypes(link: number, entity: place, typeColumn: type, types: types)
+            }
+            // An earlier step has reversed the link, so that these objects are at its source in the file.
+            return type.map { .pairsOfTypes(link: number, entity: place, typeColumn: $0, types: types) } ?? .pairs(link: number)
         }
     }
 }

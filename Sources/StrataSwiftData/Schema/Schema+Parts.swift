@@ -72,8 +72,6 @@ extension Schema {
         public var valueType: Any.Type { type.type }
         /// The initial value of the property, evaluated once for all objects. nil if the property has none, or if evaluating it could have
         /// an effect, as in `Counter.next()`.
-        ///
-        /// For a `Decimal` that is not optional and has no initial value, this is 0.
         public var defaultValue: Any? {
             func value<V>(as type: V.Type) -> Any? { StoredAttribute.value(initialValue, as: type).map { $0 as Any } }
             return initialValue.isNull ? nil : _openExistential(type.type, do: value(as:))

@@ -133,6 +133,69 @@ import Testing
         try await second.close()
     }
 
+    /// Albums with a text to sort by, which programs set or which is derived.
+    private static func sorting(_ version: Int, by derivation: Derivation?) throws -> Model {
+        let properties: [PropertyDescription] = [
+            .attribute(.init(name: "title", type: .string)),
+            .attribute(.init(name: "sortTitle", type: .string, isOptional: true, derivation: derivation)),
+        ]
+        return try Model([EntityDescription(name: "Album", properties: properties)], version: .init(version))
+    }
+
+    private static func sortTitles(_ container: PersistentContainer) async throws -> [Value] {
+        try await container.read { context in
+            try context.fetch(EntityFetchRequest("Album", sortBy: [AttributeSort("title")])).map { $0["sortTitle"] }
+        }
+    }
+
+    /// Catches: values that computed ones replace unasked, because the name and the type of their column stay.
+    @Test(arguments: stores)
+    func `S165, S201: an attribute with values becomes derived only by permission, and a derived one without`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let plain = try Self.sorting(1, by: nil)
+        let first = try await bed.container(model: plain)
+        try await first.coordinator.newBackgroundContext().perform(andSave: .durable) { context in
+            for (title, text) in [("The A", "a"), ("The B", "b")] { context.makeRecord(title)["sortTitle"] = .string(text) }
+            _ = context.makeRecord("C")
+        }
+        try await first.close()
+        let derived = try Self.sorting(2, by: .lowercased("title"))
+        let loss = "it would drop Album.sortTitle (2 values; saves derive it now). To keep what they hold"
+        for plan in [nil, MigrationPlan([.lightweight(from: plain, to: derived)])] {
+            try await bed.closed()
+            let dryRun = try await derived.changes(opening: bed.description, migrationPlan: plan)
+            #expect(dryRun.refusal?.message.contains(loss) == true, "\(dryRun)")
+            #expect(dryRun.lines.contains("~ Album.sortTitle: string? → string?, derived, and drops 2"), "\(dryRun)")
+            try await bed.closed()
+            let error = await #expect(throws: StoreError.self) {
+                _ = try await PersistentContainer(model: derived, store: bed.description, migrationPlan: plan)
+            }
+            #expect(error?.code == .schemaMismatch && error?.message.contains(loss) == true, "\(String(describing: error))")
+        }
+        try await bed.closed()
+        let same = try await bed.container(model: plain)
+        #expect(try await Self.sortTitles(same) == [.null, "a", "b"], "the file is unchanged")
+        try await same.close()
+        try await bed.closed()
+        let staged = try TestBed(kind)
+        try FileManager.default.copyItem(at: bed.file, to: staged.file)
+        let custom = try await PersistentContainer(
+            model: derived, store: staged.description, migrationPlan: MigrationPlan([.custom(from: plain, to: derived)]))
+        #expect(try await Self.sortTitles(custom) == ["c", "the a", "the b"])
+        try await custom.close()
+        let allowed = try await PersistentContainer(
+            model: derived, store: bed.description, allowsDataLoss: ["Album.sortTitle"])
+        #expect(try await Self.sortTitles(allowed) == ["c", "the a", "the b"])
+        try await allowed.close()
+        try await bed.closed()
+        // Another derivation loses only computed values.
+        let other = try await bed.container(model: try Self.sorting(3, by: .folded("title")))
+        #expect(try await other.coordinator.verify() == [])
+        try await other.close()
+    }
+
     /// Catches: a crash between the change of the schema and the last value, after which the rest would stay wrong.
     @Test(arguments: stores)
     func `S201: an interrupted computation continues at the next opening`(_ kind: StoreKind) async throws {

@@ -273,19 +273,23 @@ import Testing
     }
 
     /// Catches: pairs of objects without the relationship, and an inverse that leads to objects of another entity than its destination.
-    @Test(arguments: stores)
-    func `S165: a many-to-many relationship moves to a subentity only if no other object has it`(_ kind: StoreKind) async throws {
+    @Test(arguments: stores, [true, false])
+    func `S165: a many-to-many relationship moves to a subentity only if no other object has it`(
+        _ kind: StoreKind, _ isStoredAtTrip: Bool
+    ) async throws {
         let bed = try TestBed(kind)
         func model(isMoved: Bool) -> [EntityDescription] {
             let stops = PropertyDescription.relationship(
                 .init(name: "stops", destination: "Stop", inverse: "trips", cardinality: .toMany))
             let trips = RelationshipDescription(
                 name: "trips", destination: isMoved ? "BusinessTrip" : "Trip", inverse: "stops", cardinality: .toMany)
-            return [
-                Self.trip(isMoved ? [] : [stops]), Self.business("BusinessTrip", isMoved ? [stops] : []),
-                EntityDescription(name: "Stop", properties: [.relationship(trips)]),
-            ]
+            let trip = [Self.trip(isMoved ? [] : [stops]), Self.business("BusinessTrip", isMoved ? [stops] : [])]
+            let stop = [EntityDescription(name: "Stop", properties: [.relationship(trips)])]
+            // The pairs are stored under the name of the relationship whose entity comes first.
+            return isStoredAtTrip ? trip + stop : stop + trip
         }
+        let text =
+            isStoredAtTrip ? "Trip.stops (2 pairs; these objects do not have" : "Stop.trips (2 pairs; these objects are not"
         try await Self.with(bed, model(isMoved: false)) { context in
             let stops = (0..<2).map { _ in context.insert("Stop") }
             for (entity, stops) in [("Trip", stops), ("BusinessTrip", [stops[0]])] {
@@ -294,10 +298,10 @@ import Testing
                 trip.setRelatedObjects("stops", to: stops)
             }
         }
-        await Self.expectRefusal(bed, model(isMoved: true), "Trip.stops (2 pairs; these objects do not have")
+        await Self.expectRefusal(bed, model(isMoved: true), text)
         try await bed.closed()
         let changes = try await Model(model(isMoved: true), version: .init(9)).changes(opening: bed.description)
-        #expect(changes.refusal?.message.contains("Trip.stops (2 pairs") == true, "\(changes)")
+        #expect(changes.refusal?.message.contains(text) == true, "\(changes)")
         try await Self.with(bed, model(isMoved: false)) { context throws in
             for trip in try context.fetch(EntityFetchRequest("Trip")) where trip.entityName == "Trip" {
                 trip.setRelatedObjects("stops", to: [])
@@ -307,6 +311,127 @@ import Testing
             let trips = try context.fetch(EntityFetchRequest("Stop")).map { $0.relatedObjects("trips").map(\.entityName) }
             #expect(trips == [["BusinessTrip"], []])
         }
+    }
+
+    /// A model with plans, whose relationships `trip` and `trips` lead to an entity of a hierarchy.
+    private static func plans(leadingTo destination: String) -> [EntityDescription] {
+        let trip = RelationshipDescription(name: "trip", destination: destination, cardinality: .toOne)
+        let trips = RelationshipDescription(name: "trips", destination: destination, cardinality: .toMany)
+        return [
+            Self.trip(), Self.business(),
+            EntityDescription(name: "Plan", properties: [.relationship(trip), .relationship(trips)]),
+        ]
+    }
+
+    /// Inserts one plan per trip, and one with both trips.
+    private static func insertPlans(_ context: ManagedObjectContext) {
+        let trips = ["Trip", "BusinessTrip"].map { entity in
+            let trip = context.insert(entity)
+            trip["name"] = .string(entity)
+            return trip
+        }
+        for trip in trips { context.insert("Plan").setRelatedObject("trip", to: trip) }
+        context.insert("Plan").setRelatedObjects("trips", to: trips)
+    }
+
+    private static func removeOtherTrips(_ context: ManagedObjectContext) throws {
+        for plan in try context.fetch(EntityFetchRequest("Plan")) {
+            if plan.relatedObject("trip")?.entityName == "Trip" { plan.setRelatedObject("trip", to: nil) }
+            plan.setRelatedObjects("trips", to: plan.relatedObjects("trips").filter { $0.entityName != "Trip" })
+        }
+    }
+
+    private static func expectBusinessTripsOnly(_ context: ManagedObjectContext) throws {
+        let plans = try context.fetch(EntityFetchRequest("Plan"))
+        #expect(plans.compactMap { $0.relatedObject("trip")?.entityName } == ["BusinessTrip"])
+        #expect(plans.flatMap { $0.relatedObjects("trips").map(\.entityName) } == ["BusinessTrip"])
+    }
+
+    /// Catches: a narrower destination that no column shows, so that reading an object of another class stops the program.
+    @Test(arguments: stores)
+    func `S165, S183: a relationship gets a subentity as its destination only if it leads to no other object`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let (wide, narrow) = (Self.plans(leadingTo: "Trip"), Self.plans(leadingTo: "BusinessTrip"))
+        try await Self.with(bed, wide) { Self.insertPlans($0) }
+        await Self.expectRefusal(bed, narrow, "Plan.trip (1 reference; these objects are not of the entity")
+        await Self.expectRefusal(bed, narrow, "Plan.trips (1 pair; these objects are not of the entity")
+        try await bed.closed()
+        let changes = try await Model(narrow, version: .init(9)).changes(opening: bed.description)
+        #expect(changes.refusal?.message.contains("Plan.trip (1 reference") == true, "\(changes)")
+        #expect(changes.refusal?.message.contains("Plan.trips (1 pair") == true, "\(changes)")
+        try await Self.with(bed, wide) { try Self.removeOtherTrips($0) }
+        for _ in 0..<2 { try await Self.with(bed, narrow, 2) { try Self.expectBusinessTripsOnly($0) } }
+        // The file forgets the narrower destination.
+        try await Self.with(bed, wide, 3) { context throws in
+            let trip = try context.fetch(EntityFetchRequest("Trip")).first { $0.entityName == "Trip" }
+            context.insert("Plan").setRelatedObject("trip", to: trip)
+        }
+        await Self.expectRefusal(bed, narrow, "Plan.trip (1 reference")
+    }
+
+    @Test(arguments: stores)
+    func `S164, S165: a custom stage keeps the references that a narrower destination allows`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let (wide, narrow) = (
+            try Model(Self.plans(leadingTo: "Trip"), version: .init(1)),
+            try Model(Self.plans(leadingTo: "BusinessTrip"), version: .init(2))
+        )
+        try await Self.with(bed, Self.plans(leadingTo: "Trip")) { Self.insertPlans($0) }
+        try await bed.closed()
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(
+                model: narrow, store: bed.description, migrationPlan: MigrationPlan([.custom(from: wide, to: narrow)]))
+        }
+        #expect(error?.message.contains("Plan.trip (1 reference") == true, "\(String(describing: error))")
+        try await bed.closed()
+        let plan = MigrationPlan([
+            .custom(from: wide, to: narrow, willMigrate: { context in try Self.removeOtherTrips(context) })
+        ])
+        let container = try await PersistentContainer(model: narrow, store: bed.description, migrationPlan: plan)
+        try await container.read { try Self.expectBusinessTripsOnly($0) }
+        try await container.close()
+    }
+
+    @Test(arguments: stores)
+    func `S165, S166: a read-only store counts the objects outside a destination that its file has not recorded`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let wide = Self.plans(leadingTo: "Trip")
+        let narrow = try Model(Self.plans(leadingTo: "BusinessTrip"), version: .init(1))
+        let store: StoreDescription = kind == .lmdb ? .lmdb(bed.file, readOnly: true) : .sqlite(bed.file, readOnly: true)
+        try await Self.with(bed, wide) { Self.insertPlans($0) }
+        try await bed.closed()
+        let error = await #expect(throws: StoreError.self) { _ = try await PersistentContainer(model: narrow, store: store) }
+        #expect(error?.code == .schemaMismatch)
+        #expect(error?.message.contains("Plan.trip (1 reference") == true, "\(String(describing: error))")
+        #expect(error?.message.contains("Plan.trips (1 pair") == true, "\(String(describing: error))")
+        try await Self.with(bed, wide) { try Self.removeOtherTrips($0) }
+        try await bed.closed()
+        let container = try await PersistentContainer(model: narrow, store: store)
+        try await container.read { try Self.expectBusinessTripsOnly($0) }
+        try await container.close()
+    }
+
+    /// Catches: files that change although no destination is narrower, or objects that are counted at each opening.
+    @Test func `S165: a file records its narrowed destinations, and nothing without them`() throws {
+        let wide = try Model(Self.plans(leadingTo: "Trip")).storeSchema
+        let narrow = try Model(Self.plans(leadingTo: "BusinessTrip")).storeSchema
+        #expect(wide.withoutHints == narrow.withoutHints)
+        #expect(NarrowedDestinations(of: wide) == nil)
+        let path = try SchemaPath(from: RecordedSchemas(wide.withoutHints), to: narrow, path: "file")
+        #expect(path.steps.isEmpty && path.losses.count == 2 && path.destinations == NarrowedDestinations(of: narrow))
+        let known = RecordedSchemas(
+            wide.withoutHints, inverses: InversePairs(of: narrow), destinations: path.destinations)
+        #expect(try SchemaPath(from: known, to: narrow, path: "file").losses.isEmpty)
+        let wider = try SchemaPath(from: known, to: wide, path: "file")
+        #expect(wider.losses.isEmpty && wider.destinations == nil)
+        let type = SubentitySchema.type(of: "BusinessTrip")
+        let data = try JSONEncoder().encode(path.destinations)
+        #expect(String(decoding: data, as: UTF8.self) == "[[\"Plan\",\"trip\",\"\(type)\"],[\"Plan\",\"trips\",\"\(type)\"]]")
+        #expect(try JSONDecoder().decode(NarrowedDestinations.self, from: data) == path.destinations)
     }
 
     @Test(arguments: stores)

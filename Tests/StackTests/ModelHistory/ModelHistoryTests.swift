@@ -133,6 +133,83 @@ import Testing
         #expect(older.refusal?.code == .schemaTooNew)
     }
 
+    private static func trip(_ properties: [PropertyDescription] = []) -> EntityDescription {
+        EntityDescription(name: "Trip", properties: [.attribute(.init(name: "name", type: .string))] + properties)
+    }
+
+    private static func subentity(
+        _ name: String, _ properties: [PropertyDescription] = [], of superentity: String = "Trip", isAbstract: Bool = false
+    ) -> EntityDescription {
+        EntityDescription(
+            name: name, properties: properties, renamedFrom: name == "WorkTrip" ? "BusinessTrip" : nil, superentity: superentity,
+            isAbstract: isAbstract)
+    }
+
+    private static func note(isOptional: Bool = true) -> PropertyDescription {
+        .attribute(.init(name: "note", type: .string, isOptional: isOptional, defaultValue: isOptional ? .null : "none"))
+    }
+
+    /// Versions of a hierarchy, and the lines of the dry run that opens a file of the version before.
+    private static func hierarchies() -> [(entities: [EntityDescription], lines: [String])] {
+        [
+            ([trip([note()])], []),
+            ([trip([note()]), subentity("BusinessTrip")], ["+ BusinessTrip: inherits from Trip"]),
+            (
+                [trip(), subentity("BusinessTrip", [note()]), subentity("Conference", of: "BusinessTrip")],
+                ["+ Conference: inherits from BusinessTrip", "~ Trip.note: string? → string? of BusinessTrip, and drops 1"]
+            ),
+            (
+                [
+                    trip(), subentity("WorkTrip", [note(isOptional: false)], isAbstract: true),
+                    subentity("Conference", of: "WorkTrip"),
+                ],
+                [
+                    "~ BusinessTrip → WorkTrip", "~ WorkTrip: inherits from Trip → inherits from Trip, abstract",
+                    "~ Trip.note: string? of BusinessTrip → string of WorkTrip",
+                ]
+            ),
+            (
+                [trip(), subentity("WorkTrip", [note(isOptional: false)]), subentity("Conference")],
+                [
+                    "~ WorkTrip: inherits from Trip, abstract → inherits from Trip",
+                    "~ Conference: inherits from WorkTrip → inherits from Trip", "- WorkTrip.note, and drops 1",
+                ]
+            ),
+        ]
+    }
+
+    /// Catches: a dry run without changes, although opening writes a schema after which older programs are refused.
+    @Test(arguments: stores)
+    func `S186, S202: a dry run lists what changes in a hierarchy, and counts the values that objects lose`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let store = Self.description(kind)(bed.file)
+        for (position, version) in Self.hierarchies().enumerated() {
+            let model = try Model(version.entities, version: .init(position + 1))
+            let allowed: Set<String> = ["Trip.note", "WorkTrip.note"]
+            if position > 0 {
+                let changes = try await model.changes(opening: store, allowsDataLoss: allowed)
+                let lines = version.lines + ["~ version \(position).0.0 → \(position + 1).0.0"]
+                #expect(changes.lines == lines && changes.refusal == nil, "\(changes)")
+            }
+            let container = try await PersistentContainer(model: model, store: store, allowsDataLoss: allowed)
+            let worker = container.coordinator.newBackgroundContext()
+            await worker.perform { context in
+                if position == 0 { context.insert("Trip")["note"] = "lost" }
+                if position == 3 { context.insert("Conference")["note"] = "kept" }
+            }
+            try await worker.save()
+            try await container.close()
+            try await Self.closed(kind, bed.file)
+            #expect(try await model.changes(opening: store).isEmpty)
+        }
+        let last = try Model([Self.trip(), Self.subentity("WorkTrip", [Self.note(isOptional: false)])], version: .init(6))
+        let changes = try await last.changes(opening: store)
+        #expect(changes.lines.first == "- Conference, and drops 1", "\(changes)")
+        #expect(changes.refusal?.message.contains("Conference (1 object") == true, "\(changes)")
+    }
+
     @Test(arguments: stores)
     func `S202: a dry run lists the stages of a plan, and derived attributes to compute`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

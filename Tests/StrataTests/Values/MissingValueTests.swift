@@ -2,7 +2,8 @@ import Foundation
 import Strata
 import Testing
 
-/// Required properties of `Codable` types whose objects have no stored value: they are older than the property, or inserted by name.
+/// Required properties of `Codable` types, and decimals, whose objects have no stored value: they are older than the property, or inserted
+/// by name.
 @Suite @MainActor struct MissingValueTests {
     nonisolated struct Label: Codable, Equatable { var color: String? }
 
@@ -49,6 +50,43 @@ import Testing
             var spare: [String]?
 
             init(name: String) { self.name = name }
+        }
+    }
+
+    enum UnpricedJars {
+        @Model final class Jar {
+            var name: String
+            var price: Decimal?
+
+            init(name: String, price: Decimal?) {
+                self.name = name
+                self.price = price
+            }
+        }
+    }
+
+    enum PricedJars {
+        @Model final class Jar {
+            var name: String
+            var price: Decimal
+
+            init(name: String, price: Decimal) {
+                self.name = name
+                self.price = price
+            }
+        }
+    }
+
+    enum WeighedJars {
+        @Model final class Jar {
+            var name: String
+            var price: Decimal = 5
+            var weight: Decimal
+
+            init(name: String, weight: Decimal) {
+                self.name = name
+                self.weight = weight
+            }
         }
     }
 
@@ -149,6 +187,38 @@ import Testing
             #expect(crates.allSatisfy { $0.spare == nil })
             #expect(try main.count(where: #Predicate<Later.Crate> { $0.tags == nil || $0.label == nil }) == 0)
             #expect(try main.count(where: #Predicate<Later.Crate> { ($0.tags?.count ?? 7) == 0 }) == 1)
+        }
+    }
+
+    /// Catches: a nil that becomes zero unasked, although an integer or a string is refused.
+    @Test(arguments: [TestStore.lmdb, .sqlite])
+    func `S163: a decimal that becomes required needs a default, and a new required one begins with zero`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use { description in
+            let first = try await PersistentContainer(model: Model(UnpricedJars.Jar.self), store: description)
+            first.mainContext.insert(UnpricedJars.Jar(name: "a", price: 2))
+            first.mainContext.insert(UnpricedJars.Jar(name: "b", price: nil))
+            try await first.mainContext.save()
+            try await first.close()
+            let required = try Model(PricedJars.Jar.self, version: SchemaVersion(2, 0, 0))
+            let error = await #expect(throws: StoreError.self) {
+                _ = try await PersistentContainer(model: required, store: description)
+            }
+            let reason = "Jar.price was optional and is required, but has no default"
+            #expect(error?.message.contains(reason) == true, "\(String(describing: error))")
+            let model = try Model(WeighedJars.Jar.self, version: SchemaVersion(2, 0, 0))
+            let container = try await PersistentContainer(model: model, store: description)
+            let main = container.mainContext
+            main.insert("Jar")["name"] = "c"
+            try await main.save()
+            let zero = Decimal(0)
+            let jars = try main.fetch(
+                FetchRequest<WeighedJars.Jar>(where: #Predicate { $0.weight == zero }, sortBy: [.init(\.name)]))
+            #expect(jars.map(\.price) == [2, 5, 5] && jars.map(\.weight) == [0, 0, 0])
+            try await container.close()
+            // Required decimals of a file need no default.
+            #expect(try await model.changes(opening: description).isEmpty)
         }
     }
 }

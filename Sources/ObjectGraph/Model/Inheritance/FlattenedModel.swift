@@ -163,7 +163,7 @@ extension EntityDescription {
         if other.defaultValue != attribute.defaultValue {
             // Enums without defaults may have different first cases.
             let haveDefaults = [other, attribute].contains { $0.defaultValue != $0.missingValue }
-            attribute.firstCase = .null
+            attribute.valueInsteadOfZero = .null
             attribute.defaultValue = haveDefaults ? .null : attribute.missingValue
         }
         attribute.renamedFrom = other.renamedFrom ?? attribute.renamedFrom

@@ -11,10 +11,10 @@ extension PropertyDescription {
     ) -> PropertyDescription {
         var attribute = AttributeDescription(
             name: name, type: A.columnType, isOptional: A.isOptional, index: index,
-            defaultValue: defaultValue?.storeValue ?? A.missingValue, renamedFrom: renamedFrom,
+            defaultValue: defaultValue?.storeValue ?? .null, renamedFrom: renamedFrom,
             preservesValueOnDeletion: isPreserved, rules: rules)
         attribute.content = AttributeContent(of: A.self)
-        attribute.firstCase = A.firstCase
+        attribute.valueInsteadOfZero = A.valueInsteadOfZero
         return .attribute(attribute)
     }
 
