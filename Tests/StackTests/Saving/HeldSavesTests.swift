@@ -124,6 +124,24 @@ import Testing
         }
     }
 
+    /// Saves in other processes until a round of saves reuses the pages that earlier ones have freed. Returns the number of rounds.
+    ///
+    /// A context that merges reads for a moment. If the machine is busy, such a moment may last, and makes the file longer once. A snapshot
+    /// that is kept makes it longer in each round.
+    @discardableResult
+    static func expectReuse(_ container: PersistentContainer, _ bed: TestBed) async throws -> Int {
+        for round in 1...20 {
+            let before = try container.coordinator.store.fileBytes()
+            await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
+                try await IdleContainerTests.saveElsewhere(path: path, saves: 100)
+            }
+            // 100 saves of 100 objects write some 1.2 MB of pages.
+            if try container.coordinator.store.fileBytes() < before + 400_000 { return round }
+        }
+        Issue.record("each of 20 rounds has made the file longer by what it wrote")
+        return 20
+    }
+
     @Test(arguments: ContextStack.allCases, [Durability.durable, .deferred])
     func `S154: a container that has saved and is idle keeps nothing from reuse`(
         _ stack: ContextStack, _ durability: Durability
@@ -137,11 +155,7 @@ import Testing
         // A child is a snapshot in time, and keeps it as long as it lives.
         if ![.siblings, .split].contains(stack) { importer = nil }
         try await Self.rest(container)
-        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
-            try await IdleContainerTests.saveElsewhere(path: path, saves: 300)
-        }
-        // 300 saves write some 3.6 MB of pages.
-        #expect(try container.coordinator.store.fileBytes() < 1_500_000)
+        try await Self.expectReuse(container, bed)
         withExtendedLifetime(importer) {}
     }
 
@@ -152,13 +166,9 @@ import Testing
         // A reader that has finished.
         _ = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
         try await Self.rest(container)
-        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
-            try await IdleContainerTests.saveElsewhere(path: path, saves: 500)
-        }
-        // 500 saves of 100 objects write some 6 MB of pages. Each page is free again after the next save.
-        #expect(try container.coordinator.store.fileBytes() < 2_000_000)
+        let rounds = try await Self.expectReuse(container, bed)
         let count = try await MainActor.run { try container.mainContext.count(EntityFetchRequest("Track")) }
-        #expect(count == 100)
+        #expect(count == 100 * rounds)
     }
 
     /// Catches: a child that acquired its snapshot later than its parent, and whose save then conflicts with the save that it has read.
