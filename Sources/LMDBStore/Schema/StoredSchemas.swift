@@ -89,11 +89,12 @@ struct StoredSchemas {
             if isNewer { next.exchanges = StoredSchema.exchanges(of: model) }
             next.inverses = way.inverses
             next.destinations = way.destinations
-            guard !way.losses.isEmpty else {
+            guard !way.losses.isEmpty || found.destinations?.isWidened(by: way.destinations) == true else {
                 versions[number - 1] = next
                 return Change(number: number, formerNumber: number, isRecordOnly: !isNewer)
             }
-            // Other processes go on with the former inverses, and would contradict the new ones, until they notice another number.
+            // Other processes go on with the former inverses and destinations, and would contradict the new ones, until they notice
+            // another number.
             next.generation = generation
             versions.append(next)
             return Change(number: number + 1, formerNumber: number, losses: way.losses, hasSteps: false)

@@ -35,9 +35,10 @@ struct SQLiteMigration {
         try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
         try SQLiteFile.write(way.inverses, connection)
         try SQLiteFile.write(way.destinations, connection)
-        if !way.losses.isEmpty { try SQLiteFile.countPairing(connection) }
+        let isContradicted = !way.losses.isEmpty || recorded.destinations?.isWidened(by: way.destinations) == true
+        if isContradicted { try SQLiteFile.countPairing(connection) }
         // Stores that have the file open compare this number to notice a migration, which need not change a table.
-        if isChanged || !way.losses.isEmpty {
+        if isChanged || isContradicted {
             try connection.run("PRAGMA schema_version = \((connection.integer("PRAGMA schema_version") ?? 0) + 1)")
         }
         guard isChanged else { return }

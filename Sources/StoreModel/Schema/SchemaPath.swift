@@ -95,7 +95,8 @@ public struct SchemaPath: Sendable {
                 let schemas = SchemaLosses(from: current, to: next, evolution) { entity, column in
                     file.hidesValues(of: current.entities[entity], column: column)
                 }
-                found = schemas.all + found
+                // The pairs of a relationship that moves may be among both.
+                found = schemas.all + found.filter { loss in !schemas.all.contains { $0.subject == loss.subject } }
             }
             for var loss in found where !migration.allows(loss) {
                 guard let subject = metadata.place(loss.subject) else { continue }
@@ -249,10 +250,14 @@ struct SchemaPositions {
         case .pairs(let link):
             return links[link].map { .pairs(link: $0) }
         case .pairsOfTypes(let link, let entity, let typeColumn, let types):
-            // A link that an earlier step has reversed has these objects at its other end.
-            guard let number = links[link], let place = entities[entity], !reversedLinks.contains(link) else { return nil }
-            guard let type = columns[entity][typeColumn] else { return types.contains(0) ? .pairs(link: number) : nil }
-            return .pairsOfTypes(link: number, entity: place, typeColumn: type, types: types)
+            guard let number = links[link], let place = entities[entity] else { return nil }
+            let type = columns[entity][typeColumn]
+            guard type != nil || types.contains(0) else { return nil }
+            // An earlier step has reversed the link, so that these objects are at its destination in the file.
+            if reversedLinks.contains(link) {
+                return .pairsToTypes(link: number, entity: place, typeColumn: type, types: types)
+            }
+            return type.map { .pairsOfTypes(link: number, entity: place, typeColumn: $0, types: types) } ?? .pairs(link: number)
         case .referencesToTypes(let entity, let column, let farEntity, let typeColumn, let types):
             guard let place = entities[entity], let source = columns[entity][column], let far = entities[farEntity] else {
                 return nil

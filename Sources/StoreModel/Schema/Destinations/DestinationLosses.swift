@@ -48,8 +48,6 @@ struct DestinationLosses {
         guard let number = own ?? relationship.inverse.flatMap({ link(of: new.relationships[$0]) }),
             let change = evolution.links[number]
         else { return }
-        // Files have the name of the relationship at a link's source, so that ``SchemaLosses`` counts the pairs of one that moves.
-        if own == nil, !change.isReversed { return }
         let known = old.links[change.source]
         let leadsToDestination = (own != nil) != change.isReversed
         let far = leadsToDestination ? known.destination : known.source

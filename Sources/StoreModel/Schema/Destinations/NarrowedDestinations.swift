@@ -28,6 +28,13 @@ package struct NarrowedDestinations: Sendable, Hashable {
     }
 }
 
+extension NarrowedDestinations {
+    /// Returns whether a relationship may lead to more objects by other destinations. Stores with these destinations could not read them.
+    package func isWidened(by other: NarrowedDestinations?) -> Bool {
+        types.contains { end, allowed in !(other?.types[end]?.isSubset(of: allowed) ?? false) }
+    }
+}
+
 /// Files have a sorted list with the two names of each relationship and the types.
 extension NarrowedDestinations: Codable {
     package init(from decoder: any Decoder) throws {
