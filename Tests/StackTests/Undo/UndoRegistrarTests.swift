@@ -232,4 +232,27 @@ import Testing
         #expect(manager.undoable.count == 1 && history.canUndo)
         try await container.close()
     }
+
+    /// Catches: an action that undoes what an observer has changed meanwhile instead of its own group.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: an action undoes its group although an observer of a newer one changes other objects`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        let (track, other) = (main.makeTrack("a"), main.makeTrack("b"))
+        try await container.saveMain()
+        let (history, window) = (UndoHistory(), WindowUndo())
+        main.undoHistory = history
+        history.register(with: window.registrar, onFailure: failing)
+        track["title"] = "edited"
+        main.processPendingChanges()
+        track["plays"] = 5
+        let watch = Watch({ _ = track["plays"] }, note: { other["plays"] = 7 })
+        window.undo()
+        #expect(track["plays"] == 0 && track["title"] == "a" && other["plays"] == 7)
+        #expect(watch.count > 0)
+        try await container.close()
+    }
 }

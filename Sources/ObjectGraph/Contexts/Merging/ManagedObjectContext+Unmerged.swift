@@ -94,6 +94,14 @@ extension ManagedObjectContext {
         }
         let isSavedHere = saved.contains { $0.row(entity, key) != nil }
         if !isSavedHere, numbers.areSame(before, after) { return nil }
+        let columns = try differingColumns(of: address, shown, new)
+        let mayBeSame = isSavedHere || !capabilities.derivedColumns(of: entity).isEmpty || numbers.isWithdrawn(before)
+        return columns.isEmpty && mayBeSame ? nil : columns
+    }
+
+    /// Returns the columns whose values differ between two views that have the object, without derived ones.
+    private func differingColumns(of address: ObjectAddress, _ shown: LayeredView, _ new: LayeredView) throws -> ColumnSet {
+        let (entity, key) = (address.entity, address.key)
         let derived = capabilities.derivedColumns(of: entity)
         var columns = ColumnSet()
         for column in storedModel.entities[entity].columnIndices where !derived.contains(column) {
@@ -101,8 +109,7 @@ extension ManagedObjectContext {
                 shown.value(entity, key: key, column: column), new.value(entity, key: key, column: column))
             if !isSame { columns.insert(column) }
         }
-        let mayBeSame = isSavedHere || !derived.isEmpty || numbers.isWithdrawn(before)
-        return columns.isEmpty && mayBeSame ? nil : columns
+        return columns
     }
 
     /// Forgets what others have saved without a merge, because the program merges now. An observer may call it within a move that is not
@@ -237,7 +244,7 @@ extension ManagedObjectContext {
     /// A merge of this context does not end the check, because the child's program has decided by the older state (S100). Saves of this
     /// context count too, unless the child has read their changes. Objects that the child changes are left out, because there its
     /// properties win (S075).
-    private func noteWatched(of push: inout ChildChanges) {
+    func noteWatched(of push: inout ChildChanges) {
         let layer = push.layer
         let watched = push.checks.watched.filter { layer.row($0.entity, $0.key) == nil }
         if watched.isEmpty { return }
@@ -246,14 +253,25 @@ extension ManagedObjectContext {
         let numbers = configuration.writer.shared.withLock { $0.numbers }
         trapOnStoreError {
             for id in watched {
-                // Changes of ancestors that the child has read, and that no save contains, are no difference.
+                // Changes of ancestors that the child has read, and that no save contains, are no difference. Their rows have versions only
+                // for the writer, which may be setting them.
                 let (before, after) = try (old.version(id.entity, id.key), new.version(id.entity, id.key))
                 if numbers.areSame(before, after) { continue }
+                let (isShown, isThere) = try (shown.exists(id.entity, id.key), new.exists(id.entity, id.key))
+                if !isShown, !isThere { continue }
                 let address = ObjectAddress(entity: id.entity, key: id.key)
-                guard
-                    let columns = try changedColumns(
-                        of: address, from: shown, shown: shown, to: new, saved: push.inherited, numbers: numbers)
-                else { continue }
+                var found: ColumnSet?
+                if isShown != isThere {
+                    found = ColumnSet(first: storedModel.entities[id.entity].columns.count)
+                } else if before == nil {
+                    // The child has read an insertion of an ancestor, which is saved now.
+                    let columns = try differingColumns(of: address, shown, new)
+                    found = columns.isEmpty ? nil : columns
+                } else {
+                    found = try changedColumns(
+                        of: address, from: old, shown: shown, to: new, saved: push.inherited, numbers: numbers)
+                }
+                guard let columns = found else { continue }
                 push.checks.noteOutdated(address, columns, before: try values(id.entity, id.key, of: columns, in: shown))
             }
         }

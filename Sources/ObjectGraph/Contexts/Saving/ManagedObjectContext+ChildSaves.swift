@@ -97,6 +97,7 @@ extension ManagedObjectContext {
                 if keepsState, wouldMove(with: group[index].push) { continue }
                 guard let before = catchUp(with: &group[index].push) else { continue }
                 for earlier in 0..<index {
+                    noteWatched(of: &group[earlier].push)
                     noteUnmerged(
                         &group[earlier].push.checks, since: before, in: [group[earlier].push.layer],
                         restored: group[earlier].push.updatesOfDeleted.restored)

@@ -97,9 +97,13 @@ public final class UndoHistory {
     /// - Returns: The conflicts that the policy has resolved.
     /// - Throws: ``UndoError``; `StoreError` `.closed` after the container was closed. Then nothing has changed.
     @discardableResult
-    public func undo(onConflict policy: UndoPolicy = .error) throws -> [UndoConflict] {
+    public func undo(onConflict policy: UndoPolicy = .error) throws -> [UndoConflict] { try undo(nil, onConflict: policy) }
+
+    /// Undoes the group with an id, although observers may have made newer ones; the newest group if it is nil.
+    @discardableResult
+    func undo(_ id: Int?, onConflict policy: UndoPolicy) throws -> [UndoConflict] {
         let context = try prepared()
-        guard let group = stacks.undoable.last else { return [] }
+        guard let group = stacks.undoable.last(where: { id == nil || $0.id == id }) else { return [] }
         if group.isTooLarge { throw UndoError.groupTooLarge(context: context.name, limit: byteLimit) }
         let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
         // Observers may have made newer groups.

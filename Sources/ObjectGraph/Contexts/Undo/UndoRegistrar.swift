@@ -88,10 +88,16 @@ extension UndoHistory {
         // Observers of the undo may make newer groups, which stay.
         let newest = stacks.undoable.last?.id ?? id
         do {
-            while let group = isRedo ? stacks.redoable.last : stacks.undoable.last,
-                isRedo ? group.id <= id : group.id >= id && group.id <= newest
+            while let group = isRedo ? stacks.redoable.last : stacks.undoable.last(where: { $0.id <= newest }),
+                isRedo ? group.id <= id : group.id >= id
             {
-                if isRedo { try redo(onConflict: registration.policy) } else { try undo(onConflict: registration.policy) }
+                if isRedo {
+                    try redo(onConflict: registration.policy)
+                    // Changes of observers end redo.
+                    guard stacks.undoable.contains(where: { $0.id == group.id }) else { break }
+                } else {
+                    try undo(group.id, onConflict: registration.policy)
+                }
                 unregistered.remove(group.id)
                 registration.register(group, of: self, isRedo: !isRedo)
                 // A nested group that was undone before this one is older, and no action of the manager.
