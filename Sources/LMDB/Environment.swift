@@ -134,7 +134,7 @@ package final class Environment: @unchecked Sendable {
                 case .readOnly: Int32(MDB_RDONLY)
                 }
             let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS) | UInt32(access)
-            // LMDB takes any numbers for its descriptors.
+            // LMDB would open a file under the number of a closed standard stream.
             StandardStreams.occupyClosed()
             try check(.environmentOpen, of: .file(path)) { mdb_env_open(made, path, flags, options.fileMode) }
         } catch {

@@ -105,7 +105,7 @@ import Testing
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 0)
     }
 
-    /// Catches: a compaction that keeps a snapshot of its own while it writes. Then LMDB reuses no freed page, and the map cannot grow.
+    /// Catches: a compaction that holds a snapshot while it writes, so that LMDB reuses no freed page and cannot grow the map.
     @Test func `S154: a compaction has no snapshot while it writes a dictionary or pages`() async throws {
         let scratch = try Scratch()
         let store = try scratch.store()

@@ -54,8 +54,10 @@ struct Compaction {
         return progress
     }
 
-    /// Returns the number of pages of all entities. A function of its own, so that its snapshot ends before pages are written:
-    /// LMDB reuses no page that was freed since the oldest snapshot.
+    /// Returns the number of pages of all entities.
+    ///
+    /// The snapshot is released on return, before pages are written. LMDB does not reuse pages that were freed after the oldest
+    /// snapshot.
     private func pageCount() throws -> Int {
         let snapshot = try store.newestSnapshot()
         return try store.schema.entityIndices.reduce(0) { $0 + (try snapshot.pageCount($1)) }

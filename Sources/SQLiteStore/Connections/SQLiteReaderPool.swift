@@ -95,7 +95,8 @@ final class SQLiteReaderPool: Sendable {
     }
 
     /// Runs `body`, which reads the file. Then checks that a file that is read without locks was not written, because `body` may have read
-    /// pages of several states. Such pages may also look damaged, so an error of `body` is checked too. A log is no harm to what was read.
+    /// pages of several states. Such pages may also look damaged, so an error of `body` is checked too. A new log does not change
+    /// the pages that were read.
     /// - Throws: `StoreError` `.inUseElsewhere` if the file was written; the error of `body`.
     func whileUnchanged<R>(_ body: () throws -> R) throws -> R {
         do {

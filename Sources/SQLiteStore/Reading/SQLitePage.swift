@@ -118,7 +118,7 @@ final class SQLitePage: StorePage {
             return (values, Generation(stored: statement.integer(1)))
         }
         guard let row else { return false }
-        // Only now: an error of `read` after its closure means that these values are not of the snapshot.
+        // Cached after `read` has returned. If `read` throws after its closure, the values may be of another state.
         (cache.single, cache.singleVersion, cache.singleSlot) = (row.values, row.version, slot)
         return true
     }

@@ -152,7 +152,7 @@ import Testing
         try await container.close()
     }
 
-    /// Catches: an undo that removes its observer's group from the history instead of its own.
+    /// Catches: an undo that removes the group of an observer from the history and leaves the undone group there.
     @Test(arguments: rootMains, [true, false])
     func `S146, S162: a group that an observer of an undo makes or saves is undone after it`(
         _ combination: Combination, saves: Bool

@@ -233,7 +233,7 @@ import Testing
         try await container.close()
     }
 
-    /// Catches: an action that undoes what an observer has changed meanwhile instead of its own group.
+    /// Catches: an action that undoes the changes of an observer and leaves its own group as it is.
     @Test(arguments: StoreKind.allCases)
     func `S162: an action undoes its group although an observer of a newer one changes other objects`(_ kind: StoreKind)
         async throws

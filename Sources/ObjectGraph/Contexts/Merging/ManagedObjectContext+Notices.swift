@@ -189,7 +189,7 @@ extension ManagedObjectContext {
                 if $0.endsUndoEventsAutomatically { $0.processPendingChanges() } else { $0.postPendingChanges() }
             }
         }
-        // Only the first of the waiting changes would call it, and these are older.
+        // The log calls the closure only for its first change. Changes that it has already need a call of their own.
         if !tracker.log.isEmpty { tracker.log.onFirstChange?() }
     }
 

@@ -90,8 +90,8 @@ extension ManagedObjectContext {
     /// The save compares the object with the state that the context reads when this method is called. A merge or refresh, also an automatic
     /// one, moves that state, so decide again after it. A move to which a ``SnapshotBudget`` forces the context does not. A merge in the
     /// parent of a child does not either, until ``save(_:)`` has moved the check to the parent. An object of which the parent has unsaved
-    /// changes is not checked for a child. The check ends with the next save that
-    /// writes changes, with ``rollback()`` and with ``reset()``.
+    /// changes is not checked for a child. The check ends with the next save that writes changes, with ``rollback()`` and with
+    /// ``reset()``.
     public func detectConflicts(for object: ManagedObject) {
         checkIsolation()
         tracker.checks.watched.insert(object.objectID)

@@ -42,7 +42,8 @@ struct DestinationLosses {
             "\(old.entities[entity].name).\(old.entities[entity].columns[place].name)")
     }
 
-    /// Adds the pairs of a link. A relationship without a link of its own uses that of its inverse, from the other end.
+    /// Adds the pairs of a many-to-many relationship. Two inverse relationships share one link, which has the name of one of them. The other
+    /// one reads the link from its destination.
     private mutating func addPairs(of relationship: RelationshipSchema, _ allowed: Set<Int64>) {
         let own = link(of: relationship)
         guard let number = own ?? relationship.inverse.flatMap({ link(of: new.relationships[$0]) }),
