@@ -81,6 +81,26 @@ import Testing
             EntityDescription(name: "A", properties: [relation("friends", "A", .toMany, inverse: "friends")]))
     }
 
+    /// Catches: an object in a relationship to a class of which it is none.
+    @Test(arguments: [true, false])
+    func `no destination inherits the inverse, because objects beside it have it too (S183)`(isNamedThere: Bool) throws {
+        func descriptions(destination: String) -> [EntityDescription] {
+            [
+                EntityDescription(
+                    name: "Trip", properties: [relation("guest", "Guest", .toOne, inverse: isNamedThere ? "stays" : nil)]),
+                EntityDescription(name: "Stay", properties: [text("room")], superentity: "Trip"),
+                EntityDescription(
+                    name: "Guest", properties: [relation("stays", destination, .toMany, inverse: isNamedThere ? nil : "guest")]),
+            ]
+        }
+        let error = #expect(throws: ModelError.self) { try Model(descriptions(destination: "Stay")) }
+        #expect(
+            error?.description
+                == "Guest.stays: the inverse does not lead back; Trip.guest also belongs to objects that are no Stay; declare "
+                + "guest in Stay, or make stays lead to Trip")
+        _ = try Model(descriptions(destination: "Trip"))
+    }
+
     @Test func aDefaultMustFitItsColumn() {
         let wrong: [(ColumnType, Value)] = [
             (.int8, .int(128)), (.uint16, .int(-1)), (.uint64, .int(1)), (.int64, .uint(1)), (.string, .int(1)),

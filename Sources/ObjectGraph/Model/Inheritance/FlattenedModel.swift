@@ -26,6 +26,9 @@ struct FlattenedModel {
             stored.append(inheriting.isEmpty ? entity : try flattened(entity, inheriting))
             members.append(inheriting.isEmpty ? [] : [entity] + inheriting)
         }
+        for entity in descriptions {
+            for relationship in entity.relationships { try checkInverse(of: relationship, entity, heads) }
+        }
         for position in stored.indices { redirect(position, to: heads) }
     }
 
@@ -96,6 +99,26 @@ struct FlattenedModel {
             throw ModelError(
                 .duplicateProperty, entity: entity.name, property: property.name,
                 remedy: "the entity inherits it; remove the second declaration or rename it")
+        }
+    }
+
+    /// Checks that objects which a relationship may not hold do not reach it through its inverse, as those of an entity beside its
+    /// destination would if the destination inherits the inverse.
+    private func checkInverse(
+        of relationship: RelationshipDescription, _ entity: EntityDescription, _ heads: [String: String]
+    ) throws(ModelError) {
+        guard let destination = byName[relationship.destination] else { return }
+        for superentity in chain(of: destination).dropLast() {
+            for inverse in superentity.relationships
+            where heads[inverse.destination] == heads[entity.name]
+                && (relationship.inverse == inverse.name || inverse.inverse == relationship.name)
+            {
+                throw ModelError(
+                    .inverseDoesNotPointBack, entity: entity.name, property: relationship.name,
+                    remedy:
+                        "\(superentity.name).\(inverse.name) also belongs to objects that are no \(destination.name); declare "
+                        + "\(inverse.name) in \(destination.name), or make \(relationship.name) lead to \(superentity.name)")
+            }
         }
     }
 
