@@ -10,6 +10,8 @@ public struct EvaluatedCondition: Sendable, Hashable, CustomStringConvertible {
     public let description: String
     /// Conditions that follow each relationship that the computation follows. Changes of objects at their ends may change the result.
     public let follows: [StorePredicate]
+    /// The values that the computation uses, because the text shortens them or leaves them out.
+    package var constants: [CapturedValue] = []
     private let evaluation: Closure
 
     /// Compared by identity, because closures have no equality.
@@ -50,10 +52,27 @@ extension StorePredicate {
         }
     }
 
-    /// The texts of the parts that are computed in Swift, in order.
-    package var evaluatedParts: [String] {
+    /// The condition with `true` in place of its parts of the form ``evaluated(_:)``, for comparing it with others.
+    package var withEvaluatedPartsTrue: StorePredicate {
+        guard hasEvaluatedParts else { return self }
         switch form {
-        case .evaluated(let condition): [condition.description]
+        case .evaluated: return .constant(true)
+        case .and(let parts): return .and(parts.map(\.withEvaluatedPartsTrue))
+        case .or(let parts): return .or(parts.map(\.withEvaluatedPartsTrue))
+        case .not(let part): return .not(part.withEvaluatedPartsTrue)
+        case .toOne(let column, let part): return .toOne(column, part.withEvaluatedPartsTrue)
+        case .toMany(let relation, let quantifier, let part):
+            return .toMany(relation, quantifier, where: part.withEvaluatedPartsTrue)
+        case .toManyCount(let relation, let part, let comparison, let count):
+            return .toManyCount(relation, where: part.withEvaluatedPartsTrue, comparison, to: count)
+        default: return self
+        }
+    }
+
+    /// The parts that are computed in Swift, in order.
+    package var evaluatedParts: [EvaluatedCondition] {
+        switch form {
+        case .evaluated(let condition): [condition]
         case .and(let parts), .or(let parts): parts.flatMap(\.evaluatedParts)
         case .not(let part), .toOne(_, let part), .toMany(_, _, let part), .toManyCount(_, let part, _, _): part.evaluatedParts
         default: []

@@ -149,7 +149,7 @@ public final class Layer: @unchecked Sendable {
         indexes.withLock { indexes in
             let place = IndexKey(entity: entity, column: column)
             guard indexes[place] != nil else { return }
-            indexes[place]![row[column], default: []].append(key)
+            Self.add(key, having: row[column], to: &indexes[place]!)
         }
     }
 
@@ -223,10 +223,16 @@ public final class Layer: @unchecked Sendable {
         for (number, page) in entities[entity]?.pages ?? [:] {
             for slot in SlotIterator(page.inserted | page.updated) {
                 guard let row = page[slot], row.isSet(column) else { continue }
-                index[row[column], default: []].append(PageAddress.key(page: number, slot: slot))
+                Self.add(PageAddress.key(page: number, slot: slot), having: row[column], to: &index)
             }
         }
         return index
+    }
+
+    /// Adds an object to an index. Leaves out NaN, which no look-up finds, because a dictionary would compare each NaN with all others.
+    private static func add(_ key: ObjectKey, having value: Value, to index: inout [Value: [ObjectKey]]) {
+        if case .double(let number) = value, number.isNaN { return }
+        index[value, default: []].append(key)
     }
 
     private func extendIndexes(_ row: Row, entity: EntityIndex, key: ObjectKey) {
@@ -234,7 +240,7 @@ public final class Layer: @unchecked Sendable {
         indexes.withLock { indexes in
             // A loop over the keys themselves would share the indexes, and each change would copy one.
             for place in indexes.keys.filter({ $0.entity == entity && row.isSet($0.column) }) {
-                indexes[place]![row[place.column], default: []].append(key)
+                Self.add(key, having: row[place.column], to: &indexes[place]!)
             }
         }
     }

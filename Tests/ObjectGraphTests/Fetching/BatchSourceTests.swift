@@ -43,7 +43,7 @@ private final class CountingSnapshot: StoreSnapshot {
 @Suite struct BatchSourceTests {
     private static let count = 6_400
 
-    /// Creates a view of `count` saved tracks, all with changed plays in a layer, and one album with an unsaved title.
+    /// Creates a view of `count` saved tracks with unique numbers, all with changed plays in a layer, and one album with an unsaved title.
     private static func view(_ bed: TestBed) async throws -> (view: LayeredView, base: CountingSnapshot) {
         let coordinator = try await bed.container().coordinator
         let worker = coordinator.newBackgroundContext()
@@ -52,6 +52,7 @@ private final class CountingSnapshot: StoreSnapshot {
             album["title"] = .string("old")
             for number in 0..<count {
                 let track = context.makeTrack("\(number)")
+                track["isrc"] = .string("\(number)")
                 if number % 2 == 0 { track.setRelatedObject("album", to: album) }
             }
             return album.objectID.key
@@ -90,5 +91,26 @@ private final class CountingSnapshot: StoreSnapshot {
         #expect(found == (try view.keys(Music.query("Track", predicate))))
         #expect(!found.isEmpty && found.count < Self.count)
         #expect(asked < 5 * Self.count, "\(asked) for \(Self.count) objects")
+    }
+
+    /// Catches: a look-up that evaluates every changed object, so that a loop of upserts or an import takes quadratic time.
+    @Test(arguments: StoreKind.allCases)
+    func `S137, S139: a look-up of a unique value evaluates its own candidates only`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let (view, base) = try await Self.view(bed)
+        let state = StoreState(base: base, deferred: view.layers, sequence: .zero)
+        let entity = try #require(Music.model.entity(named: "Track"))
+        let column = Music.column("Track", "isrc")
+        let before = base.pagesAsked
+        for number in 0..<20 {
+            let value = Value.string("\(number)")
+            let query = Music.query("Track", .compare(column, .equal, to: value))
+            let found = try view.keys(query)
+            #expect(found.count == 1)
+            #expect(try view.count(query) == 1)
+            #expect(try state.key(of: entity, [column], [value]) == found.first)
+        }
+        let asked = base.pagesAsked - before
+        #expect(asked < 20 * 20, "\(asked) for 60 look-ups")
     }
 }

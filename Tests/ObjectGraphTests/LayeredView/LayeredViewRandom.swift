@@ -18,11 +18,13 @@ struct RandomViews {
             EntitySchema(
                 name: "Track",
                 columns: [
-                    .init(name: "title", type: .string, isOptional: true, index: .indexed),
+                    // Objects may have equal values, because these layers are never saved.
+                    .init(name: "title", type: .string, isOptional: true, index: .unique),
                     .init(name: "plays", type: .int64),
                     .init(name: "rating", type: .double, isOptional: true),
                     .init(name: "artist", type: .reference, isOptional: true, index: .indexed, destination: 0),
-                ]),
+                ],
+                indexes: [IndexSchema(columns: [1, 2], kind: .unique)]),
         ],
         links: [LinkSchema(name: "labels", source: 1, destination: 0)])
 
@@ -57,6 +59,16 @@ struct RandomViews {
         layer.seal()
         layers.append(layer)
         return layer
+    }
+
+    /// Adds a layer of random changes, and calls `body` after each of them, as an owner that reads its changes.
+    mutating func addOpenLayer(changes: Int, _ body: (inout RandomViews) throws -> Void) rethrows {
+        let layer = Layer(schema: Self.schema)
+        layers.append(layer)
+        for _ in 0..<changes {
+            change(layer)
+            try body(&self)
+        }
     }
 
     private mutating func stamp(_ layer: Layer) {
@@ -124,7 +136,7 @@ struct RandomViews {
             for pair in gone { layer.setLink(0, from: pair.source, to: pair.destination, linked: false) }
             deleted[entity].insert(key, at: 0)
         }
-        if layer.row(entity, key)?.kind == .insert, layers.allSatisfy({ $0.row(entity, key) == nil }) {
+        if layer.row(entity, key)?.kind == .insert, layers.allSatisfy({ $0 === layer || $0.row(entity, key) == nil }) {
             layer.remove(entity: entity, key: key)
             deleted[entity].removeAll { $0 == key }
         } else {
@@ -179,6 +191,28 @@ struct RandomViews {
             entity: entity, predicate: randomPredicate(entity, depth: 3), sort: sort,
             offset: numbers.chance(1, in: 3) ? Int.random(in: 0...20, using: &numbers) : 0,
             limit: numbers.chance(1, in: 3) ? Int.random(in: 0...20, using: &numbers) : nil)
+    }
+
+    /// Returns a query that gives every column of a unique constraint one or two values.
+    mutating func randomLookup() -> StoreQuery {
+        var parts = numbers.chance(1, in: 2) ? [randomEquality(0)] : [randomEquality(1), randomEquality(2)]
+        if numbers.chance(1, in: 2) { parts.append(randomPredicate(Self.track, depth: 1)) }
+        parts.shuffle(using: &numbers)
+        return StoreQuery(
+            entity: Self.track, predicate: .and(parts),
+            sort: numbers.chance(1, in: 2) ? [StoreSort(column: randomColumn(Self.track), direction: .descending)] : [],
+            offset: numbers.chance(1, in: 3) ? Int.random(in: 0...3, using: &numbers) : 0,
+            limit: numbers.chance(1, in: 2) ? Int.random(in: 0...4, using: &numbers) : nil)
+    }
+
+    private mutating func randomEquality(_ column: ColumnIndex) -> StorePredicate {
+        let value = randomValue(Self.track, column)
+        if numbers.chance(1, in: 3) { return .isIn(column, [value, randomValue(Self.track, column)]) }
+        // An integer and a double may compare equal.
+        if case .int(let number) = value, numbers.chance(1, in: 3) {
+            return .compare(column, .equal, to: .double(Double(number)))
+        }
+        return .compare(column, .equal, to: value)
     }
 
     mutating func randomPredicate(_ entity: EntityIndex, depth: Int) -> StorePredicate {

@@ -60,6 +60,19 @@ struct LayeredViewTests {
         }
     }
 
+    /// Catches: an index of a layer that misses a changed object, a stored object that is found by a value which a layer has replaced, or
+    /// numbers of two types that no longer compare equal.
+    @Test func `S130, S139: equality on unique columns selects what a plain model selects, after every change`() throws {
+        try eachRandomView { (views: inout RandomViews) throws in
+            try views.addOpenLayer(changes: 20) { (views: inout RandomViews) throws in
+                let query = views.randomLookup()
+                let expected = try views.model.keys(query)
+                #expect(try views.view.keys(query) == expected, "\(query)")
+                #expect(try views.view.count(query) == expected.count, "\(query)")
+            }
+        }
+    }
+
     /// Catches: an object that is counted both in the base and in a layer, a group with deleted objects, or an outdated minimum
     /// or maximum.
     @Test func S133_aggregatesSeePendingChanges() throws {

@@ -124,4 +124,89 @@ import Testing
             #expect(try context.explain(byAlbum).hasPrefix("every object"))
         }
     }
+
+    /// Catches: a look-up that evaluates every unsaved object, so that a loop of upserts takes quadratic time.
+    @Test(arguments: StoreKind.allCases)
+    func `S135, S139: a look-up of a unique value evaluates one of many unsaved objects`(_ kind: StoreKind) async throws {
+        @Sendable func expectOne(_ context: ManagedObjectContext) throws {
+            for number in [0, 70, 199] {
+                let request = EntityFetchRequest("Track", matching: .equal("isrc", .string("\(number)")))
+                let text = try context.explain(request)
+                #expect(text.hasSuffix("; and by a unique value, also unsaved or recently saved: 1"), "\(text)")
+                #expect(try context.count(request) == 1)
+            }
+        }
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        try await context.perform { context throws in
+            for number in 0..<200 { try context.upsert("Track", unique: "isrc", .string("\(number)")) }
+            try expectOne(context)
+        }
+        try await context.save()
+        try await context.perform { context throws in
+            for track in try context.objects("Track") { track["plays"] = .int(5) }
+            try expectOne(context)
+        }
+    }
+
+    /// Gives a track a code, and then changes or deletes it. No two tracks have the same code.
+    private static func changeTrack(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+        let code = Value.string("c\(random.below(12))")
+        let track = try context.upsert("Track", unique: "isrc", code)
+        switch random.below(5) {
+        case 0: context.delete(track)
+        case 1: track["isrc"] = .null
+        case 2:
+            let others = try context.objects("Track").filter { $0 !== track }
+            guard let other = others.randomElement(using: &random) else { return }
+            let moved = other["isrc"]
+            other["isrc"] = code
+            track["isrc"] = moved
+        default: track["plays"] = .int(Int64(random.below(5)))
+        }
+    }
+
+    private static func plays(_ track: ManagedObject) -> Int64 {
+        if case .int(let number) = track["plays"] { number } else { 0 }
+    }
+
+    /// Compares a look-up of unique values with what all objects show.
+    private static func expectLookup(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+        let codes = (0...random.below(3)).map { _ in Value.string("c\(random.below(14))") }
+        let least = Int64(random.below(3))
+        let offset = random.below(2)
+        let limit: Int? = random.chance(50) ? random.below(3) : nil
+        let hasCode: Condition = codes.count == 1 ? .equal("isrc", codes[0]) : .isIn("isrc", codes)
+        let condition = Condition.all([hasCode, .compare("plays", .greaterOrEqual, to: .int(least))])
+        let request = EntityFetchRequest(
+            "Track", matching: condition, sortBy: [AttributeSort("plays", .descending)], limit: limit, offset: offset)
+        let selected = try context.objects("Track").filter { codes.contains($0["isrc"]) && Self.plays($0) >= least }
+        let sorted = selected.enumerated().sorted { a, b in
+            (Self.plays(a.element), b.offset) > (Self.plays(b.element), a.offset)
+        }
+        let expected = sorted.dropFirst(offset).prefix(limit ?? .max).map { $0.element.objectID }
+        #expect(try context.fetch(request).map(\.objectID) == expected, "\(request)")
+        #expect(try context.count(request) == expected.count, "\(request)")
+    }
+
+    /// Catches: an index of a layer that misses a changed object, or a limit that counts stored objects which have other values now.
+    @Test(arguments: Combination.all)
+    func `S130, S139: equality on a unique attribute selects what the objects show`(_ combination: Combination) async throws {
+        var random = SeededGenerator()
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        for _ in 0..<Rounds.of(6, long: 60) {
+            let context = await container.newBackgroundContext()
+            let seed = random.next()
+            try await context.perform { context throws in
+                var random = SeededGenerator(seed: seed)
+                for _ in 0..<20 {
+                    try Self.changeTrack(context, &random)
+                    try Self.expectLookup(context, &random)
+                }
+            }
+            try await context.save(through: .store, random.chance(50) ? .deferred : .durable)
+        }
+    }
 }

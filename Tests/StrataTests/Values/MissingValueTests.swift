@@ -41,6 +41,27 @@ import Testing
         }
     }
 
+    nonisolated struct Spot: Codable, Equatable {
+        var city: String
+
+        static func == (a: Spot, b: Spot) -> Bool { a.city.lowercased() == b.city.lowercased() }
+    }
+
+    @Model final class Parcel {
+        var name: String
+        var tags: [String]
+        var marks: [String] = []
+        var here = Spot(city: "Rome")
+        var home = Spot(city: "ROME")
+        var last: Spot?
+        var next: Spot?
+
+        init(name: String, tags: [String]) {
+            self.name = name
+            self.tags = tags
+        }
+    }
+
     /// The crates of a later version, whose values may be nil.
     enum Later {
         @Model final class Crate {
@@ -129,6 +150,34 @@ import Testing
             #expect(try main.count(where: #Predicate<Crate> { $0.spare == nil && ($0.spare?.count ?? 7) == 7 }) == 2)
             #expect(try main.count(where: #Predicate<Cart> { $0.crate?.tags.isEmpty == true }) == 1)
             #expect(try main.count(where: #Predicate<Cart> { ($0.crate?.tags.count ?? 7) == 0 }) == 1)
+        }
+    }
+
+    /// Catches: a comparison of stored bytes, for which a missing value is not empty and equal values with other bytes differ.
+    @Test(arguments: TestStore.allCases, [false, true])
+    func `S134, S138: two Codable properties of an object are compared as Swift compares their values`(
+        _ store: TestStore, _ isSaved: Bool
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(model: Model(Parcel.self), store: description)
+            let main = container.mainContext
+            let first = Parcel(name: "a", tags: ["x"])
+            (first.last, first.next) = (Spot(city: "Bonn"), Spot(city: "bonn"))
+            main.insert(first)
+            main.insert("Parcel")["name"] = "b"
+            let other = Parcel(name: "c", tags: [])
+            (other.home, other.next) = (Spot(city: "Bonn"), Spot(city: "Bonn"))
+            main.insert(other)
+            if isSaved { try await main.save() }
+            let answers: [(Predicate<Parcel>, [String])] = [
+                (#Predicate { $0.tags == $0.marks }, ["b", "c"]), (#Predicate { $0.tags != $0.marks }, ["a"]),
+                (#Predicate { $0.here == $0.home }, ["a", "b"]), (#Predicate { $0.here != $0.home }, ["c"]),
+                (#Predicate { $0.last == $0.next }, ["a", "b"]),
+            ]
+            for (predicate, names) in answers {
+                let found = try main.fetch(FetchRequest(where: predicate, sortBy: [.init(\.name)]))
+                #expect(found.map(\.name) == names, "\(predicate)")
+            }
         }
     }
 

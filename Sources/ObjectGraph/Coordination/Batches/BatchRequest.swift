@@ -23,6 +23,7 @@ public struct BatchOptions: Sendable {
 /// The treatment of an imported row that has the same values of some properties as an existing object.
 ///
 /// A null among the values equals nothing. Properties with an index are looked up in the index; other properties need a scan per row.
+/// If the properties have no unique constraint, each row also examines the objects in saves that are not on disk yet.
 ///
 /// ```swift
 /// try await container.coordinator.insert(

@@ -5,8 +5,9 @@ extension LayeredView {
     /// Returns the keys that a query selects. The layers' changes are applied before sorting, offset and limit.
     ///
     /// If no layer changes an object that the query reads, the base runs the query. Otherwise the base finds the unchanged objects,
-    /// and the changed objects are evaluated here: O(changed) value reads, plus O(changed · log result) to place them. A predicate
-    /// that follows relationships into changed entities is evaluated on every object.
+    /// and the changed objects are evaluated here: O(changed) value reads, plus O(changed · log result) to place them. If the predicate
+    /// gives a unique attribute a value, only the objects that have or had this value are evaluated. A predicate that follows
+    /// relationships into changed entities is evaluated on every object.
     package func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         guard query.limit ?? 1 > 0 else { return [] }
         if let unsorted = query.unsortedForStores {
@@ -14,7 +15,9 @@ extension LayeredView {
         }
         switch scope(of: query) {
         case .base: return try base.keys(query)
-        case .touched: return window(try mergedKeys(query), of: query)
+        case .touched:
+            if let found = try selectedByUniqueValue(query) { return window(try sorted(found, by: query), of: query) }
+            return window(try mergedKeys(query), of: query)
         case .everything:
             let found = try candidates(of: query).filter { try query.predicate.matches(query.entity, key: $0, in: self) }
             return window(try sorted(found, by: query), of: query)
@@ -28,7 +31,7 @@ extension LayeredView {
         query.sort = []
         switch scope(of: query) {
         case .base: return try base.count(query)
-        case .touched: total = try mergedCount(query)
+        case .touched: total = try selectedByUniqueValue(query)?.count ?? mergedCount(query)
         case .everything:
             total = try candidates(of: query).count {
                 try query.predicate.matches(query.entity, key: $0, in: self)
@@ -40,7 +43,7 @@ extension LayeredView {
 
     /// Returns a description of what ``keys(_:)`` does: the base's plan, and the objects that the layers add.
     package func explain(_ query: StoreQuery) throws -> String {
-        let computed = query.predicate.evaluatedParts
+        let computed = query.predicate.evaluatedParts.map(\.description)
         let unsorted = query.unsortedForStores
         var text = try plan(of: unsorted ?? query)
         if !computed.isEmpty { text += "; computed in memory: " + computed.joined(separator: ", ") }
@@ -52,6 +55,9 @@ extension LayeredView {
         switch scope(of: query) {
         case .base: return try base.explain(query)
         case .touched:
+            if let found = try selectedByUniqueValue(query) {
+                return try base.explain(query) + "; and by a unique value, also unsaved or recently saved: \(found.count)"
+            }
             let touched = touchedPages(of: query).values.reduce(0) { $0 + $1.nonzeroBitCount }
             return try base.explain(query) + "; and \(touched) unsaved or recently saved objects"
         case .everything: return "every object, because the condition follows relationships to unsaved or recently saved objects"

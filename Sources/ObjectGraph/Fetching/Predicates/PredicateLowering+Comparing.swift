@@ -87,12 +87,15 @@ extension PredicateLowering {
         return .any([present, .negating(try isPresent(scalar))])
     }
 
-    /// Returns whether a scalar is a column of decimals, which stores have as bytes.
-    private func isDecimal(_ scalar: PredicateScalar) -> Bool {
-        guard case .column(let column, _) = scalar.source else { return false }
+    /// Returns what the bytes of a scalar are; nil if it is no column of bytes.
+    private func content(of scalar: PredicateScalar) -> AttributeContent? {
+        guard case .column(let column, _) = scalar.source else { return nil }
         let entity = model.entities[scalar.path.entity]
-        return entity.columns[column].type == .data && entity.form(of: column, in: model).content == .decimal
+        return entity.columns[column].type == .data ? entity.form(of: column, in: model).content : nil
     }
+
+    /// Returns whether a scalar is a column of decimals, which stores have as bytes.
+    private func isDecimal(_ scalar: PredicateScalar) -> Bool { content(of: scalar) == .decimal }
 
     /// Returns a number as a column of decimals stores it, for such a column. Conditions by name have numbers of any type.
     private func asDecimal(_ value: Value, _ scalar: PredicateScalar) -> Value {
@@ -127,6 +130,12 @@ extension PredicateLowering {
         else {
             let (left, right) = (name(of: a), name(of: b))
             throw FetchError.unsupportedPredicate(part: "a comparison of \(left) with \(right) of two objects")
+        }
+        // Swift decides which values of a `Codable` type are equal. Those with the same bytes are some of them.
+        for scalar in [a, b] {
+            if let content = content(of: scalar), content == .encoded || content == .elements {
+                throw FetchError.unsupportedPredicate(part: "the stored bytes of \(name(of: scalar)) in a comparison")
+            }
         }
         return try along(a.path, .compareColumns(left, comparison, to: right))
     }

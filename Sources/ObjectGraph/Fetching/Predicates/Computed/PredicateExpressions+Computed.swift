@@ -36,7 +36,10 @@ extension PredicateExpressions.KeyPath: ComputedExpression {
         }
         let root = try lowering.row(root)
         let keyPath = keyPath
-        return RowExpression(RowText.property(keyPath, of: root.text), of: root) { try root.evaluate($0)[keyPath: keyPath] }
+        var row = RowExpression(RowText.property(keyPath, of: root.text), of: root) { try root.evaluate($0)[keyPath: keyPath] }
+        // The text of a computed property has no name.
+        if RowText.name(of: keyPath) == nil { row.constants.append(CapturedValue(keyPath)) }
+        return row
     }
 }
 

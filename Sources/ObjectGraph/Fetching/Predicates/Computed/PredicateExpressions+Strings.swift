@@ -28,7 +28,7 @@ import StoreModel
                 self.other = other
             }
 
-            /// Returns whether the first string contains the second; false if the second is empty, as in Foundation.
+            /// Returns whether the first string contains the second; false if the second is empty or has diacritics only.
             public func evaluate(_ bindings: PredicateBindings) throws -> Bool {
                 SearchedText.contains(try root.evaluate(bindings), try other.evaluate(bindings))
             }
@@ -124,11 +124,12 @@ import StoreModel
 #endif
 
 private enum SearchedText {
-    /// No string contains the empty one, as in Foundation.
+    /// No string contains the empty one, as in Foundation, nor one of diacritics only, which a search ignores.
     static func contains(_ text: some StringProtocol, _ pattern: some StringProtocol) -> Bool {
-        guard !pattern.isEmpty else { return false }
+        let folded = TextFolding.folded(String(pattern))
+        guard !folded.isEmpty else { return false }
         return StorePredicate.StringMatch.contains.matches(
-            TextFolding.folded(String(text)), pattern: TextFolding.folded(String(pattern)), sensitivity: .sensitive)
+            TextFolding.folded(String(text)), pattern: folded, sensitivity: .sensitive)
     }
 
     static func compare(_ a: some StringProtocol, _ b: some StringProtocol) -> ComparisonResult {

@@ -17,6 +17,7 @@ struct RelatedRows: RowPart {
     var scopes: Set<Int>
     var variables: Set<PredicateExpressions.VariableID> = []
     var follows: [FollowedPath]
+    var constants: [CapturedValue]
     /// Returns the row of the closure for each destination.
     var rows: (EvaluatedRow) throws -> [EvaluatedRow]
 }
@@ -36,6 +37,7 @@ extension PredicateExpressions.Filter: RelatedExpression {
         filtered.scopes.formUnion(test.scopes)
         filtered.variables.formUnion(test.variables)
         filtered.follows += test.follows
+        filtered.constants += test.constants
         filtered.rows = { row in try all.rows(row).filter { try test.holds($0) } }
         return filtered
     }
@@ -61,7 +63,8 @@ extension PredicateLowering {
         let name = model.entities[entity].relationships.first { $0.kind == .toMany(relation) }?.name ?? "objects"
         return RelatedRows(
             text: names(of: collection.path, name), path: collection.path, relation: relation, scopes: [collection.path.scope],
-            follows: [collection.path.following(.toMany(relation, .any, where: condition))]
+            follows: [collection.path.following(.toMany(relation, .any, where: condition))],
+            constants: CapturedValue.all(of: condition)
         ) { row in
             guard let object = try start.object(row) else { throw MissingValue() }
             return try object.reader.related(relation, to: object.key).filter {

@@ -17,6 +17,8 @@ struct RowExpression<Output> {
     var variables: Set<PredicateExpressions.VariableID> = []
     /// Conditions that follow the relationships that the expression follows.
     var follows: [FollowedPath] = []
+    /// The values that the expression uses, for comparing it with others.
+    var constants: [CapturedValue] = []
     /// Computes the value. Throws ``MissingValue`` where Swift would stop the program.
     let evaluate: (EvaluatedRow) throws -> Output
 
@@ -25,6 +27,7 @@ struct RowExpression<Output> {
 
     init(constant: Output, _ text: String) {
         self.text = text
+        constants = [CapturedValue(constant)]
         evaluate = { _ in constant }
     }
 
@@ -33,6 +36,7 @@ struct RowExpression<Output> {
         scopes = parts.reduce(into: []) { $0.formUnion($1.scopes) }
         variables = parts.reduce(into: []) { $0.formUnion($1.variables) }
         follows = parts.flatMap(\.follows)
+        constants = parts.flatMap(\.constants)
         self.evaluate = evaluate
     }
 }
@@ -42,6 +46,17 @@ protocol RowPart {
     var scopes: Set<Int> { get }
     var variables: Set<PredicateExpressions.VariableID> { get }
     var follows: [FollowedPath] { get }
+    var constants: [CapturedValue] { get }
+}
+
+extension CapturedValue {
+    /// Returns the values by which conditions are compared.
+    static func all(of conditions: StorePredicate...) -> [CapturedValue] {
+        conditions.flatMap { condition in
+            [CapturedValue(condition.withEvaluatedPartsTrue)]
+                + condition.evaluatedParts.flatMap { [CapturedValue($0.description)] + $0.constants }
+        }
+    }
 }
 
 /// A condition that follows relationships from the object of a scope.
@@ -151,7 +166,8 @@ extension PredicateLowering {
         }
         guard row.scopes.isSubset(of: [scope]) else { return nil }
         let computation = Computation(row: row, scope: scope)
-        let condition = EvaluatedCondition(row.text, follows: row.follows.map(\.condition)) { try computation.call($0, $1) }
+        var condition = EvaluatedCondition(row.text, follows: row.follows.map(\.condition)) { try computation.call($0, $1) }
+        condition.constants = row.constants
         return .truth(PredicateTruth(.evaluated(condition)))
     }
 
@@ -187,11 +203,13 @@ extension PredicateLowering {
         switch scalar.source {
         case .column(let column, _):
             let name = model.entities[scalar.path.entity].columns[column].name
-            return onRow(names(of: scalar.path, name), path: scalar.path) { row in
+            var result: RowExpression<T> = onRow(names(of: scalar.path, name), path: scalar.path) { row in
                 guard let object = try start.object(row) else { return try Self.decode(scalar.fallback ?? .null) }
                 let value = try object.reader.value(object.entity, key: object.key, column: column) ?? .null
                 return try Self.decode(value.isNull ? scalar.fallback ?? .null : value)
             }
+            result.constants = [CapturedValue(scalar.fallback as Any)]
+            return result
         case .count(let relation, let condition):
             let condition = condition.withoutDangling(on: relation.entity, model.storeSchema)
             var result: RowExpression<T> = onRow(names(of: scalar.path, "count"), path: scalar.path) { row in
@@ -201,6 +219,7 @@ extension PredicateLowering {
                 return try Self.decode(.int(Int64(count)))
             }
             result.follows.append(scalar.path.following(.toMany(relation, .any, where: condition)))
+            result.constants = [CapturedValue(scalar.fallback as Any)] + CapturedValue.all(of: condition)
             return result
         }
     }
@@ -220,6 +239,7 @@ extension PredicateLowering {
         for part in [isTrue, isDefined] where part.traversesRelationships {
             result.follows.append(FollowedPath(scope: scope, condition: part))
         }
+        result.constants = CapturedValue.all(of: isTrue, isDefined)
         return result
     }
 
