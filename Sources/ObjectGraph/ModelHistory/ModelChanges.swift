@@ -9,7 +9,8 @@ import StoreModel
 /// for line in changes.lines { print(line) }
 /// if let refusal = changes.refusal { print(refusal) }
 /// ```
-/// Whether the values of a new unique constraint are unique is found only by opening the file, or a copy of it: see ``ModelHistory``.
+/// Whether the values of a new unique constraint are unique, and whether the work of a custom stage leaves objects that contradict its
+/// target, is found only by opening the file, or a copy of it: see ``ModelHistory``.
 public struct ModelChanges: Sendable {
     /// One difference between two schemas.
     public struct Change: Sendable, Hashable {

@@ -41,16 +41,43 @@ struct ModelComparison {
         }
         if changing.isEmpty { addStep(recorded, to: model.storeSchema, isCustom: false, changes: &changes) }
         try countDropped(recorded, by: changing.first?.target.storeSchema ?? model.storeSchema, &changes)
-        // A custom stage may drop everything, because it has seen the values, and it decides what later stages find.
-        let checked = stages.prefix(while: { !$0.isCustom })
-        guard stages.isEmpty || !checked.isEmpty else { return }
-        var wanted = checked.last?.target.storeSchema ?? model.storeSchema
+        if stages.contains(where: \.isCustom) { return try check(stages, from: recorded) }
+        var wanted = stages.last?.target.storeSchema ?? model.storeSchema
         wanted.migration.allowedLoss = .named(allowsDataLoss)
-        wanted.migration.way = (checked.isEmpty ? [] : [file]) + checked.map(\.target.storeSchema)
+        wanted.migration.way = (stages.isEmpty ? [] : [file]) + stages.map(\.target.storeSchema)
+        try checkLosses(of: recorded, by: wanted)
+    }
+
+    /// Checks the stages of a plan as they run on a copy of the file, because one of them is custom.
+    ///
+    /// Objects are counted up to the first custom stage, because its work decides what the later stages find.
+    private func check(_ stages: ArraySlice<MigrationStage>, from recorded: RecordedSchemas) throws {
         let path = store.path ?? store.name
-        let losses = try SchemaPath(from: recorded, to: wanted, path: path).losses
+        if recorded.isAfter(model.storeSchema) { throw StoreError.olderModel(path) }
+        var current = recorded
+        var way = [recorded.current]
+        var isCounted = true
+        for stage in stages {
+            let schemas = stage.schemas(allowedLoss: .named(allowsDataLoss))
+            for schema in schemas { current = try current.opened(with: schema, path: path) }
+            way += schemas
+            if stage.willMigrate != nil { isCounted = false }
+            if isCounted, var wanted = schemas.last {
+                wanted.migration.way = way
+                try checkLosses(of: recorded, by: wanted)
+            }
+            if stage.isCustom { isCounted = false }
+            // The work of a custom stage runs before its new unique constraints.
+            current = try current.opened(with: stage.step, path: path)
+        }
+    }
+
+    /// Throws if the file has data that opening it with a schema would drop without permission, or that contradicts the schema.
+    private func checkLosses(of recorded: RecordedSchemas, by schema: StoreSchema) throws {
+        let path = store.path ?? store.name
+        let losses = try SchemaPath(from: recorded, to: schema, path: path).losses
         guard !losses.isEmpty else { return }
-        try reading(file) { snapshot in try losses.check(path: path) { try snapshot.count($0) } }
+        try reading(recorded.current) { snapshot in try losses.check(path: path) { try snapshot.count($0) } }
     }
 
     private func addStep(_ recorded: RecordedSchemas, to new: StoreSchema, isCustom: Bool, changes: inout ModelChanges) {
@@ -99,6 +126,8 @@ struct ModelComparison {
         try reading(file) { snapshot in
             for (position, subjects) in dropped.enumerated() where !subjects.isEmpty {
                 let count = try subjects.reduce(0) { try $0 + snapshot.count($1) }
+                // Opening never drops these objects: it refuses to remove their entity.
+                if count > 0, case .objectsOfType = subjects[0] { continue }
                 if count > 0 || counted[position].mayDrop { counted[position].droppedCount = count }
             }
             for loss in others {
@@ -114,6 +143,18 @@ struct ModelComparison {
         // A store that is open in this process is shared. Otherwise it is closed when this method returns.
         let opened = try (store.openForReading ?? store.open)(file)
         try withExtendedLifetime(opened) { try body(opened.snapshot()) }
+    }
+}
+
+extension RecordedSchemas {
+    /// Returns what the file has recorded after it was opened with another schema.
+    ///
+    /// - Throws: `StoreError` `.schemaMismatch`, `.schemaTooNew` if opening is refused, whatever data the file has.
+    fileprivate func opened(with schema: StoreSchema, path: String) throws -> RecordedSchemas {
+        let change = try SchemaPath(from: self, to: schema, path: path)
+        return RecordedSchemas(
+            schema.withoutHints, earlier: change.steps.isEmpty ? earlier : earlier + [current],
+            exchanged: ExchangedNames(of: schema), inverses: change.inverses, destinations: change.destinations)
     }
 }
 

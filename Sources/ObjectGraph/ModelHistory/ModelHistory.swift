@@ -29,9 +29,10 @@ public struct ModelHistory: Sendable {
         public var changes: ModelChanges
         /// The activities of the migration in their order, such as `the change from 1.0.0 to 2.0.0`. Empty unless a stage is custom.
         public var activities: [String]
-        /// The number of objects of each entity of the file before the migration, by entity name.
+        /// The number of objects of each entity of the file before the migration, by entity name. An entity includes the objects of those
+        /// that inherit from it.
         public var objectsBefore: [String: Int]
-        /// The number of objects of each entity of the model after the migration, by entity name.
+        /// The number of objects of each entity of the model after the migration, by entity name, counted as ``objectsBefore``.
         public var objectsAfter: [String: Int]
     }
 
@@ -115,7 +116,9 @@ public struct ModelHistory: Sendable {
             }
             let after = try await container.coordinator.newBackgroundContext().perform { [model] context in
                 Dictionary(
-                    uniqueKeysWithValues: try model.entities.map { ($0.name, try context.count(EntityFetchRequest($0.name))) })
+                    uniqueKeysWithValues: try (model.entities + model.subentities).map { entity in
+                        (entity.name, try context.count(EntityFetchRequest(entity.name)))
+                    })
             }
             try await container.close()
             return FixtureReport(
@@ -138,6 +141,12 @@ public struct ModelHistory: Sendable {
             let snapshot = try opened.snapshot()
             for (number, entity) in schema.entities.enumerated(as: EntityIndex.self) where !entity.isOrder {
                 counts[entity.name] = try snapshot.count(.objects(entity: number))
+                guard let column = entity.typeColumn else { continue }
+                for subentity in entity.subentities {
+                    counts[subentity.name] = try entity.types(ofSubentity: subentity.name).reduce(0) { sum, type in
+                        try sum + snapshot.count(.objectsOfType(entity: number, column: column, type: type))
+                    }
+                }
             }
         }
         return counts

@@ -128,6 +128,7 @@ struct PlannedMigration: Sendable {
             return .opening(stages.isEmpty ? [] : [found] + stages.map(\.target.storeSchema))
         }
         var recorded = try store.recordedSchemas?() ?? RecordedSchemas(found)
+        if recorded.isAfter(model.storeSchema) { throw StoreError.olderModel(store.path ?? store.name) }
         let copy = CopiedFile()
         // One step before, one during and one after each stage. The duration of a stage's work is unknown.
         var steps = [Step(activity: "copying the file") { try Self.make(copy, of: file, from: found) }]
@@ -149,7 +150,7 @@ struct PlannedMigration: Sendable {
                     guard let work = stage.didMigrate else { return }
                     try copy.use { copy in
                         try Self.work(work, model: stage.target, schema: schemaOfWork, description: copy.store)
-                        if schemaOfWork != target { try Self.closing { try copy.store.open(target) } }
+                        if schemaOfWork != target { try Self.closing { try copy.store.open(stage.step) } }
                     }
                 })
         }
@@ -179,14 +180,10 @@ struct PlannedMigration: Sendable {
         }
     }
 
-    /// Opens the copy with the new model. For a custom stage, it is first opened without the properties that the stage converts.
+    /// Opens the copy with each schema of the stage.
     private func evolve(_ stage: MigrationStage, from file: RecordedSchemas, _ store: StoreDescription) throws {
-        var target = stage.schemaOfWork
-        if stage.isCustom { target = target.withZeroDefaults(isFilledByWork: stage.didMigrate != nil) }
-        target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
-        let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
         var current = file
-        for schema in plain.withoutHints == target.withoutHints ? [target] : [plain, target] {
+        for schema in stage.schemas(allowedLoss: allowedLoss) {
             try PendingDerivations(store: store, schema: schema, file: current).compute()
             try Self.closing { try store.open(schema) }
             current = RecordedSchemas(schema.withoutHints, exchanged: ExchangedNames(of: schema))

@@ -199,6 +199,28 @@ extension MigrationStage {
         didMigrate == nil ? target.storeSchema : target.storeSchema.withoutNewUniqueness(from: source.storeSchema)
     }
 
+    /// The target as a step of the plan. Whether the file is newer than the program's model is checked before the first stage.
+    var step: StoreSchema { Self.step(target.storeSchema) }
+
+    private static func step(_ schema: StoreSchema) -> StoreSchema {
+        var step = schema
+        step.migration.isIntermediate = true
+        return step
+    }
+
+    /// Returns the schemas with which the stage opens a file in turn before `didMigrate` runs. A custom stage first opens it without the
+    /// properties that it converts.
+    ///
+    /// - Parameter allowedLoss: The stored values that a lightweight stage may drop.
+    func schemas(allowedLoss: SchemaMigration.AllowedLoss) -> [StoreSchema] {
+        var last = Self.step(schemaOfWork)
+        last.migration.allowedLoss = isCustom ? .everything : allowedLoss
+        guard isCustom else { return [last] }
+        last = last.withZeroDefaults(isFilledByWork: didMigrate != nil)
+        let plain = Self.step(last.withoutConversions(from: source.storeSchema))
+        return plain.withoutHints == last.withoutHints ? [last] : [plain, last]
+    }
+
     /// Throws `StoreError` `.schemaMismatch` if a custom stage exchanges two names and converts what one of them has.
     func checkExchanges() throws {
         guard isCustom, let found = target.storeSchema.convertedExchange(from: source.storeSchema) else { return }

@@ -74,8 +74,10 @@ extension EntitySchema {
     /// Returns whether a column has the positions of objects in an ordered relationship. A reference of the same entity leads to the object
     /// that has the list.
     /// - Parameter column: The column.
-    public func isPosition(_ column: ColumnIndex) -> Bool {
-        columns[column].type == .data
-            && columns.contains { $0.type == .reference && ColumnSchema.positionName(in: $0.name) == columns[column].name }
+    public func isPosition(_ column: ColumnIndex) -> Bool { reference(ofPosition: column) != nil }
+
+    /// Returns the reference to the objects whose lists a column has positions in; nil for other columns.
+    func reference(ofPosition column: ColumnIndex) -> ColumnIndex? {
+        columnIndices.first { columns[$0].type == .reference && position(in: $0) == column }
     }
 }

@@ -24,7 +24,7 @@ package struct RecordedSchemas: Sendable {
 
     /// Whether the file had the model's schema before its present one, at the same version. Keyed values and the progress of derived
     /// values do not count.
-    func isAfter(_ model: StoreSchema) -> Bool {
+    package func isAfter(_ model: StoreSchema) -> Bool {
         func plain(_ schema: StoreSchema) -> StoreSchema { schema.withoutKeyedValues.withoutPendingDerivations }
         let wanted = plain(model.withoutHints)
         return wanted.version == current.version && plain(current) != wanted && earlier.contains { plain($0) == wanted }

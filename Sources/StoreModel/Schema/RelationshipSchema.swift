@@ -54,6 +54,9 @@ public struct SchemaMigration: Sendable, Hashable {
     public var way: [StoreSchema] = []
     /// Whether the model was read from the file and does not know its inverses, which the file then keeps.
     package var keepsInverses = false
+    /// Whether the schema is a step of a plan with custom stages and not the program's model. A file that had this schema before is not
+    /// newer than it.
+    package var isIntermediate = false
 
     /// Creates instructions that allow no loss and have no schemas on the way.
     public init() {}

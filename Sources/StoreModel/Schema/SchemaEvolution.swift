@@ -53,9 +53,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                 continue
             }
             let before = old.entities[source]
-            let columns: [ColumnIndex?] = try match(
-                entity.columns.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, with: before.columns.map(\.name),
-                exchanging, scope: entity.name + ".")
+            let columns = try columnSources(of: entity, in: before, exchanging)
             entities.append(
                 Entity(
                     source: source,
@@ -101,6 +99,26 @@ public struct SchemaEvolution: Sendable, Hashable {
             found[position] = source
         }
         return found
+    }
+
+    /// Returns, per column of an entity, its position in the old entity; nil for a new column.
+    private mutating func columnSources(
+        of entity: EntitySchema, in before: EntitySchema, _ exchanging: ExchangedNames
+    ) throws -> [ColumnIndex?] {
+        let columns = entity.columnIndices.filter { !entity.isPosition($0) }
+        let found: [ColumnIndex?] = try match(
+            columns.map { entity.columns[$0] }.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) },
+            with: before.columns.map(\.name), exchanging, scope: entity.name + ".")
+        var sources: [ColumnIndex?] = entity.columns.map { _ in nil }
+        for (column, source) in zip(columns, found) {
+            sources[column] = source.flatMap { before.isPosition($0) ? nil : $0 }
+        }
+        // Positions stay with their reference. If only one of two exchanged lists has an order, the name of its column shows no exchange.
+        for column in entity.columnIndices {
+            guard let reference = entity.reference(ofPosition: column), let source = sources[reference] else { continue }
+            sources[column] = before.columnIndices.first { before.reference(ofPosition: $0) == source }
+        }
+        return sources
     }
 
     /// Finds the orders of relationships, whose entities have been found.

@@ -63,7 +63,7 @@ public struct SchemaPath: Sendable {
         } catch let error as StoreError where error.code == .schemaMismatch && !error.message.contains(path) {
             throw StoreError(error.code, "\(path) was written with another model: \(error.message)", cause: error)
         }
-        if !steps.isEmpty, recorded.isAfter(model) { throw StoreError.olderModel(path) }
+        if !steps.isEmpty, !model.migration.isIntermediate, recorded.isAfter(model) { throw StoreError.olderModel(path) }
     }
 
     private mutating func walk(

@@ -380,9 +380,12 @@ import Testing
         )
         try await Self.with(bed, Self.plans(leadingTo: "Trip")) { Self.insertPlans($0) }
         try await bed.closed()
+        let withoutWork = MigrationPlan([.custom(from: wide, to: narrow)])
+        let changes = try await narrow.changes(opening: bed.description, migrationPlan: withoutWork)
+        #expect(changes.refusal?.message.contains("Plan.trip (1 reference") == true, "\(changes)")
+        try await bed.closed()
         let error = await #expect(throws: StoreError.self) {
-            _ = try await PersistentContainer(
-                model: narrow, store: bed.description, migrationPlan: MigrationPlan([.custom(from: wide, to: narrow)]))
+            _ = try await PersistentContainer(model: narrow, store: bed.description, migrationPlan: withoutWork)
         }
         #expect(error?.message.contains("Plan.trip (1 reference") == true, "\(String(describing: error))")
         try await bed.closed()
@@ -449,6 +452,56 @@ import Testing
             bed2, [Self.trip(), Self.business(superentity: nil), Self.other], "BusinessTrip inherited from Trip")
         await Self.expectRefusal(
             bed2, [Self.trip(), Self.business("BusinessTrip", [], superentity: "Other"), Self.other], "inherits from Other")
+    }
+
+    /// Catches: a dry run that promises an opening, because a custom stage may drop everything except what contradicts its target.
+    @Test(arguments: stores)
+    func `S164, S202: a dry run and the opening refuse entities that a custom stage cannot remove or move`(_ kind: StoreKind)
+        async throws
+    {
+        let removed = ([Self.trip(), Self.business()], [Self.trip()], "BusinessTrip (1 object")
+        let moved = (
+            [Self.trip(), Self.business(superentity: nil)], [Self.trip(), Self.business()],
+            "BusinessTrip inherited from no entity"
+        )
+        for (before, after, text) in [removed, moved] {
+            let bed = try TestBed(kind)
+            try await Self.with(bed, before) { context in context.insert("BusinessTrip")["code"] = "x" }
+            try await bed.closed()
+            let (first, second) = (try Model(before, version: .init(1)), try Model(after, version: .init(2)))
+            let plan = MigrationPlan([.custom(from: first, to: second, didMigrate: { _ in })])
+            let changes = try await second.changes(opening: bed.description, migrationPlan: plan)
+            #expect(changes.refusal?.message.contains(text) == true, "\(changes)")
+            try await bed.closed()
+            let error = await #expect(throws: StoreError.self) {
+                _ = try await PersistentContainer(model: second, store: bed.description, migrationPlan: plan)
+            }
+            #expect(error?.code == changes.refusal?.code)
+            #expect(error?.message.contains(text) == true, "\(String(describing: error))")
+        }
+    }
+
+    /// Catches: a dry run that refuses objects which the work of the stage deletes, or says that the stage drops them.
+    @Test(arguments: stores)
+    func `S164, S202: a dry run does not count objects that willMigrate may delete`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.with(bed, [Self.trip(), Self.business()]) { Self.insert("BusinessTrip", "b", $0) }
+        try await bed.closed()
+        let first = try Model([Self.trip(), Self.business()], version: .init(1))
+        let second = try Model([Self.trip()], version: .init(2))
+        let plan = MigrationPlan([
+            .custom(
+                from: first, to: second,
+                willMigrate: { context in
+                    for trip in try context.fetch(EntityFetchRequest("BusinessTrip")) { context.delete(trip) }
+                })
+        ])
+        let changes = try await second.changes(opening: bed.description, migrationPlan: plan)
+        #expect(changes.refusal == nil && changes.lines.contains("- BusinessTrip"), "\(changes)")
+        try await bed.closed()
+        let container = try await PersistentContainer(model: second, store: bed.description, migrationPlan: plan)
+        #expect(try await container.read { try $0.count(EntityFetchRequest("Trip")) } == 0)
+        try await container.close()
     }
 
     private static func expectRefusal(_ bed: TestBed, _ entities: [EntityDescription], _ text: String) async {

@@ -348,6 +348,69 @@ import Testing
         }
     }
 
+    /// Returns a model of books with two lists of chapters, which exchange their names after the first version.
+    private static func twoLists(_ version: Int, ordered: Set<String>) throws -> Model {
+        func relation(_ name: String, _ other: String, _ destination: String, inverse: String) -> PropertyDescription {
+            .relationship(
+                .init(
+                    name: name, destination: destination, inverse: inverse, cardinality: destination == "Book" ? .toOne : .toMany,
+                    renamedFrom: version > 1 ? other : nil, isOrdered: ordered.contains(name)))
+        }
+        let title = PropertyDescription.attribute(.init(name: "title", type: .string))
+        let book = EntityDescription(
+            name: "Book",
+            properties: [
+                title, relation("openings", "endings", "Chapter", inverse: "first"),
+                relation("endings", "openings", "Chapter", inverse: "second"),
+            ])
+        let chapter = EntityDescription(
+            name: "Chapter",
+            properties: [
+                title, relation("first", "second", "Book", inverse: "openings"),
+                relation("second", "first", "Book", inverse: "endings"),
+            ])
+        return try Model([book, chapter], version: .init(version))
+    }
+
+    /// Catches: positions that are matched by their own names. If only one of the two lists has an order before or after the exchange, it
+    /// then gets the positions of the other list.
+    @Test(arguments: kinds)
+    func `S165: exchanged lists keep their own positions if one of them has no order before or after`(_ kind: StoreKind)
+        async throws
+    {
+        let (openings, endings): (Set<String>, Set<String>) = (["openings"], ["endings"])
+        let both = openings.union(endings)
+        // The ordered lists of two versions. The lists of the second one are those that the first had under the other name.
+        let cases: [([Set<String>], [String])] = [
+            ([both, openings], ["cb", "abc"]), ([both, endings], ["bc", "cab"]), ([openings, both], ["bc", "cab"]),
+            ([endings, both], ["cb", "abc"]), ([openings, openings], ["bc", "abc"]),
+        ]
+        for (orders, expected) in cases {
+            let bed = try TestBed(kind)
+            let first = try await bed.container(model: Self.twoLists(1, ordered: orders[0]))
+            try await first.coordinator.newBackgroundContext().perform(andSave: .durable) { context in
+                let (a, b, c) = (context.makeChapter("a"), context.makeChapter("b"), context.makeChapter("c"))
+                let book = context.insert("Book")
+                book["title"] = "book"
+                book.setRelatedObjects("openings", to: [c, a, b])
+                book.setRelatedObjects("endings", to: [c, b])
+            }
+            try await first.close()
+            // The third version exchanges nothing again.
+            for version in 2...3 {
+                try await bed.closed()
+                let container = try await bed.container(model: Self.twoLists(version, ordered: orders[1]))
+                let lists = try await container.read { context in
+                    let book = try #require(try context.fetch(EntityFetchRequest("Book")).first)
+                    return ["openings", "endings"].map { name in book.relatedObjects(name).map(\.title).joined() }
+                }
+                #expect(lists == expected, "version \(version) of \(orders)")
+                #expect(try await container.coordinator.verify() == [])
+                try await container.close()
+            }
+        }
+    }
+
     /// The exchanges that each version of a model declares, from version 2: of the two entities, and of the attributes inside one.
     struct Exchanges: Sendable, CustomTestStringConvertible {
         var versions: [Set<String>]

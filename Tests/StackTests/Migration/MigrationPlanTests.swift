@@ -345,6 +345,82 @@ enum People {
         try await container.close()
     }
 
+    /// Catches: a schema that only the stage uses, taken for the model of an older program because the file had it before.
+    @Test(arguments: kinds, [false, true])
+    func `S164, S202: a custom stage without versions runs on a file that had a schema of the stage before`(
+        _ kind: StoreKind, _ isUnique: Bool
+    ) async throws {
+        // The stage first removes the attribute that it converts, or gives it a plain index.
+        let attributes: [[AttributeDescription]] =
+            isUnique
+            ? [
+                [.init(name: "zip", type: .string, index: .indexed)], [.init(name: "zip", type: .string)],
+                [.init(name: "zip", type: .string, index: .unique)],
+            ]
+            : [
+                [], [.init(name: "zip", type: .string, isOptional: true)],
+                [.init(name: "zip", type: .int64, isOptional: true)],
+            ]
+        let name = AttributeDescription(name: "name", type: .string)
+        let models = try attributes.map { try People.model(SchemaVersion(), [name] + $0) }
+        let bed = try TestBed(kind)
+        try await bed.container(model: models[0]).close()
+        try await bed.closed()
+        let old = try await bed.container(model: models[1])
+        try await old.coordinator.insert(into: "Person", ["name", "zip"], rows: [["a", "7"], ["b", "7"]])
+        try await old.close()
+        try await bed.closed()
+        let plan = MigrationPlan([
+            .custom(
+                from: models[1], to: models[2],
+                didMigrate: { context in
+                    let people = try context.fetch(EntityFetchRequest("Person", sortBy: [.init("name")]))
+                    for (number, person) in people.enumerated() {
+                        person["zip"] = isUnique ? .string("\(number)") : .int(Int64(number))
+                    }
+                })
+        ])
+        let changes = try await models[2].changes(opening: bed.description, migrationPlan: plan)
+        #expect(changes.refusal == nil, "\(changes)")
+        try await bed.closed()
+        let container = try await PersistentContainer(model: models[2], store: bed.description, migrationPlan: plan)
+        let zips = try await container.read { context in
+            try context.fetch(EntityFetchRequest("Person", sortBy: [.init("name")])).map { $0["zip"] }
+        }
+        let wanted: [Value] = isUnique ? ["0", "1"] : [0, 1]
+        #expect(zips == wanted)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+        try await bed.closed()
+        let error = await #expect(throws: StoreError.self) { _ = try await bed.container(model: models[0]) }
+        #expect(error?.code == .schemaTooNew, "a program with the first model is older than the file")
+    }
+
+    /// Catches: a model that is taken for an older program's, because a custom stage had opened the file with an equal one.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S164, S202: a stage without a version may lead to the schema with which the custom stage before it began`(
+        _ kind: StoreKind
+    ) async throws {
+        let models = try [IndexKind.none, .unique, .indexed].map { index in
+            try People.model(SchemaVersion(), [.init(name: "name", type: .string, index: index)])
+        }
+        let bed = try TestBed(kind)
+        let old = try await bed.container(model: models[0])
+        try await old.coordinator.insert(into: "Person", ["name"], rows: [["a"], ["b"]])
+        try await old.close()
+        try await bed.closed()
+        let plan = MigrationPlan([
+            .custom(from: models[0], to: models[1], didMigrate: { _ in }), .lightweight(from: models[1], to: models[2]),
+        ])
+        let changes = try await models[2].changes(opening: bed.description, migrationPlan: plan)
+        #expect(changes.refusal == nil, "\(changes)")
+        try await bed.closed()
+        let container = try await PersistentContainer(model: models[2], store: bed.description, migrationPlan: plan)
+        #expect(try await container.read { try $0.count(EntityFetchRequest("Person")) } == 2)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S164: a custom stage fills an attribute that becomes required`(_ kind: StoreKind) async throws {
         func model(_ version: Int) throws -> Model {
