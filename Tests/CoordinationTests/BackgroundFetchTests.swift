@@ -123,4 +123,61 @@ import Testing
         #expect(outcome.code == nil && outcome.count == 2)
         try await container.close()
     }
+
+    /// A live result, which one executor alone uses.
+    private final class Kept: @unchecked Sendable {
+        var results: FetchedResultsController<ManagedObject>?
+    }
+
+    /// Catches: a fetch that returns without its result, or with one that nothing follows, because another one has failed meanwhile.
+    @Test(arguments: [true, false])
+    func `S145: a background fetch gives its result and follows it if a later fetch fails`(inBackground: Bool) async throws {
+        let store = FaultyStore(schema: Music.model.storeSchema)
+        let coordinator = try PersistentStoreCoordinator.music(store, SteppedClock())
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("a") }
+        let (context, kept) = (coordinator.newBackgroundContext(), Kept())
+        try await context.perform { context throws in
+            kept.results = try FetchedResultsController(Self.tracks, context: context)
+        }
+        let (isReading, mayEnd, isStarted) = (Flag(), Flag(), Flag())
+        store.fail { call, _ in
+            guard call == .readKeys else { return nil }
+            if isReading.wait(atMost: .zero) { return StoreError(.full, "the second fetch") }
+            isReading.set()
+            _ = mayEnd.wait(atMost: .seconds(600))
+            return nil
+        }
+        let first = Task {
+            try await context.perform { _, _ in
+                try await kept.results?.performFetchInBackground()
+                return kept.results?.snapshot.count
+            }
+        }
+        try await until("the first fetch reads") { isReading.wait(atMost: .zero) }
+        let second = Task {
+            try await context.perform { _, _ in
+                isStarted.set()
+                if inBackground {
+                    try await kept.results?.performFetchInBackground()
+                } else {
+                    try kept.results?.performFetch()
+                }
+            }
+        }
+        try await until("the second fetch has begun") { isStarted.wait(atMost: .zero) }
+        // Runs when the second fetch has suspended or ended.
+        await context.perform { _ in }
+        mayEnd.set()
+        let count = try await first.value
+        #expect(count == 1)
+        await #expect(throws: StoreError.self) { try await second.value }
+        store.fail(nil)
+        await context.perform { _ = $0.makeTrack("b") }
+        let followed = await context.perform { _, _ in
+            await kept.results?.untilIdle()
+            return kept.results?.snapshot.count
+        }
+        #expect(followed == 2)
+        await context.perform { _ in kept.results = nil }
+    }
 }

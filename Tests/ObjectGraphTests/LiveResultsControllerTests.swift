@@ -366,4 +366,57 @@ import Testing
         #expect(counts.withLock { $0 } == [1])
         main.removeViewObserver(worker)
     }
+
+    /// Catches: a result that is dropped because a later background fetch has begun, which then gives none.
+    @Test(arguments: [false, true])
+    func `S145: the result of a background fetch is followed if a later one fails`(before: Bool) async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        let counts = Mutex<[Int]>([])
+        let worker = ResultWorker(contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero) {
+            if case (.update(let update), _) = ($0, $1) { counts.withLock { $0.append(update.snapshot.count) } }
+        }
+        let view = main.addViewObserver(worker)
+        let query = try Self.popular.storeQuery(in: main.requestScope)
+        let first = worker.beginFetch()
+        let live = try await worker.compute(query, hasSections: false, in: view)
+        main.makeTrack("loud", plays: 20)
+        main.processPendingChanges()
+        let second = worker.beginFetch()
+        if before { #expect(!worker.cancelFetch(second)) }
+        #expect(try worker.endFetch(live, first))
+        if !before { #expect(!worker.cancelFetch(second)) }
+        await worker.untilIdle()
+        #expect(counts.withLock { $0 } == [1])
+        main.removeViewObserver(worker)
+    }
+
+    /// Catches: changes that are kept for a fetch that has failed, or not kept for one that has not ended.
+    @Test func `S145: nothing is followed after the last of two background fetches that fail`() async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        let worker = ResultWorker(
+            contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero
+        ) { _, _ in }
+        let (first, second) = (worker.beginFetch(), worker.beginFetch())
+        let areIdle = (worker.cancelFetch(second), worker.isIdle, worker.cancelFetch(first), worker.isIdle)
+        #expect(areIdle == (false, false, true, true))
+    }
+
+    /// Catches: an older result that replaces a newer one, because its fetch ends after the newer fetch.
+    @Test func `S145: the result of the last background fetch stays if an earlier one ends after it`() async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        let worker = ResultWorker(
+            contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero
+        ) { _, _ in }
+        let query = try Self.popular.storeQuery(in: main.requestScope)
+        let live = try LiveQuery(query, in: main.addViewObserver(worker))
+        let (first, second, third) = (worker.beginFetch(), worker.beginFetch(), worker.beginFetch())
+        #expect(try worker.endFetch(live, second))
+        #expect(try !worker.endFetch(live, first))
+        #expect(!worker.cancelFetch(third))
+        #expect(!worker.isIdle)
+        main.removeViewObserver(worker)
+    }
 }

@@ -98,6 +98,8 @@ public final class FetchedResultsController<Element> {
 
     /// Runs the request off the context's executor and follows the context from then on.
     ///
+    /// If several calls run at the same time, each sets ``snapshot`` before it returns, unless a later call has set it already.
+    ///
     /// - Throws: `StoreError` if the store cannot be read. Then an earlier result stays, and follows the context as before. `StoreError`
     ///   `.closed` also if the container was closed meanwhile.
     nonisolated(nonsending) public func performFetchInBackground() async throws {
@@ -128,10 +130,11 @@ public final class FetchedResultsController<Element> {
     /// Waits until the changes that the context has processed are computed and delivered.
     nonisolated(nonsending) func untilIdle() async { await worker.untilIdle() }
 
-    /// Runs `body`, and ends the observation if it fails and there is no result to follow: the changes would be kept without a use.
+    /// Runs `body`, and ends the observation if it fails and there is no result to follow, nor a fetch that may give one: the changes
+    /// would be kept without a use.
     private func observing(_ body: () throws -> LiveQuery) throws -> LiveQuery {
         do { return try body() } catch {
-            if fetch == 0 { endObserving() }
+            if worker.isIdle { endObserving() }
             throw error
         }
     }

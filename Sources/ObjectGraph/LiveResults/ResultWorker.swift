@@ -25,6 +25,8 @@ final class ResultWorker: ViewObserver {
         var fetch = 0
         /// The last number that a fetch was given. A fetch that fails gives none back.
         var lastFetch = 0
+        /// The numbers of the background fetches that have not ended.
+        var fetching: Set<Int> = []
         /// The view and the changes to which the live query has not advanced.
         var arrived = ArrivedChanges()
         /// Whether a computation is scheduled or running, or its delivery has not been received.
@@ -34,8 +36,8 @@ final class ResultWorker: ViewObserver {
         var isStopped = false
         /// The error of the closed context; nil before.
         var closure: (any Error)?
-        /// The view to have in place of the one that a running background fetch reads; nil if that was not released.
-        var ended: LayeredView?
+        /// The view that replaces the released views of background fetches up to a number; nil before the first release.
+        var ended: (view: LayeredView, fetch: Int)?
         var interval: Duration
         var delivered = ContinuousClock.now - .seconds(1)
         /// The last delivered snapshots. They are released on the queue, because releasing the last reference to a large list costs
@@ -47,26 +49,39 @@ final class ResultWorker: ViewObserver {
         /// The results that the context's executor has not received yet, with the numbers of their fetches.
         var undelivered: [(Delivery, Int)] = []
         var hasFailed = false
-        /// The result before a background fetch that has not ended, the view that had arrived for it, and its number.
-        var previous: (live: LiveQuery, view: LayeredView?, fetch: Int)?
+        /// The newest result while a later background fetch has not ended, and the number of its fetch.
+        var previous: (live: LiveQuery, fetch: Int)?
+        /// The newest view that arrived before a fetch began, and the number of that fetch. Results of earlier fetches have to advance to
+        /// the view; nil if there is none.
+        var skipped: (view: LayeredView, fetch: Int)?
 
         /// Whether changes have arrived that no computation has begun with.
         var hasArrived: Bool { arrived.view != nil && live != nil && !isStopped }
 
         mutating func begin() {
-            if let live {
-                previous = (live, arrived.view ?? running?.view, fetch)
-            } else if let view = arrived.view {
-                // It arrived for another background fetch, which has not ended.
-                previous?.view = view
-            }
             lastFetch += 1
+            if let live {
+                previous = (live, fetch)
+                skipped = nil
+            }
+            if let view = arrived.view ?? running?.view { skipped = (view, lastFetch) }
             fetch = lastFetch
             live = nil
-            ended = nil
             arrived = ArrivedChanges()
             running = nil
             computation += 1
+        }
+
+        /// Follows a result. If another fetch has begun since, the changes before that were not kept, and the next computation compares
+        /// whole results.
+        mutating func follow(_ live: LiveQuery, of number: Int) {
+            if number != lastFetch {
+                if let skipped, skipped.fetch > number { arrived.view = arrived.view ?? skipped.view }
+                arrived.changes = nil
+            }
+            self.live = live
+            fetch = number
+            (previous, skipped) = (nil, nil)
         }
     }
 
@@ -109,7 +124,7 @@ final class ResultWorker: ViewObserver {
     func follow(_ live: LiveQuery) -> Int {
         state.withLock { state in
             state.begin()
-            (state.live, state.previous) = (live, nil)
+            state.follow(live, of: state.lastFetch)
             return state.fetch
         }
     }
@@ -118,6 +133,7 @@ final class ResultWorker: ViewObserver {
     func beginFetch() -> Int {
         state.withLock { state in
             state.begin()
+            state.fetching.insert(state.fetch)
             return state.fetch
         }
     }
@@ -130,50 +146,63 @@ final class ResultWorker: ViewObserver {
         }
     }
 
-    /// Starts to follow the result. Returns false if another fetch has begun since.
+    /// Starts to follow the result. If a later background fetch has not ended, keeps the result in case that fetch fails.
     ///
+    /// - Returns: Whether the result is the newest; false if a later fetch has ended with a result.
     /// - Throws: The error of a context that was closed meanwhile.
     func endFetch(_ live: LiveQuery, _ number: Int) throws -> Bool {
         var live = live
-        let isCurrent = try state.withLock { state in
+        let isNewest = try state.withLock { state in
+            state.fetching.remove(number)
             if let closure = state.closure { throw closure }
-            guard state.fetch == number else { return false }
-            if let ended = state.ended { live.detach(ended) }
-            (state.live, state.previous) = (live, nil)
+            if let ended = state.ended, number <= ended.fetch { live.detach(ended.view) }
+            if state.fetch == number {
+                state.follow(live, of: number)
+                return true
+            }
+            guard state.live == nil, number > state.previous?.fetch ?? 0 else { return false }
+            state.previous = (live, number)
             return true
         }
         schedule()
-        return isCurrent
+        return isNewest
     }
 
-    /// Follows the former result again after a background fetch that failed. Its next computation compares whole results.
+    /// Ends a background fetch that failed. If no other fetch may give a newer result, follows the former result again.
     ///
     /// - Returns: Whether there is no result to follow, and no other fetch that may give one.
     func cancelFetch(_ number: Int) -> Bool {
         let isIdle = state.withLock { state in
+            state.fetching.remove(number)
             guard state.fetch == number else { return false }
+            // An earlier fetch that has not ended gives the newest result, unless one between them has given a result.
+            if let earlier = state.fetching.max(), earlier > state.previous?.fetch ?? 0 {
+                state.fetch = earlier
+                return false
+            }
             guard let previous = state.previous else {
-                (state.fetch, state.arrived) = (0, ArrivedChanges())
+                (state.fetch, state.arrived, state.skipped) = (0, ArrivedChanges(), nil)
                 return true
             }
-            (state.live, state.fetch, state.previous) = (previous.live, previous.fetch, nil)
-            state.arrived.view = state.arrived.view ?? previous.view
-            state.arrived.changes = nil
+            state.follow(previous.live, of: previous.fetch)
             return false
         }
         schedule()
         return isIdle
     }
 
+    /// Whether there is no result to follow, and no background fetch that may give one.
+    var isIdle: Bool { state.withLock { $0.fetch == 0 } }
+
     func stop() {
         let live = state.withLock { state in
             state.isStopped = true
             defer {
-                (state.live, state.previous) = (nil, nil)
+                (state.live, state.previous, state.skipped) = (nil, nil, nil)
                 state.arrived.view = nil
                 state.shown = []
             }
-            return (state.live, state.previous)
+            return (state.live, state.previous, state.skipped)
         }
         // The list may be large, so release it on the queue.
         queue.async { withExtendedLifetime(live) {} }
@@ -196,7 +225,7 @@ final class ResultWorker: ViewObserver {
     func releaseViews(_ ended: LayeredView) {
         let dropped = state.withLock { state in
             let dropped = [
-                state.arrived.view, state.running?.view, state.live?.view, state.previous?.view, state.previous?.live.view,
+                state.arrived.view, state.running?.view, state.live?.view, state.skipped?.view, state.previous?.live.view,
             ]
             if let running = state.running {
                 state.arrived.changes = running.changes.flatMap { old in state.arrived.changes.map { old + $0 } }
@@ -207,8 +236,8 @@ final class ResultWorker: ViewObserver {
             state.computation += 1
             state.live?.detach(ended)
             state.previous?.live.detach(ended)
-            state.ended = ended
-            state.previous?.view = nil
+            state.ended = (ended, state.lastFetch)
+            state.skipped = nil
             return dropped
         }
         withExtendedLifetime(dropped) {}

@@ -377,6 +377,29 @@ import Testing
         #expect(try controller.snapshot.ids == main.fetchIDs(Self.popular))
     }
 
+    /// Catches: a fetch that returns without a result, because another one has begun since.
+    @Test(arguments: StoreKind.allCases)
+    func `S145: each of two background fetches at the same time gives a result`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        main.makeTrack("a", plays: 10)
+        try await container.saveMain()
+        let controller = try FetchedResultsController(Self.popular, context: main)
+        // Begins as soon as the first fetch suspends.
+        let second = Task { @MainActor in
+            try await controller.performFetchInBackground()
+            return controller.snapshot.count
+        }
+        try await controller.performFetchInBackground()
+        #expect(controller.snapshot.count == 1)
+        let count = try await second.value
+        #expect(count == 1)
+        main.makeTrack("b", plays: 20)
+        main.processPendingChanges()
+        try await until("the result shows the change") { controller.snapshot.count == 2 }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S145: results work on the executor of a background context`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
