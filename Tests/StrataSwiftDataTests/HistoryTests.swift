@@ -115,6 +115,19 @@ private struct Corner: Codable, Equatable { var x: Int }
             }
             let last: DefaultHistoryToken? = first
             #expect(throws: SwiftDataError.historyTokenExpired) { try saves(#Predicate { $0.token > last! }) }
+            let isFirst = false
+            let expired: [Predicate<DefaultHistoryTransaction>] = [
+                #Predicate { save in if let last { save.token > last } else { true } },
+                #Predicate { isFirst ? true : $0.token > first }, #Predicate { !($0.token <= first) },
+                #Predicate { (second...second).contains($0.token) },
+            ]
+            for predicate in expired {
+                #expect(throws: SwiftDataError.historyTokenExpired, "\(predicate)") { try saves(predicate) }
+            }
+            let (none, all): (DefaultHistoryToken?, Bool) = (nil, true)
+            #expect(try saves(#Predicate { save in if let none { save.token > none } else { true } }) == Array(tokens[2...]))
+            #expect(try saves(#Predicate { all ? true : $0.token > first }) == Array(tokens[2...]))
+            #expect(try saves(#Predicate { !($0.token > second) }).isEmpty)
             #expect(try saves(#Predicate { $0.token > second }) == Array(tokens[2...]))
             #expect(try saves(#Predicate { $0.token >= second || $0.author == "test" }) == Array(tokens[2...]))
             #expect(try saves(#Predicate { $0.token <= first }).isEmpty)

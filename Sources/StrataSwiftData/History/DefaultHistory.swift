@@ -181,7 +181,7 @@ extension ModelContext {
 
     /// Refuses tokens of other stores and of other copies of this one, whose numbers are those of other saves here (S168).
     private func checkTokens(of descriptor: HistoryDescriptor<DefaultHistoryTransaction>) throws {
-        let coordinator = container.storage.container.coordinator
+        let coordinator = historyCoordinator
         do {
             // With the limit zero, only the position is looked up.
             for token in descriptor.predicate?.expression.comparedTokens ?? [] {
@@ -209,13 +209,18 @@ extension ModelContext {
         let all = try history()
         let selected = Set(try select(descriptor, from: all))
         guard let last = all.prefix(while: { selected.contains($0) }).last else { return }
-        _ = try container.storage.container.coordinator.deleteHistoryNow(before: last.token.token)
+        _ = try historyCoordinator.deleteHistoryNow(before: last.token.token)
+    }
+
+    /// The coordinator of the container, or of the copy that a migration changes.
+    private var historyCoordinator: PersistentStoreCoordinator {
+        storage?.container.coordinator ?? context.persistentStoreCoordinator ?? container.storage.container.coordinator
     }
 
     private func history(after token: ObjectGraph.HistoryToken? = nil) throws -> [DefaultHistoryTransaction] {
-        let coordinator = container.storage.container.coordinator
-        // The program's next flush reports saves that were left out (S067).
-        try container.storage.container.flushNow(reportsFailures: false)
+        let coordinator = historyCoordinator
+        // The program's next flush reports saves that were left out (S067). A migration has deferred none.
+        try storage?.container.flushNow(reportsFailures: false)
         do {
             return try coordinator.historyNow(HistoryRequest(after: token)).map {
                 DefaultHistoryTransaction($0, coordinator.model)

@@ -29,6 +29,9 @@ private enum BoatsPlan: SchemaMigrationPlan {
         .custom(
             fromVersion: BoatsV1.self, toVersion: BoatsV2.self, willMigrate: nil,
             didMigrate: { context in
+                // The history of the copy that the migration changes.
+                let saves = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>())
+                #expect(saves.first?.changes.count == 1)
                 for boat in try context.fetch(FetchDescriptor<BoatsV2.Boat>()) { boat.name = "changed" }
                 context.insert(BoatsV2.Boat(name: "new"))
                 for (label, count) in [("OLD", 1), ("CHANGED", 0), ("NEW", 0)] {

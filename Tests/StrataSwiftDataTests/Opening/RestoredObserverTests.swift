@@ -45,6 +45,17 @@ import Testing
             #expect(throws: SwiftDataError.historyTokenExpired) {
                 try context.fetchHistory(HistoryDescriptor(predicate: #Predicate { $0.token >= token }))
             }
+            let (last, through, isFirst): (DefaultHistoryToken?, PartialRangeThrough<DefaultHistoryToken>, Bool) =
+                (token, ...token, false)
+            let ofOther: [Predicate<DefaultHistoryTransaction>] = [
+                #Predicate { save in if let last { save.token > last } else { true } }, #Predicate { through.contains($0.token) },
+                #Predicate { isFirst ? true : $0.token <= token }, #Predicate { tokens.contains($0.token) },
+            ]
+            for predicate in ofOther {
+                let descriptor = HistoryDescriptor(predicate: predicate)
+                #expect(throws: SwiftDataError.historyTokenExpired, "\(predicate)") { try context.fetchHistory(descriptor) }
+                #expect(throws: SwiftDataError.historyTokenExpired, "\(predicate)") { try context.deleteHistory(descriptor) }
+            }
             // The save before the backup is of both copies.
             let later = try context.fetchHistory(HistoryDescriptor(predicate: #Predicate { $0.token > shared }))
             #expect(later.count == 1)
