@@ -38,6 +38,16 @@ enum OrderedShapes {
         var name: String
         @Relationship(.ordered) var mixtapes: [Mixtape]
     }
+
+    @Model final class Setlist {
+        var name: String
+        @Relationship(.ordered, deleteRule: .deny, inverse: \Song.setlists) var songs: [Song]
+    }
+
+    @Model final class Song {
+        var name: String
+        @Relationship(deleteRule: .deny) var setlists: [Setlist]
+    }
 }
 
 /// Ordered relationships of macro models (S046).
@@ -158,6 +168,37 @@ enum OrderedShapes {
             try await main.save()
             main.refreshAllObjects()
             #expect(second.movements.map(\.title) == ["x", "y", "c"])
+        }
+    }
+
+    /// Catches: a list in the order of its keys, because the deletion of one end deletes the positions of pairs that a rule keeps.
+    @Test(arguments: TestStore.allCases)
+    func `S046, S048: a list whose pairs a rule keeps has its order after the deletion of an end is taken back`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(
+                for: OrderedShapes.Setlist.self, OrderedShapes.Song.self, store: description)
+            let main = container.mainContext
+            let songs = ["a", "b", "c"].map { OrderedShapes.Song(name: $0, setlists: []) }
+            for song in songs { main.insert(song) }
+            let setlist = OrderedShapes.Setlist(name: "s", songs: [songs[1], songs[2], songs[0]])
+            main.insert(setlist)
+            try await main.save()
+            main.delete(setlist)
+            await #expect(throws: SaveError.self) { try await main.save() }
+            main.insert(setlist)
+            #expect(setlist.songs.map(\.name) == ["b", "c", "a"])
+            main.delete(songs[1])
+            main.insert(songs[1])
+            #expect(setlist.songs.map(\.name) == ["b", "c", "a"])
+            try await main.save()
+            let id = setlist.id
+            let stored = try await container.newBatchOperationContext().perform { context throws in
+                let setlist: OrderedShapes.Setlist = try context.existingObject(with: id)
+                return setlist.songs.map(\.name)
+            }
+            #expect(stored == ["b", "c", "a"])
         }
     }
 }

@@ -17,6 +17,8 @@ extension ManagedObjectContext {
 
     private func closeNow() {
         guard phase.closure == nil else { return }
+        // The values before the changes can be read for the last time. In a suspended context that would open the file again.
+        if !phase.isSuspended { closeUndoSegment() }
         let error = configuration.coordinator.closedError
         phase.closure = error
         giveBackKeys()

@@ -296,7 +296,11 @@ public final class ManagedObjectContext {
     /// Folds a long list of sealed layers into one layer, off the context's executor, so that reads stay fast.
     func foldIfLong() {
         guard !phase.saveGate.isSaving, let contextExecutor else { return }
-        if tracker.undo != nil, layerStack.mayFold { closeUndoSegment() }
+        if tracker.undo != nil, layerStack.mayFold {
+            closeUndoSegment()
+            // Changes that are not recorded yet stay apart from those that are.
+            if hasOpenUndoSegment { return }
+        }
         guard let layers = layerStack.beginFolding() else { return }
         let schema = storedModel.storeSchema
         DispatchQueue.global().async {

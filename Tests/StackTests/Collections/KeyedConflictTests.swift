@@ -422,6 +422,33 @@ import Testing
         #expect(try await container.read { try Self.shown($0) } == ["key=main"])
     }
 
+    /// Catches: a main context that shows what its root holds over a newer state as it was before, with two entries under one key.
+    @MainActor @Test(arguments: StoreKind.allCases, [ContextStack.masterMainWorker, .hybrid])
+    func `S024, S192: a refreshed main shows one entry of a key that main has saved to its root and another root to the store`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        for removes in [false, true] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container(stack)
+            let main = container.mainContext
+            main.automaticallyMergesChanges = false
+            try main.collection("names", of: String.self).setValue("x", forKey: "other")
+            try await main.save(through: .store)
+            try Self.set("ours", main)
+            try await main.save()
+            try await container.newBatchOperationContext().perform(andSave: .durable) { try Self.set("theirs", $0) }
+            main.refreshAllObjects()
+            #expect(try Self.shown(main) == ["key=ours", "other=x"])
+            if removes { try Self.set(nil, main) }
+            let expected = removes ? ["other=x"] : ["key=ours", "other=x"]
+            #expect(try Self.shown(main) == expected)
+            try await main.save(through: .store)
+            #expect(try Self.shown(main) == expected)
+            #expect(try await container.read { try Self.shown($0) } == expected)
+            #expect(try await container.coordinator.verify().isEmpty)
+        }
+    }
+
     /// Sets a key in another process.
     static func setElsewhere(_ path: String, _ kind: String) async throws {
         let url = URL(fileURLWithPath: path)

@@ -64,6 +64,29 @@ import Testing
         try await worker.save()
     }
 
+    /// Catches: a stop of the program, because the value before a change is read for undo after the store was closed.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S190: a container can be closed in a block that has changed a keyed value with undo`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform(andSave: .durable) { try $0.collection("counts", of: Int.self)["a"] = 1 }
+        try await worker.perform { _, context in
+            context.undoHistory = UndoHistory()
+            try context.collection("counts", of: Int.self)["a"] = 2
+            try await container.close()
+        }
+        try await worker.perform { context throws in
+            let history = try #require(context.undoHistory)
+            #expect(history.canUndo && context.hasChanges)
+            history.group("Empty") {}
+            let error = #expect(throws: StoreError.self) { try history.undo() }
+            #expect(error?.code == .closed)
+        }
+    }
+
     @MainActor @Test(arguments: StoreKind.allCases)
     func `S191: data keys have prefixes, and object ids are keys`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

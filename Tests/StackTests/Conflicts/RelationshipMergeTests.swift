@@ -102,6 +102,32 @@ import Testing
         }
     }
 
+    /// Catches: a main context that shows what its root holds over a newer state as it was before, with two owners of one partner.
+    @MainActor @Test(arguments: StoreKind.allCases, [ContextStack.masterMainWorker, .hybrid])
+    func `S024, S052: a refreshed main shows one owner of an object that main has given away in its root and others in the store`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack)
+        let main = container.mainContext
+        main.automaticallyMergesChanges = false
+        let (a, b, profile) = (main.makeArtist("a"), main.makeArtist("b"), main.insert("Profile"))
+        try await main.save(through: .store)
+        let ids = [b.objectID, profile.objectID]
+        a.setRelatedObject("profile", to: profile)
+        try await main.save()
+        try await container.newBatchOperationContext().perform(andSave: .durable) { context in
+            context.object(with: ids[0]).setRelatedObject("profile", to: context.object(with: ids[1]))
+        }
+        main.refreshAllObjects()
+        #expect(a.relatedObject("profile") === profile && b.relatedObject("profile") == nil)
+        #expect(profile.relatedObject("artist") === a)
+        try IntegrityExplorer.check(main, "\(kind), \(stack)")
+        try await main.save(through: .store)
+        #expect(a.relatedObject("profile") === profile && b.relatedObject("profile") == nil)
+        try await IntegrityTests.check(container, "\(kind), \(stack)")
+    }
+
     @Test(arguments: Combination.all)
     func `S052: a parent shows one owner after a child has given an object of the parent to another`(
         _ combination: Combination

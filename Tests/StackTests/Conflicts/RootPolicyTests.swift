@@ -202,4 +202,44 @@ import Testing
             #expect(try container.coordinator.store.verify().isEmpty)
         }
     }
+
+    /// Catches: an update in main's root that fails every later save, because no program can drop it there.
+    @Test(arguments: StoreKind.allCases, [ContextStack.masterMainWorker, .hybrid]) @MainActor
+    func `S024, S048, S106: a rollback of main drops a refused update of a deleted object that main has saved to its root`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        for policy in [PolicyKind.error, .objectTrump] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container(stack)
+            let main = container.mainContext
+            let id = main.makeTrack("base").objectID
+            try await main.save(through: .store)
+            main.mergePolicy = policy.mergePolicy
+            main.object(with: id)["title"] = "ours"
+            try await main.save()
+            try await container.newBatchOperationContext().perform(andSave: .durable) { context throws in
+                context.delete(try context.existingObject(with: id))
+            }
+            main.refreshAllObjects()
+            let titles = try main.trackTitles()
+            #expect(titles == [] && !main.hasChanges)
+            if policy == .error {
+                let error = await #expect(throws: SaveError.self) { try await main.save(through: .store) }
+                guard case .conflicts(let conflicts)? = error else {
+                    return _ = Issue.record("another error: \(String(describing: error))")
+                }
+                #expect(conflicts.map(\.objectID) == [id])
+            }
+            main.rollback()
+            _ = main.insert("Playlist")
+            try await main.save(through: .store)
+            let worker = container.newBackgroundContext()
+            await worker.perform { _ = $0.insert("Playlist") }
+            try await worker.save(through: .store)
+            let stored = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
+            // Another policy decides about the update, so that the rollback keeps it.
+            #expect(stored == (policy == .error ? [] : ["ours"]))
+            #expect(try container.coordinator.store.verify().isEmpty)
+        }
+    }
 }

@@ -152,6 +152,35 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a deletion that clears or deletes by references which an observer of the deletion has already replaced.
+    @Test(arguments: Combination.all)
+    func `S044, S045, S146: a deletion leaves the objects alone that its observers have moved to another object`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let (gone, other) = (main.insert("Artist"), main.insert("Artist"))
+        let pupils = (0..<2).map { _ in main.insert("Artist") }
+        let albums = (0..<2).map { _ in main.insert("Album") }
+        for pupil in pupils { pupil.setRelatedObject("mentor", to: gone) }
+        for album in albums { album.setRelatedObject("artist", to: gone) }
+        try await container.saveMain()
+        let isCleared = Self.onChange(of: { _ = pupils[0].relatedObject("mentor") }) {
+            pupils[1].setRelatedObject("mentor", to: other)
+        }
+        // A cascade begins with the newest object.
+        let isDeleted = Self.onChange(of: { _ = albums[1]["title"] }) { albums[0].setRelatedObject("artist", to: other) }
+        main.delete(gone)
+        #expect(isCleared.wait(atMost: .zero) && isDeleted.wait(atMost: .zero))
+        #expect(pupils[0].relatedObject("mentor") == nil && pupils[1].relatedObject("mentor") === other)
+        #expect(albums[1].isDeleted && !albums[0].isDeleted && albums[0].relatedObject("artist") === other)
+        try await container.saveMain()
+        #expect(try await container.read { try $0.count(EntityFetchRequest("Album")) } == 1)
+        #expect(pupils[1].relatedObject("mentor") === other)
+        try await container.close()
+    }
+
     /// Catches: an undo that removes the group of an observer from the history and leaves the undone group there.
     @Test(arguments: rootMains, [true, false])
     func `S146, S162: a group that an observer of an undo makes or saves is undone after it`(

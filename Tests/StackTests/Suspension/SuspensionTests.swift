@@ -499,6 +499,40 @@ import Testing
         #expect(container.mainContext.hasChanges)
     }
 
+    /// Catches: a stop of the program, because the values before a change are read for undo while the file is away; and a lost change.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S162, S167: a block that ends while the file is away is undone when the file is back`(_ kind: StoreKind) async throws {
+        let (bed, away) = (try TestBed(kind), try TestBed(kind))
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        let id = try await context.perform(andSave: .durable) { context throws in
+            try context.collection("counts", of: Int.self)["a"] = 1
+            return context.makeTrack("saved").objectID
+        }
+        try await context.perform { _, context in
+            context.undoHistory = UndoHistory()
+            context.object(with: id)["title"] = .string("changed")
+            try context.collection("counts", of: Int.self)["a"] = 2
+            try await container.suspend()
+            try Self.moveFiles(bed.folder, to: away.folder)
+            await container.resume()
+        }
+        try Self.moveFiles(away.folder, to: bed.folder)
+        try await context.perform { context throws in
+            let (history, counts) = (try #require(context.undoHistory), try context.collection("counts", of: Int.self))
+            #expect(context.object(with: id)["title"] == .string("changed") && counts["a"] == 2)
+            #expect(try history.undo().isEmpty)
+            #expect(context.object(with: id)["title"] == .string("saved") && counts["a"] == 1)
+        }
+        try await container.close()
+    }
+
+    private static func moveFiles(_ folder: URL, to other: URL) throws {
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            try FileManager.default.moveItem(at: folder.appendingPathComponent(name), to: other.appendingPathComponent(name))
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S167: a suspended container can be closed, and its file opened again`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

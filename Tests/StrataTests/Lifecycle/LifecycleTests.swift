@@ -66,6 +66,21 @@ extension InvoiceLine: ManagedObjectLifecycle {
     }
 }
 
+@Model private final class Recital {
+    var title: String
+    @Relationship(.ordered, inverse: \Etude.recitals) var etudes: [Etude]
+}
+
+@Model private final class Etude {
+    var title: String
+    @Relationship var recitals: [Recital]
+}
+
+extension Recital: ManagedObjectLifecycle {
+    func willSave() { Calls.note("willSave", of: title) }
+    func didSave() { Calls.note("didSave", of: title) }
+}
+
 @Suite struct LifecycleTests {
     private func container(_ stack: ContextStack) async throws -> PersistentContainer {
         try await PersistentContainer(for: Choir.self, Melody.self, store: .memory, stack: stack)
@@ -144,6 +159,31 @@ extension InvoiceLine: ManagedObjectLifecycle {
         #expect(Calls.of("S060 twice").filter { $0 == "didSave" }.count == 1)
         #expect(!Calls.of("S060 gone").contains("didSave"))
         withExtendedLifetime(child) {}
+    }
+
+    /// Catches: an object that has no row in the save, and is told only that it will be saved.
+    @Test func `S060: didSave is called for an object of which only the members or the order of a list are saved`() async throws {
+        let context = try await PersistentContainer(for: Recital.self, Etude.self, store: .memory).coordinator
+            .newBackgroundContext()
+        await context.perform { context in
+            context.insert(Recital(title: "S060 list", etudes: [Etude(title: "a", recitals: [])]))
+            context.insert(Etude(title: "b", recitals: []))
+        }
+        try await context.save()
+        try await context.perform { context throws in
+            let recital = try #require(try context.fetch(FetchRequest<Recital>()).first)
+            let etudes = try context.fetch(FetchRequest<Etude>(sortBy: [.init(\.title)]))
+            recital.etudes.append(etudes[1])
+        }
+        try await context.save()
+        try await context.perform { context throws in
+            let recital = try #require(try context.fetch(FetchRequest<Recital>()).first)
+            recital.etudes.reverse()
+            #expect(recital.etudes.map(\.title) == ["b", "a"])
+        }
+        try await context.save()
+        let expected = Array(repeating: ["willSave", "didSave"], count: 3).flatMap { $0 }
+        #expect(Calls.of("S060 list") == expected)
     }
 
     /// Catches: an object that is released with the change that its own hook has made.

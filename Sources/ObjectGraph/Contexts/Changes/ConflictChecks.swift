@@ -14,6 +14,8 @@ struct ConflictChecks: Sendable {
         var columns = ColumnSet()
         /// The values of columns before those saves, over which the context made its changes. Missing if they are not known.
         var before: [ColumnIndex: Value] = [:]
+        /// Whether the context made its changes over a state without the object: another one had its key in a collection.
+        var isNew = false
     }
 
     /// The watched objects that saves have changed since the state by which a child's program has decided. These say nothing about changes
@@ -24,13 +26,15 @@ struct ConflictChecks: Sendable {
 
     mutating func formUnion(_ other: Self) {
         watched.formUnion(other.watched)
-        for (address, known) in other.unmerged { note(address, known.columns, before: known.before) }
+        for (address, known) in other.unmerged { note(address, known.columns, before: known.before, isNew: known.isNew) }
         for (address, known) in other.outdated { noteOutdated(address, known.columns, before: known.before) }
     }
 
     /// Adds later saves. Values that are known from before earlier ones stay.
-    mutating func note(_ address: ObjectAddress, _ columns: ColumnSet, before: [ColumnIndex: Value] = [:]) {
-        unmerged[address, default: Unmerged()].columns.formUnion(columns)
+    mutating func note(
+        _ address: ObjectAddress, _ columns: ColumnSet, before: [ColumnIndex: Value] = [:], isNew: Bool = false
+    ) {
+        unmerged[address, default: Unmerged(isNew: isNew)].columns.formUnion(columns)
         unmerged[address]?.before.merge(before) { earlier, _ in earlier }
     }
 

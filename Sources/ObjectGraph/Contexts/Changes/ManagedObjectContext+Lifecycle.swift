@@ -32,6 +32,31 @@ extension ManagedObjectContext {
 
     func didSave(_ object: ManagedObject) { lifecycle(object)?.didSave() }
 
+    /// Whether saved layers may have changed many-to-many relationships of objects with hooks.
+    func mayChangeHookedLists(_ layers: [Layer]) -> Bool {
+        guard capabilities.hasAnyLifecycle else { return false }
+        let links = storedModel.storeSchema.links
+        guard links.contains(where: { capabilities.hasLifecycle[$0.source] || capabilities.hasLifecycle[$0.destination] }) else {
+            return false
+        }
+        let orders = capabilities.rules.orders.joined()
+        return layers.contains { layer in
+            layer.links.contains { !$0.isEmpty } || orders.contains { layer.entity($0.number) != nil }
+        }
+    }
+
+    /// Returns the objects with hooks of which a saved layer has changed only many-to-many relationships. They have no row in it, and count
+    /// as updated (S007). One look-up per object.
+    func hookedObjectsWithChangedLists(in saved: Layer) -> [ManagedObject] {
+        var found: [ManagedObject] = []
+        for (entity, keys) in objectsWithChangedLists(in: saved) where capabilities.hasLifecycle[entity] {
+            for key in keys.sorted() where saved.row(entity, key) == nil {
+                if trapOnStoreError({ try exists(entity, key) }) { found.append(object(entity, key)) }
+            }
+        }
+        return found
+    }
+
     func lifecycle(_ object: ManagedObject) -> (any ManagedObjectLifecycle)? {
         guard capabilities.hasLifecycle[object.entity] else { return nil }
         if object.model == nil, let type = storedModel.type(of: definition(of: object)) {

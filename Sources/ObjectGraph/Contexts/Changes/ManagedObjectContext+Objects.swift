@@ -61,8 +61,9 @@ extension ManagedObjectContext {
     ///
     /// Inserting an object whose deletion is unsaved takes the deletion back (S048). The object has its id and its values again, and refers
     /// to the objects that it referred to, if they exist. Changes that the deletion made to other objects stay: cleared references to the
-    /// object, also in one-to-one relationships, removed pairs of many-to-many relationships, and objects that were deleted with it. A
-    /// deletion that is saved, or that another context has made, stays, and a warning is logged.
+    /// object, also in one-to-one relationships, removed pairs of many-to-many relationships, and objects that were deleted with it. Pairs
+    /// that the rule deny or no action has kept have their order again. A deletion that is saved, or that another context has made, stays,
+    /// and a warning is logged.
     ///
     /// ```swift
     /// let album = Album(title: "Live")
@@ -289,15 +290,7 @@ extension ManagedObjectContext {
         of wanted: (EntityIndex) -> Bool = { _ in true }, _ body: (EntityIndex, ObjectKey, RowKind) -> Void
     ) {
         let changes = layerStack.folded()
-        var ends: [EntityIndex: Set<ObjectKey>] = [:]
-        for (link, pairs) in changes.links.enumerated(as: LinkIndex.self) where !pairs.isEmpty {
-            let schema = storedModel.storeSchema.links[link]
-            ends[schema.source, default: []].formUnion(pairs.forward.keys)
-            ends[schema.destination, default: []].formUnion(pairs.backward.keys)
-        }
-        for order in capabilities.rules.orders.joined() {
-            forEachListChanged(in: changes, order) { ends[order.ownerEntity, default: []].insert($0) }
-        }
+        let ends = objectsWithChangedLists(in: changes)
         for entity in changes.entityIndices where wanted(entity) {
             for number in changes.entity(entity)?.sortedPageNumbers ?? [] {
                 guard let page = changes.entity(entity)?.page(number) else { continue }
@@ -309,6 +302,20 @@ extension ManagedObjectContext {
                 if trapOnStoreError({ try exists(entity, key) }) { body(entity, key, .update) }
             }
         }
+    }
+
+    /// Returns the ends of the pairs that a layer changes, and the objects with lists whose order it changes.
+    func objectsWithChangedLists(in changes: Layer) -> [EntityIndex: Set<ObjectKey>] {
+        var ends: [EntityIndex: Set<ObjectKey>] = [:]
+        for (link, pairs) in changes.links.enumerated(as: LinkIndex.self) where !pairs.isEmpty {
+            let schema = storedModel.storeSchema.links[link]
+            ends[schema.source, default: []].formUnion(pairs.forward.keys)
+            ends[schema.destination, default: []].formUnion(pairs.backward.keys)
+        }
+        for order in capabilities.rules.orders.joined() {
+            forEachListChanged(in: changes, order) { ends[order.ownerEntity, default: []].insert($0) }
+        }
+        return ends
     }
 
     /// Returns the kind of an object's unsaved change, changed pairs included; nil if the object is unchanged.

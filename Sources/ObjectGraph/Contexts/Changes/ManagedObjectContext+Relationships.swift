@@ -289,15 +289,36 @@ extension ManagedObjectContext {
             object.context === self,
             "cannot delete an object in the context \(name): it belongs to another context. Look it up here by its objectID.")
         // A queue instead of recursion, because a chain of cascades may be longer than the stack allows.
-        var deletionQueue: [ManagedObject] = []
+        var deletionQueue: [CascadedObject] = []
         observed.begin()
         delete(object, &deletionQueue)
-        while let next = deletionQueue.popLast() { delete(next, &deletionQueue) }
+        while let next = deletionQueue.popLast() {
+            if isStillCascaded(next) { delete(next.object, &deletionQueue) }
+        }
         observed.end()
     }
 
+    /// An object that must be deleted because another one is.
+    private struct CascadedObject {
+        let object: ManagedObject
+        /// The object's reference to the deleted one; nil if the deleted object refers to this one.
+        let column: ColumnIndex?
+        let deleted: ManagedObject
+    }
+
+    /// Returns whether an object of a cascade is still related to a deleted object. An observer or a hook may have moved it meanwhile, or
+    /// taken the deletion back.
+    private func isStillCascaded(_ next: CascadedObject) -> Bool {
+        guard isHere(next.object), !isHere(next.deleted) || next.deleted.isDeletedHere else { return false }
+        return next.column.map { refers(next.object.entity, key: next.object.key, column: $0, to: next.deleted.key) } ?? true
+    }
+
+    private func refers(_ entity: EntityIndex, key: ObjectKey, column: ColumnIndex, to other: ObjectKey) -> Bool {
+        readBelow(entity, key: key, column: column)?.referenceKey == other
+    }
+
     /// - Parameter cascade: Receives the objects that must be deleted too.
-    private func delete(_ object: ManagedObject, _ cascade: inout [ManagedObject]) {
+    private func delete(_ object: ManagedObject, _ cascade: inout [CascadedObject]) {
         // A hook may delete objects whose hooks delete this one.
         guard object.state == .registered, !object.isDeletedHere, !object.isPreparingForDeletion else { return }
         object.isPreparingForDeletion = true
@@ -320,8 +341,13 @@ extension ManagedObjectContext {
             // An observer may have rolled back.
             guard isHere(object), object.isDeletedHere else { return }
             switch consequence {
-            case .delete(let entity, let key, _): cascade.append(self.object(entity, key))
-            case .clear(let entity, let key, let column): write(entity, key: key, column: column, value: .null)
+            case .delete(let entity, let key, let column):
+                cascade.append(CascadedObject(object: self.object(entity, key), column: column, deleted: object))
+            case .clear(let entity, let key, let column):
+                // An observer of another reference may have moved this object.
+                if refers(entity, key: key, column: column, to: object.key) {
+                    write(entity, key: key, column: column, value: .null)
+                }
             case .deny: break
             }
         }

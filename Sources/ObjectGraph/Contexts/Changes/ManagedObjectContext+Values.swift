@@ -45,7 +45,8 @@ extension ManagedObjectContext {
         return storedModel.entities[object.entity].columns[column].isOptional ? .null : zeroValue(object.entity, column)
     }
 
-    private var isBaseReadable: Bool {
+    /// Whether the store can be read. It cannot after closing, nor if its file was replaced during a suspension, for instance.
+    var isBaseReadable: Bool {
         let base = layerStack.baseState.state.base
         return !(base is ClosedSnapshot) && (base as? RevocableSnapshot)?.isReadable ?? true
     }

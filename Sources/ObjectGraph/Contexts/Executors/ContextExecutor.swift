@@ -13,7 +13,7 @@ protocol ContextExecutor: AnyObject, Sendable {
     /// Runs a job at once. Call this on the context's executor.
     func runHere(_ job: (ManagedObjectContext) -> Void)
     /// Runs a job on the context's executor and waits for it, blocking the calling thread. Only for a context whose requests take a
-    /// ``RequestRoute``, and for the first use of a main context that has a parent.
+    /// ``RequestRoute``, and for the first use and the refreshes of a main context that has a parent.
     func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void)
 }
 

@@ -4,23 +4,33 @@ import StoreModel
 /// Moving clean contexts to newer snapshots when a snapshot budget demands it (S152).
 extension ManagedObjectContext {
     /// Moves a context without unsaved changes to the newest state. A child moves to its parent's state after the parent has moved.
+    ///
+    /// A context that has the newest saves already moves to a newer snapshot of them. That does not retain the pages that a compaction has
+    /// replaced.
     func advanceIfClean() {
         // The end of a suspension moves the context. A move before it would open the file again.
-        if phase.isSuspended { return }
+        if phase.isSuspended || phase.closure != nil { return }
         guard !phase.saveGate.isSaving, !hasChanges else {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
-        if isRoot { return moveUnmerged { advance(to: configuration.writer.state) } }
+        let (newest, old) = (configuration.writer.state, layerStack.baseState.state)
+        if isRoot || followsStore && layerStack.baseState.route == nil, newest.sequence == old.sequence {
+            return moving { moveUnmerged { renewSnapshot(newest) } }
+        }
+        if isRoot { return moveUnmerged { advance(to: newest) } }
         guard let parent = configuration.parent?.contextExecutor, layerStack.baseState.route == nil, let own = contextExecutor
         else { return }
-        let sequence = layerStack.baseState.state.sequence
         parent.enqueue { parent in
-            if parent.layerStack.baseState.state.sequence <= sequence { parent.advanceIfClean() }
-            guard parent.layerStack.baseState.state.sequence > sequence else { return }
+            if parent.layerStack.baseState.state.sequence <= old.sequence { parent.advanceIfClean() }
+            let state = parent.layerStack.baseState.state
+            let isRenewed =
+                state.sequence == old.sequence && state.storeBase !== old.storeBase && !parent.hasChanges
+                && !parent.phase.saveGate.isSaving
+            guard state.sequence > old.sequence || isRenewed else { return }
             let new = parent.sealedBaseForChild()
             own.enqueue { child in
                 if child.phase.isSuspended || child.phase.saveGate.isSaving || child.hasChanges { return }
-                child.moveUnmerged { child.moveToParent(new, changes: nil) }
+                child.moveUnmerged { child.moveToParent(new, changes: isRenewed ? ChangeSet() : nil) }
             }
         }
     }

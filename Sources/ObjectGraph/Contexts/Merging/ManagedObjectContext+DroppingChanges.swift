@@ -10,7 +10,7 @@ extension ManagedObjectContext {
         var pair: Int
     }
 
-    /// Reverts an object as ``dropChanges(of:)`` does, and notifies the observers of the properties that differ.
+    /// Reverts an object as ``dropChanges(of:gone:)`` does, and notifies the observers of the properties that differ.
     ///
     /// Which objects are reverted with the object is known only afterwards, so observers are called when the values are new.
     ///
@@ -27,13 +27,13 @@ extension ManagedObjectContext {
     }
 
     private func dropAllChanges(of object: ManagedObject, members: Bool, gone: Set<ObjectAddress>) {
-        dropChanges(of: object, gone: gone)
+        dropChanges(of: ObjectAddress(entity: object.entity, key: object.key), gone: gone)
         if members { dropMembers(of: object) }
     }
 
     /// Reverts an object to its state in the base state. A change that a running save has taken stays.
-    private func dropChanges(of object: ManagedObject, gone: Set<ObjectAddress>) {
-        let (entity, key) = (object.entity, object.key)
+    func dropChanges(of place: ObjectAddress, gone: Set<ObjectAddress>) {
+        let (entity, key) = (place.entity, place.key)
         // For an object that a running save inserts, a newer change is an update or a deletion of it.
         let (newer, all) = (layerStack.pendingKind(entity, key, inFlight: false), changeKind(entity, key))
         guard let kind = newer ?? all, kind != .insert || all != .insert else { return }
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
         layerStack.top.remove(entity: entity, key: key)
         dropLinks(entity, key)
         dropOrders(entity, key)
-        tracker.checks.unmerged[ObjectAddress(entity: entity, key: key)] = nil
+        tracker.checks.unmerged[place] = nil
         show(entity, key)
     }
 

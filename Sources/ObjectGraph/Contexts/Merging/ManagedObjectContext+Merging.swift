@@ -253,32 +253,79 @@ extension ManagedObjectContext {
     /// Moves a root context to the newest state and keeps unsaved changes (S024).
     ///
     /// The main context of `.masterMainWorker` and `.hybrid` counts as a root, because programs do not see its parent. The parent merges
-    /// the same saves before the next save of the main context. In other children this does nothing: see ``refreshFromParent()``.
+    /// the same saves before the next save of the main context. If it has changes that ``save(_:)`` has moved to it, it merges first, and
+    /// this method waits for the jobs that it has. In other children this method does nothing: see ``refreshFromParent()``.
     public func refreshAllObjects() {
         checkIsolation()
         prepareRequest()
         layerStack.baseState.route?.forget(nil)
         guard isRoot || configuration.decidesForParent && layerStack.baseState.route == nil else { return }
         forgetUnmerged()
-        moving { merging { advance(to: configuration.writer.newestState()) } }
-        if configuration.decidesForParent { mergeInHiddenRoot() }
+        let hasMergedBelow = moving {
+            merging { () -> Bool in
+                let newest = configuration.writer.newestState()
+                let hasFollowed = followHiddenRoot(to: newest)
+                // Does nothing if the context has reached that state with its root.
+                advance(to: newest)
+                return hasFollowed
+            }
+        }
+        if configuration.decidesForParent, !hasMergedBelow { mergeInHiddenRoot() }
+    }
+
+    /// Moves a main context to the newest state over the unsaved changes in its hidden root, after the root has merged that state below
+    /// them. Otherwise this context would show these changes unsettled: one key with two entries, or one object with two partners.
+    ///
+    /// Waits for the jobs that the root has. They wait for no context.
+    ///
+    /// - Returns: false if the root has no unsaved changes, or cannot merge now.
+    private func followHiddenRoot(to newest: StoreState) -> Bool {
+        let base = layerStack.baseState
+        guard configuration.decidesForParent, !base.inherited.isEmpty, phase.closure == nil, !phase.isSuspended,
+            let parent = configuration.parent?.contextExecutor,
+            let new = try? parent.wait({ $0.mergedBase(through: newest) })
+        else { return false }
+        let state = new.baseState.state
+        if new.baseState.parentViewRevision != base.parentViewRevision || state.sequence != base.state.sequence {
+            let changes =
+                base.state.sequence < state.sequence
+                ? configuration.writer.changes(after: base.state, through: state).map(ChangeSet.union) : ChangeSet()
+            moveToParent(new, changes: changes)
+        }
+        phase.mergedThrough = layerStack.baseState.state.sequence
+        return layerStack.baseState.state.sequence >= newest.sequence
+    }
+
+    /// Merges the saves that the main context merges, in its hidden root.
+    ///
+    /// - Returns: The state that main then reads. nil if this root is closed or suspended: the end of a suspension moves it, and an
+    ///   earlier move would open the file again.
+    private func mergedBase(through state: StoreState) -> SealedBase? {
+        guard phase.closure == nil, !phase.isSuspended else { return nil }
+        // A root that follows the store may be ahead.
+        if layerStack.baseState.state.sequence <= state.sequence {
+            forgetUnmerged()
+            moving { merging { advance(to: state) } }
+        }
+        return sealedBaseForChild()
     }
 
     /// Makes the parent of a main context, which programs do not see, merge what the main context has merged. Otherwise the unsaved changes
     /// that the parent has taken would stay in conflict with those saves.
     ///
     /// Does not wait: the parent runs its jobs in their order, so that it merges before the next save of this context reaches it.
-    private func mergeInHiddenRoot() {
-        guard phase.closure == nil, !phase.isSuspended else { return }
+    func mergeInHiddenRoot() {
+        guard phase.closure == nil, !phase.isSuspended, let own = contextExecutor else { return }
         // A newer state would contain saves that this context has not merged.
         let state = layerStack.baseState.state
         configuration.parent?.contextExecutor?.enqueue { parent in
-            // The end of a suspension moves the parent. An earlier move would open the file again.
-            guard parent.phase.closure == nil, !parent.phase.isSuspended,
-                parent.layerStack.baseState.state.sequence <= state.sequence
+            // Changes of a save that was running during the refresh are settled only now.
+            guard let new = parent.mergedBase(through: state), !new.baseState.inherited.isEmpty,
+                new.baseState.state.sequence <= state.sequence
             else { return }
-            parent.forgetUnmerged()
-            parent.moving { parent.merging { parent.advance(to: state) } }
+            own.enqueue { main in
+                if main.phase.closure == nil, !main.phase.isSuspended { main.moveToParent(new, changes: nil) }
+            }
         }
     }
 
@@ -296,8 +343,13 @@ extension ManagedObjectContext {
     /// Using an inserted object that has no model is a programmer error.
     /// Changes that a running save has taken stay. Objects passed to ``detectConflicts(for:)`` are no longer checked. Nothing that was done
     /// before can be undone or redone afterwards (S162).
+    ///
+    /// The main context of `.masterMainWorker` and `.hybrid` may have saved updates to its root, which programs do not see, of objects
+    /// whose deletion by another context it has merged since. Under the policy `.error` these would fail each later save, so they are
+    /// dropped, too. Dropping them does not wait for the root.
     public func rollback() {
         checkIsolation()
+        dropUpdatesInHiddenRoot()
         tracker.undo?.removeAllActions()
         // Refused assignments are kept for a redo only.
         tracker.replacements = UndecodableReplacements()
@@ -368,9 +420,11 @@ extension ManagedObjectContext {
 
     /// Forgets every object and every unsaved change, and moves a root context to the newest state (S049).
     ///
-    /// Using an object from before the reset is a programmer error. Saving a child from before the reset throws (S078).
+    /// Using an object from before the reset is a programmer error. Saving a child from before the reset throws (S078). A main context
+    /// also drops the changes that ``rollback()`` drops in its root.
     public func reset() {
         checkIsolation()
+        dropUpdatesInHiddenRoot()
         tracker.undo?.removeAllActions()
         // Refused assignments are kept for a redo only.
         tracker.replacements = UndecodableReplacements()

@@ -13,6 +13,12 @@ extension ManagedObjectContext {
         return LayeredView(base: base.state.base, layers: taken + base.inherited + base.state.deferred)
     }
 
+    /// Returns the changes of a save of this context among which its merge policy may have written other values than it has shown, also
+    /// because of earlier saves of others. Empty under the policy `.error`, which writes none.
+    func resolvedByPolicy(_ changes: [ChangeSet?]) -> [ChangeSet] {
+        if case .error = mergePolicy { [] } else { changes.compactMap(\.self) }
+    }
+
     /// Records the changed and watched objects that other saves changed between two base states of this context.
     ///
     /// - Parameters:
@@ -51,7 +57,9 @@ extension ManagedObjectContext {
         func note(_ entity: EntityIndex, _ key: ObjectKey, row: Row?) throws {
             guard let columns = try changed(entity, key) else { return }
             let own = row?.kind == .update ? columns.intersection(row?.set ?? ColumnSet()) : columns
-            checks.note(.init(entity: entity, key: key), columns, before: try values(entity, key, of: own, in: shown))
+            checks.note(
+                .init(entity: entity, key: key), columns, before: try values(entity, key, of: own, in: shown),
+                isNew: try !shown.exists(entity, key))
         }
         trapOnStoreError {
             for layer in layers {
@@ -137,6 +145,8 @@ extension ManagedObjectContext {
         let next = mayBeNewest ? configuration.writer.newestState() : state.keeping(kept)
         phase.unmergedSince = (LayeredView(base: state.base, layers: base.inherited + kept), [])
         moving { _ = move(to: next, after: nil) }
+        // Otherwise this context would show the changes in its hidden root unsettled.
+        if mayBeNewest, !isRoot, !base.inherited.isEmpty { mergeInHiddenRoot() }
     }
 
     /// Acquires the snapshot of the base state, which may contain more saves of other connections than the known ones. Returns the saves

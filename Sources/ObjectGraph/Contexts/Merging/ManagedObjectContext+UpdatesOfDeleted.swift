@@ -301,6 +301,45 @@ extension ManagedObjectContext {
         object.row = row
         registry.retain(object)
     }
+
+    // MARK: In a hidden root
+
+    /// Drops the updates of deleted objects that this main context has saved to its root, if the merge policy refuses them. Programs do
+    /// not see that root, and such an update would fail each later save through to the store. Does not wait.
+    ///
+    /// Updates of objects whose deletion this context has not merged stay, because the program does not know of the deletion.
+    func dropUpdatesInHiddenRoot() {
+        guard configuration.decidesForParent, !layerStack.baseState.inherited.isEmpty, phase.closure == nil,
+            let own = contextExecutor
+        else { return }
+        let state = layerStack.baseState.state
+        configuration.parent?.contextExecutor?.enqueue { parent in
+            // A running save has taken these updates, and gives them back if it fails.
+            parent.whenIdle {
+                let hasDropped = parent.dropRefusedUpdates(ofDeletedIn: state)
+                parent.endSave()
+                guard hasDropped else { return }
+                // The partners that the dropped objects had taken from others are those of the others again.
+                let new = parent.sealedBaseForChild()
+                own.enqueue { main in
+                    if main.phase.closure == nil, !main.phase.isSuspended { main.moveToParent(new, changes: nil) }
+                }
+            }
+        }
+    }
+
+    /// Returns whether there were such updates.
+    private func dropRefusedUpdates(ofDeletedIn state: StoreState) -> Bool {
+        // The end of a suspension moves this context. An earlier read would open the file again.
+        guard case .error = mergePolicy, phase.closure == nil, !phase.isSuspended else { return false }
+        let refused = tracker.updatesOfDeleted.changed.keys.filter { place in
+            (try? exists(place.entity, place.key)) == false && (try? state.view.exists(place.entity, place.key)) == false
+        }
+        withoutUndo {
+            for place in refused { dropChanges(of: place, gone: []) }
+        }
+        return !refused.isEmpty
+    }
 }
 
 extension Layer {

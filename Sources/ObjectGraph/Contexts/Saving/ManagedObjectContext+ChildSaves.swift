@@ -68,7 +68,9 @@ extension ManagedObjectContext {
         sealTop()
         let showsTheSame = layerStack.revision == push.parentViewRevision
         let taken = applicable([push])[0]
-        let layers = layersAbove(layerStack.sealed, [taken.layer])
+        // The child may also have missed changes that this context has saved to its parent, and the parent not yet to the store.
+        let unseen = showsTheSame ? [] : Array(layerStack.baseState.inherited.reversed())
+        let layers = layersAbove(unseen + layerStack.sealed, [taken.layer])
         let others = layers.dropFirst().map { $0.changeSet(metadata: push.metadata) }
         return PreparedPush(
             taken: taken, layers: layers, changes: others.isEmpty ? taken.changes : ChangeSet.union([taken.changes] + others),
@@ -506,9 +508,14 @@ extension ManagedObjectContext {
 
     /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes
     /// that the child did not see.
-    func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
-        if own.isEmpty, pushed.count == 1 { return pushed }
-        var layers = own
+    ///
+    /// - Parameters:
+    ///   - unsaved: The layers with these unsaved changes, oldest first.
+    ///   - pushed: The children's layers, oldest first.
+    func layersAbove(_ unsaved: [Layer], _ pushed: [Layer]) -> [Layer] {
+        // Only deletions require further changes.
+        if unsaved.isEmpty && pushed.count == 1 || !pushed.contains(where: \.mayDelete) { return pushed }
+        var layers = unsaved
         let gone = tracker.updatesOfDeleted.changed.keys.filter { place in
             !trapOnStoreError { try exists(place.entity, place.key) }
         }
@@ -518,7 +525,7 @@ extension ManagedObjectContext {
             layers.append(layer)
             if let consequences { layers.append(consequences) }
         }
-        return Array(layers.dropFirst(own.count))
+        return Array(layers.dropFirst(unsaved.count))
     }
 
     /// Sets registered objects in a pushed layer to their new rows, as changed objects of this context. Returns their ids.

@@ -375,7 +375,9 @@ extension ManagedObjectContext {
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
-            if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: []) }
+            let isOwn = configuration.decidesForParent && adopted.isEmpty
+            let resolved = isOwn ? resolvedByPolicy([push.changes, place.added]) : []
+            if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: resolved) }
             settleAfterMergeInFlight()
             if place.taken != nil { dropUpdatesOfDropped(written, place.taken(of: push)) }
             dropCompletions()

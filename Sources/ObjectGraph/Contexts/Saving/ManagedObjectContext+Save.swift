@@ -282,7 +282,9 @@ extension ManagedObjectContext {
             if new.isLater {
                 phase.settlesBaseLater = true
                 move(to: new.base, new.others)
-                if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: new.others) }
+                // The changes of joined children conflict with none of this context.
+                let saves = new.others.map { joined == nil ? $0 + resolvedByPolicy([outcome.changes]) : $0 }
+                if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: saves) }
             }
             settleAfterMergeInFlight()
             if phase.policyMayDrop { dropUpdatesOfDropped(written, outcome.changes) }
@@ -383,17 +385,21 @@ extension ManagedObjectContext {
             }
         }
         tracker.replacements.endSave()
-        if !hooked.isEmpty { callDidSave(of: hooked, layers) }
+        if !hooked.isEmpty || mayChangeHookedLists(layers) { callDidSave(of: hooked, layers) }
     }
 
-    /// Calls `didSave` once per saved object, in however many layers it is. All objects are clean already, because a hook may change any of
-    /// them.
+    /// Calls `didSave` once per saved object, in however many layers it is, and of objects whose many-to-many relationships were saved. All
+    /// objects are clean already, because a hook may change any of them.
     private func callDidSave(of objects: [ManagedObject], _ layers: [Layer]) {
         let saved = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: storedModel.storeSchema)
+        let others = mayChangeHookedLists(layers) ? hookedObjectsWithChangedLists(in: saved) : []
+        let withChangedLists = Set(others.map { ObjectIdentifier($0) })
+        if objects.isEmpty, others.isEmpty { return }
         var called: Set<ObjectIdentifier> = []
         recordingHooks {
-            for object in objects where called.insert(ObjectIdentifier(object)).inserted {
-                if isHere(object), saved.row(object.entity, object.key) != nil { didSave(object) }
+            for object in objects + others where called.insert(ObjectIdentifier(object)).inserted {
+                let isSaved = saved.row(object.entity, object.key) != nil || withChangedLists.contains(ObjectIdentifier(object))
+                if isHere(object), isSaved { didSave(object) }
                 if isHere(object), object.row == nil, !retainsRegisteredObjects || object.isDeletedHere {
                     registry.release(object)
                 }

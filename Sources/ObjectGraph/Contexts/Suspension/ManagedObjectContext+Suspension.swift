@@ -49,10 +49,14 @@ extension ManagedObjectContext {
         for observer in observers.views { observer.releaseViews(ended.view) }
         layerStack.baseState.route?.forget(nil)
         layerStack.baseState.state = StoreState(
-            base: configuration.writer.lazySnapshot(after: configuration.writer.state.committed, isFixed: false),
-            committed: committedBeforeSuspension(state), sequence: state.sequence)
+            base: snapshotAfterSuspension(), committed: committedBeforeSuspension(state), sequence: state.sequence)
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
+    }
+
+    /// Returns the snapshot of the file after the suspension, which the context reads until its next move.
+    private func snapshotAfterSuspension() -> LazySnapshot {
+        configuration.writer.lazySnapshot(after: configuration.writer.state.committed, isFixed: false)
     }
 
     /// Returns the newest save in the file that the context has shown. What it would read while it is suspended it has not shown.
@@ -110,6 +114,12 @@ extension ManagedObjectContext {
         let store = configuration.coordinator.store
         do {
             _ = try store.snapshot()
+            let state = layerStack.baseState.state
+            if state.base is ClosedSnapshot {
+                // An earlier use could not read the store. The move that follows compares values with those before it.
+                layerStack.baseState.state = readable(state.reading(snapshotAfterSuspension()))
+                layerStack.didMove(showsTheSame: true)
+            }
             return true
         } catch {
             let error = error as? StoreError ?? StoreError(.inputOutput, "cannot read \(store.name): \(error)", cause: error)

@@ -16,17 +16,26 @@ extension ManagedObjectContext {
     // MARK: Segments
 
     /// Adds the changes since the last segment to the open group. O(these changes).
+    ///
+    /// If the store cannot be read since it was suspended, the segment stays open: see ``hasOpenUndoSegment``.
     func closeUndoSegment() {
         guard let history = recordingHistory else { return }
         admitArrivals()
         _ = layerStack.seal()
         let layers = Array(layerStack.sealed.dropFirst(layerStack.undoBoundary))
         guard !layers.isEmpty else { return }
+        // The values before the changes cannot be read after closing, and no undo follows.
+        if phase.closure != nil { return beginUndoSegment() }
+        // A later use may find the store readable, and the changes are recorded then.
+        guard isBaseReadable else { return }
         // The changes may replace recorded ones, so the history decides whether they fit.
         let step = undoStep(of: layers, over: Array(layerStack.view.layers.dropFirst(1 + layers.count)), history.stacks.byteLimit)
         layerStack.undoBoundary = layerStack.sealed.count
         history.stacks.record(step)
     }
+
+    /// Whether there are sealed changes that are not recorded yet.
+    var hasOpenUndoSegment: Bool { recordingHistory != nil && layerStack.undoBoundary < layerStack.sealed.count }
 
     /// Adds a change that was made without recording to the open group. The changes before it are recorded already.
     func recordForUndo(_ step: UndoStep) { recordingHistory?.stacks.record(step) }
@@ -54,6 +63,11 @@ extension ManagedObjectContext {
     func closeUndoEvent() {
         guard let history = recordingHistory else { return }
         closeUndoSegment()
+        // The store cannot be read now, so the group ends with the move to a state that can be read.
+        if hasOpenUndoSegment {
+            phase.suspended?.endsUndoEvent = true
+            return
+        }
         history.endEvent()
         takeBackRepeatedPairs()
     }
@@ -68,10 +82,14 @@ extension ManagedObjectContext {
     @inline(never)
     private func withoutRecording<R>(_ history: UndoHistory, _ body: () throws -> R) rethrows -> R {
         closeUndoSegment()
+        let (isOpen, revision) = (hasOpenUndoSegment, layerStack.revision)
         history.suspensions += 1
         defer {
             history.suspensions -= 1
-            if history.suspensions == 0, history === tracker.undo { beginUndoSegment() }
+            // A segment that could not be recorded stays open while it is the only one with changes.
+            if history.suspensions == 0, history === tracker.undo, !isOpen || layerStack.revision != revision {
+                beginUndoSegment()
+            }
         }
         return try body()
     }

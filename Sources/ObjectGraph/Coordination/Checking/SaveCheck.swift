@@ -294,7 +294,8 @@ struct SaveCheck {
         let (name, keyedForm) = try nameInConflict(row, entity: entity, key: key)
         var properties: [MergeConflict.Property] = []
         for (column, definition) in schema.columns.enumerated(as: ColumnIndex.self) {
-            let before = try unmerged?.before[column] ?? base.value(entity, key: key, column: column)
+            let before =
+                unmerged?.isNew == true ? nil : try unmerged?.before[column] ?? base.value(entity, key: key, column: column)
             let theirs = try current.value(entity, key: key, column: column)
             let isOurs = row?.isSet(column) ?? false
             guard isOurs || !Value.areSame(before, theirs), definition.derivation == nil,

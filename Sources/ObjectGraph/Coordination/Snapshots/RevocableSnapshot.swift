@@ -158,8 +158,8 @@ final class RevocableSnapshot: StoreSnapshot {
         try read { try body(isReadable($0) ? $0 : closed) }
     }
 
-    /// Whether the store can be read. Since it was suspended, its file may have been replaced, for instance.
-    var isReadable: Bool { read(isReadable) }
+    /// Whether the store can be read. It cannot after closing. Since it was suspended, its file may have been replaced, for instance.
+    var isReadable: Bool { read { $0 !== closed && isReadable($0) } }
 
     private func isReadable(_ base: any StoreSnapshot) -> Bool {
         reading.generationBefore == nil || (base as? LazySnapshot).map { (try? $0.take()) != nil } ?? true
