@@ -119,7 +119,7 @@ public struct PartialFile: Sendable {
     /// Refuses the name of a file that belongs to another store, and a name with a log beside it.
     ///
     /// A log or lock file that is overwritten costs the other store its latest saves, or its locks. SQLite applies a log to any file
-    /// beside it. Readers leave an empty log, which has no effect.
+    /// beside it. Readers leave an empty log, and a killed process may leave a journal without a beginning. Neither has an effect.
     ///
     /// The other file is not read to tell whether it is a store: closing it would release the locks on it that this process has.
     private static func checkCompanions(of target: String) throws {
@@ -129,10 +129,10 @@ public struct PartialFile: Sendable {
             throw StoreError(
                 .cannotOpen, "cannot write \(target): that is the name of a log or lock file of \(other). Choose another name")
         }
-        for suffix in ["-wal", "-journal"] where StoreFile.isFilled(target + suffix) {
+        for left in [target + "-wal", target + "-journal"] where StoreFile.hasUnwrittenChanges(left) {
             throw StoreError(
                 .cannotOpen,
-                "cannot write \(target): \(target)\(suffix) exists, so that file is open or was not closed. "
+                "cannot write \(target): \(left) exists, so that file is open or was not closed. "
                     + "Close it, or choose another name")
         }
     }

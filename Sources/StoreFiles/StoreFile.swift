@@ -174,6 +174,19 @@ package enum StoreFile {
     /// Returns whether a file exists and is not empty.
     package static func isFilled(_ path: String) -> Bool { byteCount(path) > 0 }
 
+    /// Returns whether SQLite would apply a log or journal to the file beside it.
+    ///
+    /// A journal that begins with zero has no effect: its transaction has written nothing to the file yet. A killed process leaves it.
+    package static func hasUnwrittenChanges(_ path: String) -> Bool {
+        guard isFilled(path) else { return false }
+        guard path.hasSuffix("-journal"), let file = try? OpenFile(path, access: .read) else { return true }
+        defer { file.close() }
+        // A journal that cannot be read may have an effect.
+        var first: UInt8 = 1
+        _ = withUnsafeMutableBytes(of: &first) { try? file.read(into: $0) }
+        return first != 0
+    }
+
     /// Returns the size of a file; 0 if there is no file.
     package static func byteCount(_ path: String) -> Int { (try? FileStatus(path))?.byteCount ?? 0 }
 }

@@ -155,6 +155,7 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// - Parameters:
     ///   - url: The file to create.
     ///   - progress: A closure called with the part of the work that is done, from 0 to 1, on a background thread.
-    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists, `.inputOutput`, `.damaged`; `CancellationError`.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists or the name belongs to this store, `.inputOutput`,
+    ///   `.damaged`; `CancellationError`.
     func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void) async throws
 }

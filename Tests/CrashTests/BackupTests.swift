@@ -156,6 +156,13 @@ import Testing
             try Data("frames of another file".utf8).write(to: log)
             await #expect(throws: StoreError.self) { try await container.coordinator.backup(to: copy, existing: .replace) }
             try FileManager.default.removeItem(at: log)
+            // Found by a kill while a copy was replaced: its journal had a beginning of zeros, to which SQLite gives no effect.
+            let journal = URL(fileURLWithPath: copy.path + "-journal")
+            try (Data("\u{d9}\u{d5}".utf8) + Data(count: 512)).write(to: journal)
+            await #expect(throws: StoreError.self) { try await container.coordinator.backup(to: copy, existing: .replace) }
+            try Data(count: 512).write(to: journal)
+            try await container.coordinator.backup(to: copy, existing: .replace)
+            #expect(!FileManager.default.fileExists(atPath: journal.path))
         }
         try await Self.check(copy, kind, generation: second.generation, atLeast: 2)
         let own = await #expect(throws: StoreError.self) {

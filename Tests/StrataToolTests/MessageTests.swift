@@ -5,6 +5,14 @@ import StoreModel
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// Messages in the words of the tool, each with a remedy.
 @Suite struct MessageTests {
     private static func shop() async throws -> ToolFolder {
@@ -53,6 +61,33 @@ import Testing
         }
         let allowed = await ToolRun(arguments + ["--allow-loss", "Band.since", "--allow-loss", "Band.isActive"])
         #expect(allowed.status == 0, "\(allowed)")
+    }
+
+    /// Catches: a full temporary folder that is reported as a refusal of the model. A limit on the size of files takes the place of the
+    /// full disk. It leaves room for the copy, but not for what its opening writes.
+    @Test func `migrate names the temporary folder if the copy of the store has no room there`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model) { context in
+            for number in 0..<10_000 { context.insert("List")["name"] = .string("List \(number) with a long name") }
+        }
+        var descriptions = EntityDescription.all(in: Shop.model.storeSchema)
+        descriptions[0].properties.append(.attribute(.init(name: "label", type: .string, isOptional: true)))
+        try await folder.fill("wider", .lmdb, Model(descriptions, version: SchemaVersion(2))) { _ in }
+        let backup = await ToolRun("backup", folder.path("shop"), folder.path("copy"))
+        #expect(backup.status == 0, "\(backup)")
+        let byteCount = try folder.bytes("copy").count
+        await #expect(processExitsWith: .success) {
+            [shop = folder.path("shop") as String, wider = folder.path("wider") as String, byteCount = byteCount as Int] in
+            let arguments = ["migrate", "--check", shop, "--model", wider]
+            let unlimited = await ToolRun(arguments)
+            try #require(unlimited.status == 0, "\(unlimited)")
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: rlim_t(byteCount), rlim_max: rlim_t(1 << 30))
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            let run = await ToolRun(arguments)
+            try #require(run.isRefused(1, naming: shop, "strata-migrate-", "Set TMPDIR"), "\(run)")
+            try #require(run.output.isEmpty, "\(run)")
+        }
     }
 
     /// Catches: a promise of equal bytes for stores on SQLite, which have an id and a history.

@@ -13,7 +13,8 @@ import StoreModel
 
 extension LMDBStore {
     /// Writes a copy without free pages, on a background queue; see `ObjectStore.compactCopy`. Takes about as long as writing and
-    /// verifying a file of that size. Opening the copy beside this store creates a second store with the same identity.
+    /// verifying a file of that size. Opening the copy beside this store creates a second store with the same identity. The open
+    /// file is copied, also if it has lost its name.
     public func compactCopy(to url: URL, progress: @escaping @Sendable (Double) -> Void) async throws {
         try await inBackground(progress: progress) { store, cancellation in
             try CompactCopy(store, target: url, cancellation: cancellation).run()
@@ -38,8 +39,9 @@ struct CompactCopy {
 
     func run() throws {
         try cancellation.check()
-        let partial = try PartialFile(for: target, existing: .refuse, like: store.url.path)
+        let partial = try PartialFile(for: target, existing: .refuse, access: store.fileAccess())
         defer { partial.discard() }
+        try store.checkForeignName(partial.target)
         do {
             try copyTables(to: partial.path)
         } catch let error as LMDBError {
@@ -77,7 +79,8 @@ struct CompactCopy {
         // Uses a separate transaction, so that other threads do not wait for this long walk.
         let source = try store.reading { try ReadTransaction(store.environment) }
         defer { source.end() }
-        let size = try FileIdentity.byteCount(path: store.url.path)
+        // Not the size of the file with the store's name, because the open file may have lost its name.
+        let size = try (store.environment.information().lastPage + 1) * store.pageSize
         let copy = try Environment(
             path: path,
             options: Environment.Options(mapSize: 2 * size + 1 << 26, maximumDatabases: tables.count + 8))

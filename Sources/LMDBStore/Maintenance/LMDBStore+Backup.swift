@@ -26,10 +26,7 @@ extension LMDBStore {
         }
         let partial = try PartialFile(for: url, existing: existing, access: fileAccess())
         defer { partial.discard() }
-        // The lock and signal files of that name belong to the open file, even if that has lost its name.
-        for name in [path, path + "-lock", path + "-signal"] where StoreFile.areSamePaths(partial.target, name) {
-            throw StoreError(.cannotOpen, "\(name) is a name of the store to be copied. Choose another name")
-        }
+        try checkForeignName(partial.target)
         let file = try partial.openFile()
         do {
             defer { file.close() }
@@ -49,8 +46,16 @@ extension LMDBStore {
         try write(to: descriptor, cancellation.part(0...1))
     }
 
-    /// Returns the mode and owner of the open file.
-    private func fileAccess() throws -> FileAccess? {
+    /// Refuses a name of this store's files for a copy. The names belong to the open file, even if that has lost its name.
+    /// - Parameter target: The resolved path of the copy.
+    func checkForeignName(_ target: String) throws {
+        for name in [path, path + "-lock", path + "-signal"] where StoreFile.areSamePaths(target, name) {
+            throw StoreError(.cannotOpen, "\(name) is a name of the store to be copied. Choose another name")
+        }
+    }
+
+    /// Returns the mode and owner of the open file. Opens the file of a suspended store.
+    func fileAccess() throws -> FileAccess? {
         // Keeps the file open.
         let state = try newestSnapshot()
         defer { withExtendedLifetime(state) {} }

@@ -18,7 +18,7 @@ extension SQLiteFile {
         let log = path + "-wal"
         // A log with an index can be read without being written back.
         if FileSystem.allows(log, .read), FileSystem.allows(path + "-shm", .read) { return .observer }
-        guard let left = [log, path + "-journal"].first(where: StoreFile.isFilled) else { return .frozen }
+        guard let left = [log, path + "-journal"].first(where: StoreFile.hasUnwrittenChanges) else { return .frozen }
         throw StoreError(
             .readOnly,
             "cannot open \(path) read-only: this user may not write to the folder, and \(left) has to be written back into the file "

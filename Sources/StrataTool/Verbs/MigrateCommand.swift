@@ -44,23 +44,13 @@ struct MigrateCommand: StoreVerb {
         }
         defer { try? FileManager.default.removeItem(at: folder) }
         let copy = folder.appendingPathComponent("copy")
-        let kind = try await OpenedStore.with(file) { store in
-            try checkAllowedLosses(in: store.model)
-            try await store.container.coordinator.backup(to: copy)
-            return store.kind
-        }
-        // The copy has the mode of the store, which this user may not write, perhaps.
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path)
-        let description = kind.description(copy.path, .writing)
-        let changes = try await target.changes(opening: description, allowsDataLoss: Set(allowLoss)).lines
+        let changes: [String]
         var refusal: String?
-        // Opening the copy also finds values that a new unique constraint forbids.
         do {
-            let container = try await PersistentContainer(model: target, store: description, allowsDataLoss: Set(allowLoss))
-            try await container.close()
-        } catch let error as StoreError {
-            // The message names the copy.
-            refusal = Self.inWordsOfTheTool(error.message.replacing(copy.path, with: file))
+            (changes, refusal) = try await check(target, with: copy)
+        } catch let error as StoreError where Self.failures.contains(error.code) && error.message.contains(folder.path) {
+            throw ToolError.failed(
+                "cannot check \(file) with a copy in \(folder.path): \(error.message). Set TMPDIR to a folder on another disk")
         }
         // Before the output: the reader of a pipe can end the program.
         try? FileManager.default.removeItem(at: folder)
@@ -77,6 +67,35 @@ struct MigrateCommand: StoreVerb {
         }
         if refusal != nil { throw ToolError.printedFindings }
     }
+
+    /// Copies the store and opens the copy with a model. Returns the changes, and why the store would be refused; nil if it would not.
+    private func check(_ target: Model, with copy: URL) async throws -> (changes: [String], refusal: String?) {
+        let kind = try await OpenedStore.with(file) { store in
+            try checkAllowedLosses(in: store.model)
+            try await store.container.coordinator.backup(to: copy)
+            return store.kind
+        }
+        // The copy has the mode of the store, which this user may not write, perhaps.
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path)
+        let description = kind.description(copy.path, .writing)
+        let changes = try await target.changes(opening: description, allowsDataLoss: Set(allowLoss)).lines
+        // Opening the copy also finds values that a new unique constraint forbids.
+        do {
+            let container = try await PersistentContainer(model: target, store: description, allowsDataLoss: Set(allowLoss))
+            try await container.close()
+        } catch let error as StoreError where Self.refusals.contains(error.code) {
+            // The message names the copy.
+            return (changes, Self.inWordsOfTheTool(error.message.replacing(copy.path, with: file)))
+        }
+        return (changes, nil)
+    }
+
+    /// The errors of an opening that are about the model or the stored values.
+    private static let refusals: Set<StoreError.Code> = [
+        .schemaMismatch, .schemaTooNew, .unsupported, .valueTooLarge, .damaged,
+    ]
+    /// The errors that another folder for the copy may remedy.
+    private static let failures: Set<StoreError.Code> = [.full, .inputOutput, .readOnly, .cannotOpen, .remoteFileSystem]
 
     /// Throws if a name of `--allow-loss` is none of the store.
     private func checkAllowedLosses(in model: Model) throws {

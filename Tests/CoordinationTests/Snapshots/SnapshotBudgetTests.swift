@@ -92,11 +92,13 @@ import Testing
 
     /// Returns a coordinator with one save, and a snapshot of it, which the caller keeps.
     private static func forgotten(
-        in bed: TestBed, _ clock: SteppedClock
+        in bed: TestBed, _ clock: SteppedClock, tracks: Int = 1
     ) async throws -> (coordinator: PersistentStoreCoordinator, kept: Snapshot) {
         let coordinator = try PersistentStoreCoordinator(
             model: Music.model, store: bed.description.open(Music.model.storeSchema), name: "test", clock: clock.source)
-        try await coordinator.newBackgroundContext().perform(andSave: .durable) { _ = $0.makeTrack("first") }
+        try await coordinator.newBackgroundContext().perform(andSave: .durable) { context in
+            for number in 0..<tracks { context.makeTrack("track \(number)", plays: number) }
+        }
         return (coordinator, try coordinator.snapshot(owner: "the forgotten export"))
     }
 
@@ -164,6 +166,44 @@ import Testing
         #expect(isWarned())
         withExtendedLifetime(kept) {}
     }
+
+    // MARK: After a compaction
+
+    /// Catches: a budget that compares saves only, so that it is silent about the pages that a compaction has replaced.
+    @Test func `S152: a snapshot that a compaction puts over the budget is warned about, and clean contexts are moved`()
+        async throws
+    {
+        let bed = try TestBed(.lmdb)
+        let clock = SteppedClock()
+        let (coordinator, kept) = try await Self.forgotten(in: bed, clock, tracks: 6400)
+        // A pinned context does not move by itself.
+        let clean = coordinator.newBackgroundContext(name: "clean", reading: kept)
+        let child = await clean.perform { $0.newBackgroundChild(name: "child") }
+        #expect(try await child.perform { try $0.trackTitles().count } == 6400)
+        coordinator.snapshotBudget = SnapshotBudget(
+            maximumBytes: Self.fewBytes, responses: [.advanceCleanContexts, .refuseNewSnapshots])
+        clock.advance(by: .milliseconds(500))
+        #expect(!Self.isWarned(coordinator))
+        #expect(try await coordinator.compact(CompactionOptions(age: .any)).pagesPacked > 0)
+        // The writer renews its own snapshot on its queue, before it looks for other saves there.
+        try await coordinator.refresh()
+        let held = try #require(try coordinator.snapshots().first { $0.owners.contains("the forgotten export") })
+        #expect(Set(held.owners).isSuperset(of: ["clean", "child"]), "\(held)")
+        #expect(try #require(held.bytesRetained) > Self.fewBytes)
+        clock.advance(by: .milliseconds(500))
+        try #require(Self.isWarned(coordinator))
+        #expect(throws: SnapshotError.self) { try coordinator.snapshot() }
+        for context in [clean, child] {
+            try await until("the context reads the newest snapshot") {
+                let name = await context.perform { $0.name }
+                return try coordinator.snapshots().contains { $0.owners.contains(name) && $0.bytesRetained == 0 }
+            }
+            #expect(try await context.perform { try $0.trackTitles().count } == 6400)
+        }
+        withExtendedLifetime(kept) {}
+    }
+
+    // MARK: Snapshots of other processes
 
     /// Catches: a budget that does not count the snapshots of other processes.
     @Test func `S152: a budget warns of the snapshot of another process, again only after ten seconds`() async throws {

@@ -270,6 +270,34 @@ enum FileKind: String, CaseIterable, Sendable {
         withExtendedLifetime(watch) {}
     }
 
+    /// Catches: a compact copy that has the mode of the file which has the store's name now, or fails because no file has it.
+    @Test func `a compact copy is one of the open file, although another file or none has its name`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try FileKind.lmdb.open(path(folder))
+        try insert(store, 64)
+        chmod(path(folder), 0o600)
+        try FileManager.default.moveItem(atPath: path(folder), toPath: path(folder, "moved"))
+        for name in ["store", "store-lock", "store-signal"] {
+            let target = folder.url.appendingPathComponent(name)
+            let error = await #expect(throws: StoreError.self) { try await store.compactCopy(to: target) }
+            #expect(error?.code == .cannotOpen, "\(name): \(String(describing: error))")
+        }
+        #expect(mode(path(folder)) == -1)
+        for isForeign in [false, true] {
+            if isForeign {
+                try Data(count: 100).write(to: URL(fileURLWithPath: path(folder)))
+                chmod(path(folder), 0o644)
+            }
+            let (backup, compact) = (path(folder, "backup \(isForeign)"), path(folder, "compact \(isForeign)"))
+            _ = try store.backup(to: URL(fileURLWithPath: backup), existing: .refuse)
+            try await store.compactCopy(to: URL(fileURLWithPath: compact))
+            for copy in [backup, compact] {
+                #expect(mode(copy) == 0o600, "\(copy)")
+                #expect(try FileKind.lmdb.open(copy).snapshot().pageValues(Sample.item, 64) != nil, "\(copy)")
+            }
+        }
+    }
+
     @Test(arguments: FileKind.allCases) func `a migrated file keeps its mode`(_ kind: FileKind) throws {
         let folder = try TemporaryFolder()
         try insert(try kind.open(path(folder)), 64)

@@ -20,6 +20,9 @@ public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
     /// On LMDB, these are the pages that later commits have freed, read from the list of free pages.
     public var bytesRetained: Int?
     /// A Boolean value that indicates whether this is the newest state, which every new context reads.
+    ///
+    /// A snapshot with the newest save can still retain bytes: the pages that a compaction, a deletion of history or an index build
+    /// has replaced since the snapshot was taken.
     public var isNewest: Bool
 
     /// The owners, the state, its age and its cost, as one line.
@@ -82,8 +85,8 @@ public struct SnapshotBudget: Sendable, Hashable {
     }
 
     func isExceeded(by snapshot: LiveSnapshot) -> Bool {
-        guard !snapshot.isNewest else { return false }
-        if let maximumAge, let age = snapshot.age, age > maximumAge { return true }
+        if let maximumAge, let age = snapshot.age, age > maximumAge, !snapshot.isNewest { return true }
+        // A snapshot with the newest save retains the pages that a later compaction has replaced.
         if let maximumBytes, let bytes = snapshot.bytesRetained, bytes > maximumBytes { return true }
         return false
     }
@@ -106,7 +109,7 @@ public enum SnapshotError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .overBudget(let snapshots):
-            "cannot take a snapshot: older snapshots exceed the budget: "
+            "cannot take a snapshot: other snapshots exceed the budget: "
                 + snapshots.map(\.description).joined(separator: "; ") + ". Release them, or advance their contexts."
         }
     }
