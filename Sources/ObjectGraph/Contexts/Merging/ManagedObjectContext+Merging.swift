@@ -314,7 +314,7 @@ extension ManagedObjectContext {
     /// that the parent has taken would stay in conflict with those saves.
     ///
     /// Does not wait: the parent runs its jobs in their order, so that it merges before the next save of this context reaches it.
-    func mergeInHiddenRoot() {
+    private func mergeInHiddenRoot() {
         guard phase.closure == nil, !phase.isSuspended, let own = contextExecutor else { return }
         // A newer state would contain saves that this context has not merged.
         let state = layerStack.baseState.state

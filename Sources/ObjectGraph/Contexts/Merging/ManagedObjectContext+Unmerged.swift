@@ -145,8 +145,6 @@ extension ManagedObjectContext {
         let next = mayBeNewest ? configuration.writer.newestState() : state.keeping(kept)
         phase.unmergedSince = (LayeredView(base: state.base, layers: base.inherited + kept), [])
         moving { _ = move(to: next, after: nil) }
-        // Otherwise this context would show the changes in its hidden root unsettled.
-        if mayBeNewest, !isRoot, !base.inherited.isEmpty { mergeInHiddenRoot() }
     }
 
     /// Acquires the snapshot of the base state, which may contain more saves of other connections than the known ones. Returns the saves

@@ -322,7 +322,9 @@ extension ManagedObjectContext {
                 // The partners that the dropped objects had taken from others are those of the others again.
                 let new = parent.sealedBaseForChild()
                 own.enqueue { main in
-                    if main.phase.closure == nil, !main.phase.isSuspended { main.moveToParent(new, changes: nil) }
+                    // A later state would contain saves that main has not merged.
+                    let isMerged = new.baseState.state.sequence <= main.layerStack.baseState.state.sequence
+                    if isMerged, main.phase.closure == nil, !main.phase.isSuspended { main.moveToParent(new, changes: nil) }
                 }
             }
         }
