@@ -60,13 +60,13 @@ enum MigrationScript {
 
     /// Builds an index, and saves durably at the same time. Save n sets thing n to the number count + n.
     static func buildIndex(_ file: URL, killAfter: Int) async throws {
-        let container = try await PersistentContainer(model: try model(2), store: .lmdb(file))
         let note = CrashScript.note(file.deletingLastPathComponent(), 0)
         _ = FileManager.default.createFile(atPath: note.path, contents: nil)
         let handle = try FileHandle(forWritingTo: note)
+        let container = try await PersistentContainer(model: try model(2), store: .lmdb(file))
+        killLater(killAfter)
         let worker = container.coordinator.newBackgroundContext()
         let ids = try await worker.perform { try $0.fetch(EntityFetchRequest("Thing")).map(\.objectID) }
-        killLater(killAfter)
         for save in 0..<count {
             // Saves are both before and behind the present place of the build.
             let number = (save * 7_919) % count
@@ -116,19 +116,25 @@ enum MigrationScript {
 @Suite(.serialized) struct MigrationKillTests {
     @Test func S163_aKilledIndexBuildGoesOnWithTheNextOpen() async throws {
         var unfinished = 0
-        // Rounds are added until a kill has interrupted a build, however fast the machine is.
+        var delay = 20_000
+        // Rounds are added until a kill has interrupted a build, however fast the machine is: a kill that comes too late comes earlier in
+        // the next round.
         for round in 0..<200 where round < Rounds.of(3, long: 40) || unfinished == 0 {
             let bed = try TestBed(.lmdb)
             let file = bed.file
             try await MigrationScript.fill(file)
             try await bed.closed()
-            let delay = 1_000 + (round * 7_919) % 40_000
             await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as URL, delay = delay as Int] in
                 try await MigrationScript.buildIndex(file, killAfter: delay)
             }
             // Reads from the file what the process left unfinished.
             let state = try LMDBStore.open(file, schema: try MigrationScript.model(2).storeSchema)
-            if try state.continueMigration() != nil { unfinished += 1 }
+            if try state.continueMigration() != nil {
+                unfinished += 1
+                delay = 1_000 + (round * 7_919) % 40_000
+            } else {
+                delay /= 2
+            }
             withExtendedLifetime(state) {}
             try await MigrationScript.checkBuilt(file)
         }
