@@ -119,7 +119,7 @@ public struct PartialFile: Sendable {
     /// Refuses the name of a file that belongs to another store, and a name with a log beside it.
     ///
     /// A log or lock file that is overwritten costs the other store its latest saves, or its locks. SQLite applies a log to any file
-    /// beside it. Readers leave an empty log, and a killed process may leave a journal without a beginning. Neither has an effect.
+    /// beside it. Readers leave an empty log, and a killed process may leave a journal that begins with zero. SQLite ignores both.
     ///
     /// The other file is not read to tell whether it is a store: closing it would release the locks on it that this process has.
     private static func checkCompanions(of target: String) throws {

@@ -176,7 +176,8 @@ package enum StoreFile {
 
     /// Returns whether SQLite would apply a log or journal to the file beside it.
     ///
-    /// A journal that begins with zero has no effect: its transaction has written nothing to the file yet. A killed process leaves it.
+    /// SQLite ignores a journal that begins with zero, because its transaction has not written to the file yet. A killed process may leave
+    /// such a journal.
     package static func hasUnwrittenChanges(_ path: String) -> Bool {
         guard isFilled(path) else { return false }
         guard path.hasSuffix("-journal"), let file = try? OpenFile(path, access: .read) else { return true }

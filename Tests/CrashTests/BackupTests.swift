@@ -156,7 +156,7 @@ import Testing
             try Data("frames of another file".utf8).write(to: log)
             await #expect(throws: StoreError.self) { try await container.coordinator.backup(to: copy, existing: .replace) }
             try FileManager.default.removeItem(at: log)
-            // Found by a kill while a copy was replaced: its journal had a beginning of zeros, to which SQLite gives no effect.
+            // A kill while a copy was replaced has left such a journal. SQLite ignores one that begins with zero.
             let journal = URL(fileURLWithPath: copy.path + "-journal")
             try (Data("\u{d9}\u{d5}".utf8) + Data(count: 512)).write(to: journal)
             await #expect(throws: StoreError.self) { try await container.coordinator.backup(to: copy, existing: .replace) }

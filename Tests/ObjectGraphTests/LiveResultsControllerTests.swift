@@ -346,14 +346,28 @@ import Testing
         try await until("both are forgotten") { controller.receivers.continuations.isEmpty && keyed.continuations.isEmpty }
     }
 
+    /// The number of objects of each update.
+    private final class UpdateCounts: Sendable {
+        private let counts = Mutex<[Int]>([])
+        var all: [Int] { counts.withLock { $0 } }
+        func append(_ count: Int) { counts.withLock { $0.append(count) } }
+    }
+
+    private static func worker(of context: ManagedObjectContext) -> (worker: ResultWorker, counts: UpdateCounts) {
+        let counts = UpdateCounts()
+        let worker = ResultWorker(
+            contextExecutor: context.requiredContextExecutor, store: context.storeIdentity, interval: .zero
+        ) { delivery, _ in
+            if case .update(let update) = delivery { counts.append(update.snapshot.count) }
+        }
+        return (worker, counts)
+    }
+
     /// Catches: a change that is shown only with the next one, because it came between two background fetches that gave no result.
     @Test func aChangeBetweenTwoBackgroundFetchesIsDeliveredIfBothFail() async throws {
         let container = try await TestBed(.memory).container()
         let main = container.mainContext
-        let counts = Mutex<[Int]>([])
-        let worker = ResultWorker(contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero) {
-            if case (.update(let update), _) = ($0, $1) { counts.withLock { $0.append(update.snapshot.count) } }
-        }
+        let (worker, counts) = Self.worker(of: main)
         let view = main.addViewObserver(worker)
         _ = worker.follow(try LiveQuery(Self.popular.storeQuery(in: main.requestScope), in: view))
         let first = worker.beginFetch()
@@ -363,7 +377,7 @@ import Testing
         let isIdle = (worker.cancelFetch(first), worker.cancelFetch(second))
         #expect(isIdle == (false, false))
         await worker.untilIdle()
-        #expect(counts.withLock { $0 } == [1])
+        #expect(counts.all == [1])
         main.removeViewObserver(worker)
     }
 
@@ -372,10 +386,7 @@ import Testing
     func `S145: the result of a background fetch is followed if a later one fails`(before: Bool) async throws {
         let container = try await TestBed(.memory).container()
         let main = container.mainContext
-        let counts = Mutex<[Int]>([])
-        let worker = ResultWorker(contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero) {
-            if case (.update(let update), _) = ($0, $1) { counts.withLock { $0.append(update.snapshot.count) } }
-        }
+        let (worker, counts) = Self.worker(of: main)
         let view = main.addViewObserver(worker)
         let query = try Self.popular.storeQuery(in: main.requestScope)
         let first = worker.beginFetch()
@@ -387,7 +398,7 @@ import Testing
         #expect(try worker.endFetch(live, first))
         if !before { #expect(!worker.cancelFetch(second)) }
         await worker.untilIdle()
-        #expect(counts.withLock { $0 } == [1])
+        #expect(counts.all == [1])
         main.removeViewObserver(worker)
     }
 
@@ -395,9 +406,7 @@ import Testing
     @Test func `S145: nothing is followed after the last of two background fetches that fail`() async throws {
         let container = try await TestBed(.memory).container()
         let main = container.mainContext
-        let worker = ResultWorker(
-            contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero
-        ) { _, _ in }
+        let (worker, _) = Self.worker(of: main)
         let (first, second) = (worker.beginFetch(), worker.beginFetch())
         let areIdle = (worker.cancelFetch(second), worker.isIdle, worker.cancelFetch(first), worker.isIdle)
         #expect(areIdle == (false, false, true, true))
@@ -407,9 +416,7 @@ import Testing
     @Test func `S145: the result of the last background fetch stays if an earlier one ends after it`() async throws {
         let container = try await TestBed(.memory).container()
         let main = container.mainContext
-        let worker = ResultWorker(
-            contextExecutor: main.requiredContextExecutor, store: main.storeIdentity, interval: .zero
-        ) { _, _ in }
+        let (worker, _) = Self.worker(of: main)
         let query = try Self.popular.storeQuery(in: main.requestScope)
         let live = try LiveQuery(query, in: main.addViewObserver(worker))
         let (first, second, third) = (worker.beginFetch(), worker.beginFetch(), worker.beginFetch())

@@ -81,7 +81,7 @@ import Testing
             EntityDescription(name: "A", properties: [relation("friends", "A", .toMany, inverse: "friends")]))
     }
 
-    /// Catches: an object in a relationship to a class of which it is none.
+    /// Catches: a relationship that leads to objects of another class than its destination.
     @Test(arguments: [true, false])
     func `no destination inherits the inverse, because objects beside it have it too (S183)`(isNamedThere: Bool) throws {
         func descriptions(destination: String) -> [EntityDescription] {

@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// Catches: a text that is empty only when it is compared, which every title contains.
+    /// Catches: a search text that is empty without its diacritics, and so is found in every title.
     @Test(arguments: TestStore.allCases)
     func `a search for diacritics only finds nothing`(_ store: TestStore) async throws {
         try await store.use(ToDo.self) { container in

@@ -290,7 +290,7 @@ import Testing
         var seeds = SeededGenerator()
         var saves = 0
         for round in 0..<Rounds.of(3, long: 500) {
-            // The first ones found that a parent kept what it had recorded about a child's changes, whose save had failed, and that a change
+            // The first seeds found two faults: a parent kept its notes about a child's changes after their save had failed, and a change
             // made during a save hid the value that the policy of that save had written.
             let found: UInt64 = adds ? 13_279_657_792_026_157_226 : 8_042_816_237_647_694_682
             let seed = round == 0 ? found : seeds.next()

@@ -96,7 +96,7 @@ import Testing
             ids = try await container.newBatchOperationContext().perform(andSave: .durable) { context in
                 (0..<tracks).map { context.makeTrack("counter \($0)").objectID }
             }
-            // On SQLite the last has a connection of its own.
+            // On SQLite, the container of the last context has its own connection.
             let other = kind == .memory ? container : try await bed.container(.siblings)
             actors = [Actor("main", container, isMain: true), Actor("a", container), Actor("b", container), Actor("c", other)]
             child = await MainActor.run { container.mainContext.newBackgroundChild(name: "child") }
@@ -287,7 +287,7 @@ import Testing
         _ combination: Combination
     ) async throws {
         for round in 0..<UInt64(Rounds.of(2, long: 300)) {
-            // The first one found that the conflict of a new keyed value had the base of its hidden root, where the key had a value.
+            // The first seed found a wrong base: that of a new keyed value in conflict was the value that its hidden root had read.
             let seed = round == 0 ? 10_939_145_792_035_108_939 : Seed.value &+ round
             var random = SeededGenerator(seed: seed)
             let steps = (0..<40).map { _ in random.next() }

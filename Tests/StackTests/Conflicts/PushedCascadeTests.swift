@@ -26,14 +26,22 @@ import Testing
         ])
     }
 
+    private static func expectLeft(_ expected: [ObjectID], in container: PersistentContainer) async throws {
+        let left = try await container.read { context in
+            try context.fetch(EntityFetchRequest("Part")).map(\.objectID)
+                + context.fetch(EntityFetchRequest("Whole")).map(\.objectID)
+        }
+        #expect(left == expected)
+        #expect(try container.coordinator.store.verify() == [])
+    }
+
     /// Catches: a part that the parent shows until its own save, whose check then deletes it.
     @Test(arguments: Combination.all, [false, true])
     func `S051: a child's deletion takes along what its parent has related to the object meanwhile`(
         _ combination: Combination, _ hasInverse: Bool
     ) async throws {
         let bed = try TestBed(combination.store)
-        let container = try await bed.container(
-            combination.stack, model: Self.model(inverse: hasInverse ? "wholes" : nil))
+        let container = try await bed.container(combination.stack, model: Self.model(inverse: hasInverse ? "wholes" : nil))
         let parent = await container.newBackgroundContext()
         let (whole, part, other) = await parent.perform { context in
             (context.insert("Whole").objectID, context.insert("Part").objectID, context.insert("Part").objectID)
@@ -52,12 +60,7 @@ import Testing
             #expect(Set(context.deletedObjects.map(\.objectID)) == [whole, part])
         }
         try await parent.save(through: .store)
-        let left = try await container.read { context in
-            try context.fetch(EntityFetchRequest("Part")).map(\.objectID)
-                + context.fetch(EntityFetchRequest("Whole")).map(\.objectID)
-        }
-        #expect(left == [other])
-        #expect(try container.coordinator.store.verify() == [])
+        try await Self.expectLeft([other], in: container)
     }
 
     /// Catches: a context that applies a child's deletion to its unsaved changes, and not to those that it has saved to its own parent.
@@ -66,8 +69,7 @@ import Testing
         _ combination: Combination, _ hasInverse: Bool
     ) async throws {
         let bed = try TestBed(combination.store)
-        let container = try await bed.container(
-            combination.stack, model: Self.model(inverse: hasInverse ? "wholes" : nil))
+        let container = try await bed.container(combination.stack, model: Self.model(inverse: hasInverse ? "wholes" : nil))
         let parent = await container.newBackgroundContext()
         let (whole, other) = await parent.perform { ($0.insert("Whole").objectID, $0.insert("Part").objectID) }
         try await parent.save(through: .store)
@@ -91,12 +93,7 @@ import Testing
         }
         #expect(related == nil)
         try await parent.save(through: .store)
-        let left = try await container.read { context in
-            try context.fetch(EntityFetchRequest("Part")).map(\.objectID)
-                + context.fetch(EntityFetchRequest("Whole")).map(\.objectID)
-        }
-        #expect(left == [second])
-        #expect(try container.coordinator.store.verify() == [])
+        try await Self.expectLeft([second], in: container)
     }
 
     /// Catches: a part that main goes on showing after its hidden root has deleted it, so that main's next change of it is a conflict.
@@ -122,10 +119,6 @@ import Testing
         #expect(!main.hasChanges)
         #expect(throws: ContextError.self) { try main.existingObject(with: partID) }
         try await main.save(through: .store)
-        let left = try await container.read { context in
-            try context.fetch(EntityFetchRequest("Part")).count + context.fetch(EntityFetchRequest("Whole")).count
-        }
-        #expect(left == 0)
-        #expect(try container.coordinator.store.verify() == [])
+        try await Self.expectLeft([], in: container)
     }
 }

@@ -182,12 +182,7 @@ import Testing
                 #expect(conflicts.map(\.objectID) == [id] && conflicts[0].isDeletedInStore)
                 // The update can be dropped where it was made, and then nothing refuses other saves.
                 #expect(main.hasChanges)
-                main.rollback()
-                _ = main.insert("Playlist")
-                try await main.save(through: .store)
-                let worker = container.newBackgroundContext()
-                await worker.perform { _ = $0.insert("Playlist") }
-                try await worker.save(through: .store)
+                try await Self.saveAfterRollback(container)
             } else {
                 if inTwoSteps { try await main.save() }
                 try await main.save(through: .store)
@@ -201,6 +196,16 @@ import Testing
             #expect(stored == (survives ? [["ours", .int(1)]] : []))
             #expect(try container.coordinator.store.verify().isEmpty)
         }
+    }
+
+    /// Rolls main back, and saves it and a worker.
+    @MainActor private static func saveAfterRollback(_ container: PersistentContainer) async throws {
+        container.mainContext.rollback()
+        _ = container.mainContext.insert("Playlist")
+        try await container.mainContext.save(through: .store)
+        let worker = container.newBackgroundContext()
+        await worker.perform { _ = $0.insert("Playlist") }
+        try await worker.save(through: .store)
     }
 
     /// Catches: an update in main's root that fails every later save, because no program can drop it there.
@@ -225,17 +230,9 @@ import Testing
             #expect(titles == [] && !main.hasChanges)
             if policy == .error {
                 let error = await #expect(throws: SaveError.self) { try await main.save(through: .store) }
-                guard case .conflicts(let conflicts)? = error else {
-                    return _ = Issue.record("another error: \(String(describing: error))")
-                }
-                #expect(conflicts.map(\.objectID) == [id])
+                #expect(error?.code == .conflicts)
             }
-            main.rollback()
-            _ = main.insert("Playlist")
-            try await main.save(through: .store)
-            let worker = container.newBackgroundContext()
-            await worker.perform { _ = $0.insert("Playlist") }
-            try await worker.save(through: .store)
+            try await Self.saveAfterRollback(container)
             let stored = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
             // Another policy decides about the update, so that the rollback keeps it.
             #expect(stored == (policy == .error ? [] : ["ours"]))

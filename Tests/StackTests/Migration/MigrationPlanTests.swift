@@ -421,6 +421,23 @@ enum People {
         try await container.close()
     }
 
+    /// The file records the schema on the way, so that models of such a plan need versions.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S164: a later model without a version is older if a custom stage began with its schema`(_ kind: StoreKind) async throws
+    {
+        let models = try [IndexKind.none, .unique, .indexed].map { index in
+            try People.model(SchemaVersion(), [.init(name: "name", type: .string, index: index)])
+        }
+        let bed = try TestBed(kind)
+        try await bed.container(model: models[0]).close()
+        try await bed.closed()
+        let plan = MigrationPlan([.custom(from: models[0], to: models[1], didMigrate: { _ in })])
+        try await PersistentContainer(model: models[1], store: bed.description, migrationPlan: plan).close()
+        try await bed.closed()
+        let error = await #expect(throws: StoreError.self) { _ = try await bed.container(model: models[2]) }
+        #expect(error?.code == .schemaTooNew)
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S164: a custom stage fills an attribute that becomes required`(_ kind: StoreKind) async throws {
         func model(_ version: Int) throws -> Model {

@@ -161,7 +161,7 @@ extension Recital: ManagedObjectLifecycle {
         withExtendedLifetime(child) {}
     }
 
-    /// Catches: an object that has no row in the save, and is told only that it will be saved.
+    /// Catches: an object without a row in the save, for which `willSave` is called and `didSave` is not.
     @Test func `S060: didSave is called for an object of which only the members or the order of a list are saved`() async throws {
         let context = try await PersistentContainer(for: Recital.self, Etude.self, store: .memory).coordinator
             .newBackgroundContext()

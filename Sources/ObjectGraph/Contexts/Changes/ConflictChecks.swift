@@ -14,7 +14,7 @@ struct ConflictChecks: Sendable {
         var columns = ColumnSet()
         /// The values of columns before those saves, over which the context made its changes. Missing if they are not known.
         var before: [ColumnIndex: Value] = [:]
-        /// Whether the context made its changes over a state without the object: another one had its key in a collection.
+        /// Whether the object is missing in the state over which the context made its changes. Another context has inserted the same key.
         var isNew = false
     }
 

@@ -282,7 +282,7 @@ extension ManagedObjectContext {
             if new.isLater {
                 phase.settlesBaseLater = true
                 move(to: new.base, new.others)
-                // The changes of joined children conflict with none of this context.
+                // Changes of children that are saved together are no conflicts of this context.
                 let saves = new.others.map { joined == nil ? $0 + resolvedByPolicy([outcome.changes]) : $0 }
                 if let below { noteUnmerged(since: below, in: layerStack.notInFlight, saved: written, by: saves) }
             }
@@ -385,14 +385,17 @@ extension ManagedObjectContext {
             }
         }
         tracker.replacements.endSave()
-        if !hooked.isEmpty || mayChangeHookedLists(layers) { callDidSave(of: hooked, layers) }
+        let hasLists = mayChangeHookedLists(layers)
+        if !hooked.isEmpty || hasLists { callDidSave(of: hooked, layers, hasLists: hasLists) }
     }
 
     /// Calls `didSave` once per saved object, in however many layers it is, and of objects whose many-to-many relationships were saved. All
     /// objects are clean already, because a hook may change any of them.
-    private func callDidSave(of objects: [ManagedObject], _ layers: [Layer]) {
+    ///
+    /// - Parameter hasLists: Whether the layers may have changed many-to-many relationships of objects with hooks.
+    private func callDidSave(of objects: [ManagedObject], _ layers: [Layer], hasLists: Bool) {
         let saved = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: storedModel.storeSchema)
-        let others = mayChangeHookedLists(layers) ? hookedObjectsWithChangedLists(in: saved) : []
+        let others = hasLists ? hookedObjectsWithChangedLists(in: saved) : []
         let withChangedLists = Set(others.map { ObjectIdentifier($0) })
         if objects.isEmpty, others.isEmpty { return }
         var called: Set<ObjectIdentifier> = []

@@ -21,8 +21,7 @@ public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
     public var bytesRetained: Int?
     /// A Boolean value that indicates whether this is the newest state, which every new context reads.
     ///
-    /// A snapshot with the newest save can still retain bytes: the pages that a compaction, a deletion of history or an index build
-    /// has replaced since the snapshot was taken.
+    /// A snapshot with the newest save can still retain bytes, such as the pages that a compaction has replaced since it was taken.
     public var isNewest: Bool
 
     /// The owners, the state, its age and its cost, as one line.

@@ -30,7 +30,7 @@ extension LayeredView {
     /// come from the base, which finds the object.
     func selectedByUniqueValue(_ query: StoreQuery) throws -> [ObjectKey]? {
         let entity = query.entity
-        // A computed part may throw for any changed object.
+        // A part that is computed in Swift may throw for any changed object.
         guard !query.predicate.hasEvaluatedParts, let required = query.predicate.uniqueValues(in: schema.entities[entity]),
             required.allSatisfy({ $0.values.count <= Self.fewCandidates })
         else { return nil }

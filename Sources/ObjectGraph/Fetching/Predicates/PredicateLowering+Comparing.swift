@@ -131,7 +131,7 @@ extension PredicateLowering {
             let (left, right) = (name(of: a), name(of: b))
             throw FetchError.unsupportedPredicate(part: "a comparison of \(left) with \(right) of two objects")
         }
-        // Swift decides which values of a `Codable` type are equal. Those with the same bytes are some of them.
+        // Values of a `Codable` type may be equal although their bytes differ, so Swift compares them.
         for scalar in [a, b] {
             if let content = content(of: scalar), content == .encoded || content == .elements {
                 throw FetchError.unsupportedPredicate(part: "the stored bytes of \(name(of: scalar)) in a comparison")

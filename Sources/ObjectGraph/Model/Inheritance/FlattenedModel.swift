@@ -102,8 +102,8 @@ struct FlattenedModel {
         }
     }
 
-    /// Checks that objects which a relationship may not hold do not reach it through its inverse, as those of an entity beside its
-    /// destination would if the destination inherits the inverse.
+    /// Refuses a relationship whose destination inherits its inverse. Objects of other entities have that inverse too, and would be in the
+    /// relationship.
     private func checkInverse(
         of relationship: RelationshipDescription, _ entity: EntityDescription, _ heads: [String: String]
     ) throws(ModelError) {
