@@ -149,7 +149,9 @@ public final class LMDBStore: ObjectStore {
         counters = Counters(mayHaveUnreferenced: Atomic(opened.hasUnreferenced))
         let tables = opened.tables
         entities = opened.layouts.indices(as: EntityIndex.self).map {
-            EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])
+            EntityTable(
+                pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0],
+                dataIndexes: tables.dataIndexes($0, opened.schema))
         }
         signal = SaveSignal(besideFile: opened.url.path)
         claims = SaveClaims(

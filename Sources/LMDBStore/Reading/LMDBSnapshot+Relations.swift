@@ -42,13 +42,12 @@ extension LMDBSnapshot {
     }
 
     func holder(_ entity: EntityIndex, column: ColumnIndex, of data: UnsafeRawBufferPointer) throws -> ObjectKey? {
-        guard data.count < KeyCodec.maximumCount - 1, store.schema.entities[entity].columns[column].type == .data,
-            let index = self.index(entity, column)
+        guard data.count < KeyCodec.maximumCount - 1, let index = store.entities[entity].dataIndexes[column], isReady(index)
         else { return try lookup(entity, column: column, value: .data(Data(data))).first }
         return try withUnsafeTemporaryAllocation(byteCount: KeyCodec.maximumCount, alignment: 1) { space -> ObjectKey? in
             let key = KeyCodec.key(of: data, in: space)
             do throws(LMDBError) {
-                guard let found = try transaction.get(index.database, key), found.count == 8 else { return nil }
+                guard let found = try transaction.get(index, key), found.count == 8 else { return nil }
                 return ObjectKey(rawValue: found.loadUnaligned(as: UInt64.self))
             } catch {
                 throw StoreError(error, path: store.url.path)

@@ -36,7 +36,9 @@ final class LMDBSnapshot: StoreSnapshot {
     }
 
     /// Returns whether an index contains all objects of this state, so that queries may use it.
-    func isReady(_ index: Tables.Index) -> Bool { unbuilt.isEmpty || !unbuilt.contains(index.database) }
+    func isReady(_ index: Tables.Index) -> Bool { isReady(index.database) }
+
+    func isReady(_ index: Database) -> Bool { unbuilt.isEmpty || !unbuilt.contains(index) }
 
     /// Returns the index over one column only, if it is ready.
     func index(_ entity: EntityIndex, _ column: ColumnIndex) -> Tables.Index? {

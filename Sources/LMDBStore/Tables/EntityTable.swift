@@ -7,10 +7,13 @@ final class EntityTable: Sendable {
     /// The table of out-of-line values.
     let large: Database
     let layout: PageLayout
+    /// The index over each column of data only; nil for columns of other types and without one.
+    let dataIndexes: [Database?]
 
-    init(pages: Database, large: Database, layout: PageLayout) {
+    init(pages: Database, large: Database, layout: PageLayout, dataIndexes: [Database?]) {
         self.pages = pages
         self.large = large
         self.layout = layout
+        self.dataIndexes = dataIndexes
     }
 }

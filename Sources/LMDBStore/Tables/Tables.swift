@@ -49,6 +49,12 @@ struct Tables: Sendable {
         indexes[entity].first { $0.column == column && !$0.isCompound }
     }
 
+    /// Returns the index over each column of data only; nil for columns of other types and without one.
+    func dataIndexes(_ entity: EntityIndex, _ schema: StoreSchema) -> [Database?] {
+        let columns = schema.entities[entity].columns
+        return columns.indices(as: ColumnIndex.self).map { columns[$0].type == .data ? index(entity, $0)?.database : nil }
+    }
+
     /// Returns the index over exactly these columns in this order.
     func index(_ entity: EntityIndex, _ columns: [ColumnIndex]) -> Index? { indexes[entity].first { $0.columns == columns } }
 

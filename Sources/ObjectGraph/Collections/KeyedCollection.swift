@@ -136,7 +136,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 
     /// Returns the stored bytes of a value, also of one that does not decode; nil if there is none.
     public func bytes(forKey key: Key) throws -> Data? {
-        try context.keyedBytes(keyBytes(of: key))
+        try context.keyedBytes(bufferedBytes(of: key))
     }
 
     /// Calls `body` with the stored bytes of a value. Returns nil without a call if there is none.
@@ -146,7 +146,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     @inlinable
     public func withBytes<R>(forKey key: Key, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         var result: R?
-        _ = try context.useKeyedBytes(keyBytes(of: key)) { result = try body($0) }
+        _ = try context.useKeyedBytes(bufferedBytes(of: key)) { result = try body($0) }
         return result
     }
 
@@ -217,7 +217,14 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
 
     func bytes(of key: Key) -> Data { Data(keyBytes(of: key)) }
 
+    /// Returns the bytes of a key in memory of the context, to which a look-up returns it.
     @usableFromInline
+    func bufferedBytes(of key: Key) -> [UInt8] {
+        var bytes = context.takeKeyBuffer(beginningWith: prefix)
+        keyCoding.append(key, &bytes)
+        return bytes
+    }
+
     func keyBytes(of key: Key) -> [UInt8] {
         var bytes: [UInt8] = []
         // Most keys fit. Without this, the array is allocated twice.

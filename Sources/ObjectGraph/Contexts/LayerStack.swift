@@ -33,6 +33,8 @@ struct LayerStack {
     var undoBoundary = 0
     /// Pages that the context has read from the snapshot.
     var pages = PageCache()
+    /// The memory of the key that was looked up last in a collection.
+    var keyBuffer: [UInt8] = []
     /// The list of related objects that was read last from the base of ``view``.
     private var lastRelated: (relation: Relation, key: ObjectKey, members: [ObjectKey])?
     private var isFolding = false
