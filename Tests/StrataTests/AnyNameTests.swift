@@ -30,7 +30,38 @@ import Testing
     @Relationship var children: [Peculiar]
 }
 
+/// Properties with the ending of the macro's own anchor, stored in the file and not.
+@Model final class Mooring {
+    var modelAnchor = 7
+    @Transient var submodelAnchor = 8
+    var harbor: Harbor?
+
+    init(in harbor: Harbor) { self.harbor = harbor }
+}
+
+@Model final class Harbor {
+    var moorings: [Mooring] = []
+
+    init() {}
+}
+
 @Suite @MainActor struct AnyNameTests {
+    @Test(arguments: TestStore.allCases)
+    func `S175: a model related in its initializer is found although it has properties named like its anchor`(
+        _ store: TestStore
+    ) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(for: Mooring.self, Harbor.self, store: description)
+            let main = container.mainContext
+            let harbor = Harbor()
+            main.insert(harbor)
+            let mooring = Mooring(in: harbor)
+            #expect(harbor.moorings.count == 1 && harbor.moorings.first === mooring)
+            try await main.save()
+            #expect(mooring.modelAnchor == 7 && mooring.submodelAnchor == 8 && mooring.harbor === harbor)
+        }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `S173: properties may have the names of members of every model, and keep their values`(_ store: TestStore) async throws {
         try await store.use { description in

@@ -44,13 +44,16 @@ extension ModelAnchor {
 
     /// Returns the offsets of all anchors in instances of a model type: that of the class at the head of the hierarchy first.
     static func offsets(in type: Any.Type) -> [Int] {
-        var found: [Int] = []
+        var (found, ofMacro): ([Int], [Int]) = ([], [])
         let ofClasses = _EachFieldOptions(rawValue: 1)
         _ = _forEachField(of: type, options: ofClasses) { name, offset, _, _ in
-            if String(cString: name).hasSuffix("modelAnchor") { found.append(offset) }
+            let name = String(cString: name)
+            if name == "__$modelAnchor" { ofMacro.append(offset) }
+            if name.hasSuffix("modelAnchor") { found.append(offset) }
             return true
         }
-        return found
+        // Beside the anchor of the macro, a property of the same ending is one of the program's own.
+        return ofMacro.isEmpty ? found : ofMacro
     }
 
     /// Returns the model whose anchor has an address.
