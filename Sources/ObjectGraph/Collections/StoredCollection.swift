@@ -100,6 +100,18 @@ extension StoredCollection {
     public static func entity(in schema: StoreSchema) -> EntityIndex? { schema.keyedValues }
 }
 
+extension HistoryChange {
+    /// The collection and the key of a removed entry; nil for other changes, and for removals by versions of Strata that did not keep them.
+    ///
+    /// The key is as in ``StoredCollection/Entry``. Entries that exist are found by ``ManagedObjectContext/storedRecord(of:)``.
+    public var removedEntry: (collection: String, key: Data)? {
+        guard entityName == EntitySchema.keyedValues.name, case .data(let key)? = tombstone["key"],
+            case .entry(let name, let entry)? = StoredCollection.Record(key: key, value: Data())
+        else { return nil }
+        return (name, entry.key)
+    }
+}
+
 extension ManagedObjectContext {
     /// Returns the collections that the context sees, in the order of their names.
     ///

@@ -150,6 +150,7 @@ extension HistoryChange: CustomStringConvertible {
             return "updated \(object)"
                 + (updatedProperties.isEmpty ? "" : ": " + updatedProperties.sorted().joined(separator: ", "))
         case .delete:
+            if let removedEntry { return "deleted \(object): an entry of \(removedEntry.collection)" }
             let values = tombstone.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
             return "deleted \(object)" + (values.isEmpty ? "" : ": " + values.joined(separator: ", "))
         }

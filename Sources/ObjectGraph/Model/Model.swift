@@ -127,7 +127,9 @@ public struct Model: Sendable {
             attributes: schema.columns.enumerated(as: ColumnIndex.self).map { column, definition in
                 Attribute(
                     name: definition.name, column: column, type: definition.type, isOptional: definition.isOptional,
-                    index: definition.index, preservesValueOnDeletion: false)
+                    index: definition.index,
+                    // Otherwise a removed entry would have no name in the history.
+                    preservesValueOnDeletion: column == KeyedColumn.key)
             }, relationships: [], indexes: [])
         return Model(
             entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: parts.types, orders: orders,

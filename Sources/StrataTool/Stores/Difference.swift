@@ -12,6 +12,8 @@ struct Difference: Sendable {
     var isOfCollection = false
     /// The key of an entry of a keyed collection; nil for the collection itself, and for an object.
     var entryKey: ComparedKey?
+    /// The collection and the key of a removed entry, as the history names them.
+    private(set) var removedEntry: (collection: String, key: Data)?
     /// The properties that differ, of an object that both states have.
     var properties: [Property] = []
     /// Whether the object is deleted, and has attributes whose values the history does not keep.
@@ -60,6 +62,7 @@ struct Difference: Sendable {
             column(name).map { Property(name: name, values: (.value(value, $0.type), .missing)) }
         }
         self.init(kind: change.kind, entity: change.entityName, key: change.objectID.key, properties: changed + kept)
+        removedEntry = change.removedEntry
         hasUnknownAttribute = change.kind == .delete && entity.map { kept.count < $0.attributes.count } ?? false
     }
 

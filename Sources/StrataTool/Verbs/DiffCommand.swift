@@ -124,7 +124,7 @@ private struct CurrentValues {
     private func entry(_ difference: Difference, of id: ObjectID) throws -> Difference {
         switch try context.storedRecord(of: id) {
         case .entry(let name, let entry)?:
-            let collection = try context.storedCollections().first { CollectionName($0.name) == CollectionName(name) }
+            let collection = try collection(name)
             let isNewest = changed[id] == nil
             let after = isNewest ? ComparedValue.entry(entry.value, collection) : nil
             let value = Difference.Property(name: "value", values: (nil, after))
@@ -133,12 +133,21 @@ private struct CurrentValues {
                 properties: difference.kind == .update ? [value] : [])
         case .collection(let collection)?: return Difference(kind: difference.kind, collection: collection.name, key: nil)
         case nil:
-            // The key is gone with the entry.
+            if let (name, key) = difference.removedEntry {
+                return Difference(
+                    kind: difference.kind, collection: name, key: try ComparedKey(key, of: collection(name), naming: names))
+            }
+            // The history did not keep the keys of entries that older versions removed, nor the names of collections.
             var difference = difference
             difference.entity = "entry of a keyed collection"
             difference.properties = []
             return difference
         }
+    }
+
+    /// Returns the present collection of a name, whose types show keys to people.
+    private func collection(_ name: String) throws -> StoredCollection? {
+        try context.storedCollections().first { CollectionName($0.name) == CollectionName(name) }
     }
 }
 

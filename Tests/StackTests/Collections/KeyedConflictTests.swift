@@ -262,6 +262,26 @@ import Testing
         #expect(changes.last?.updatedProperties.contains("value") == true)
     }
 
+    @MainActor @Test(arguments: Combination.all)
+    func `S192: the history names the collections and keys of removed entries`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let names = try container.collection("names", of: String.self)
+        for key in ["a", "b", "c"] { names[key] = key }
+        try await container.saveMain()
+        let main = container.mainContext
+        let collection = try #require(try main.storedCollections().first)
+        let keys = try main.storedEntries(of: collection).map(\.key)
+        names["a"] = nil
+        try await container.saveMain()
+        try names.removeAll()
+        try await container.saveMain()
+        let changes = try await container.coordinator.history().flatMap(\.changes)
+        #expect(changes.compactMap { $0.removedEntry?.key } == keys)
+        #expect(changes.compactMap { $0.removedEntry?.collection } == ["names", "names", "names"])
+        #expect(changes.last?.description.hasSuffix(": an entry of names") == true)
+    }
+
     /// The next step of a context that has inserted a key and merged another context's insertion of the key.
     enum Then: CaseIterable { case save, remove, rollback, undo, undoAndRedo }
 

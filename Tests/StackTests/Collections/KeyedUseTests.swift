@@ -116,6 +116,26 @@ import Testing
     }
 
     @MainActor @Test(arguments: Combination.all)
+    func `S193: the bytes of a large value are read in a closure and as a stream`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let cover = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        try container.collection("photos", of: Data.self)["cover"] = cover
+        for _ in 0..<2 {
+            var received = Data()
+            // Sources/ObjectGraph/ObjectGraph.docc/KeyedCollections.md
+            let photos = try container.collection("photos", of: Data.self)
+            let size = try photos.withBytes(forKey: "cover") { $0.count }
+            if let stream = try photos.stream(forKey: "cover") {
+                for try await part in stream { received.append(part) }
+            }
+            // end
+            #expect(size == cover.count && received == cover)
+            try await container.saveMain()
+        }
+    }
+
+    @MainActor @Test(arguments: Combination.all)
     func `S190: a renamed type of values keeps them, and its first write records the name`(
         _ combination: Combination
     ) async throws {
