@@ -1,4 +1,5 @@
 import Observation
+import Platform
 import StoreModel
 import Testing
 
@@ -70,6 +71,37 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         description.includePendingChanges = false
         let observer = try Observer(fetchDescriptor: description, modelContext: context)
         #expect(observer.results.map(\.title) == ["a"])
+    }
+
+    /// Catches: a context without an executor that notifies nobody, or whose merge at the next fetch does not.
+    @Test(arguments: TestStore.allCases)
+    func `S146: a model of a context on no actor notifies once of a change, a rollback and a merge`(_ store: TestStore) async throws {
+        try await store.use(Film.self) { container in
+            try save(["a"], container)
+            let context = ModelContext(container)
+            context.autosaveEnabled = false
+            let film = try #require(try context.fetch(FetchDescriptor<Film>()).first)
+            let notices = Mutex(0)
+            func titleAndNotices() -> String {
+                let title = withObservationTracking {
+                    film.title
+                } onChange: {
+                    notices.withLock { $0 += 1 }
+                }
+                return "\(title) \(notices.withLock { $0 })"
+            }
+            #expect(titleAndNotices() == "a 0")
+            film.title = "b"
+            film.title = "c"
+            #expect(titleAndNotices() == "c 1")
+            context.rollback()
+            #expect(titleAndNotices() == "a 2")
+            let other = ModelContext(container)
+            try #require(try other.fetch(FetchDescriptor<Film>()).first).title = "d"
+            try other.save()
+            #expect(try context.fetchCount(FetchDescriptor<Film>()) == 1)
+            #expect(titleAndNotices() == "d 3")
+        }
     }
 
     /// Runs `note` inside the first notification of a film's title.
