@@ -136,6 +136,10 @@ struct ImportedFields {
         if let value = value as? any AttributeValue {
             // Dates are stored as numbers, and a number is no date.
             let isDate = Swift.type(of: value).columnType == .date
+            // An error with the stored value would show seconds or a number of bytes.
+            if isDate && type != .date || value is Decimal && type != .data {
+                throw BatchError.notStorable(entity: entity.name, property: name, type: "\(Swift.type(of: value))")
+            }
             guard isDate == (type == .date) else {
                 throw BatchError.wrongValue(entity: entity.name, property: name, value: value.storeValue)
             }
@@ -186,6 +190,14 @@ struct UniqueColumn: Sendable {
     let entity: Entity
     let column: ColumnIndex
     var definition: ColumnSchema { entity.columns[column] }
+
+    /// Returns the error that no object has a value of the column, by which a relationship is set.
+    func noDestination(of property: String, in owner: Entity, value: Value) -> BatchError {
+        let content = entity.attributes.first { $0.column == column && $0.content != .plain }?.content
+        UniqueForms.note(ValueForm(type: definition.type, content: content ?? .plain), of: definition.name, in: entity.name)
+        return .noDestination(
+            entity: owner.name, property: property, destination: entity.name, attribute: definition.name, value: value)
+    }
 }
 
 extension Entity {

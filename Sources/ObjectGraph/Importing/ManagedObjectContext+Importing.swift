@@ -143,9 +143,7 @@ extension ManagedObjectContext {
                 }
             }
             for value in values where found[value] == nil {
-                throw BatchError.noDestination(
-                    entity: entity.name, property: name, destination: unique.entity.name,
-                    attribute: unique.definition.name, value: value)
+                throw unique.noDestination(of: name, in: entity, value: value)
             }
             return found
         }

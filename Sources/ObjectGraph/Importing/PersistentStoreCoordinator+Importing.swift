@@ -54,7 +54,8 @@ extension PersistentStoreCoordinator {
     }
 
     /// Imports Swift values, such as decoded JSON, as objects of a model type. Their stored properties set the properties of the same
-    /// names, as in ``ManagedObjectContext/insert(contentsOf:as:)``. To-many relationships are refused.
+    /// names, as in ``ManagedObjectContext/insert(contentsOf:as:)``. To-many relationships are refused with
+    /// ``BatchError/toManyRelationship(entity:property:)``.
     ///
     /// The first value decides which properties are imported. nil for a property that is not optional gives its initial value. A rule that
     /// updates objects sets them to it too; ``ManagedObjectContext/upsert(contentsOf:unique:)`` keeps what they have.
@@ -209,7 +210,7 @@ private struct ImportedRows {
                 properties.append(name)
             case .related(let relationship, let unique):
                 guard case .toOne = relationship.kind else {
-                    throw FetchError.unknownProperty(entity: fields.entity.name, property: name)
+                    throw BatchError.toManyRelationship(entity: fields.entity.name, property: name)
                 }
                 properties.append("\(name).\(unique.definition.name)")
             }

@@ -60,7 +60,7 @@ final class Instruments: Sendable {
         }
         do {
             let result = try body()
-            let keys = result as? [ObjectKey] ?? (result as? OrderedData)?.keys
+            let keys = result as? [ObjectKey] ?? (result as? OrderedData)?.keys ?? (result as? BatchSource)?.keys
             if let count = keys?.count ?? result as? Int { span?.set(["strata.objects": .int(Int64(count))]) }
             return result
         } catch {

@@ -180,6 +180,42 @@ import Testing
         Self.check(await context.perform { $0.snapshot })
     }
 
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S172: a conflict with a deletion prints the values of the side that has the object`(
+        _ store: StoreKind, _ isDeletedHere: Bool
+    ) async throws {
+        let bed = try TestBed(store)
+        let container = try await bed.container(model: Self.model)
+        let context = container.coordinator.newBackgroundContext()
+        let id = try await context.perform(andSave: .durable) { context in
+            let track = context.insert("Track")
+            track["title"] = .string("a")
+            return track.objectID
+        }
+        let other = container.coordinator.newBackgroundContext()
+        let (changing, deleting) = isDeletedHere ? (other, context) : (context, other)
+        await changing.perform { context in
+            let track = context.object(with: id)
+            track["title"] = .string("b")
+            track["added"] = .double(Self.date.timeIntervalSinceReferenceDate)
+        }
+        await deleting.perform { context in context.delete(context.object(with: id)) }
+        try await other.save()
+        let error = try #require(await #expect(throws: SaveError.self) { try await context.save() })
+        guard case .conflicts(let conflicts) = error else {
+            Issue.record("another error: \(error)")
+            return
+        }
+        conflicts.forEach { Self.check($0) }
+        let changes = isDeletedHere ? "deleted here, changed in the store" : "changed here, deleted in the store"
+        #expect("\(error)".contains("Track(id: \(id.key)): \(changes) ("))
+        let side = isDeletedHere ? "in the store" : "here"
+        #expect("\(error)".contains("title: was \"a\", \(side) \"b\""))
+        #expect("\(error)".contains(", \(side) 2025-08-27T15:06:40Z"))
+        // The value of the other side is missing.
+        #expect(!"\(error)".contains("here deleted") && !"\(error)".contains("in the store deleted"))
+    }
+
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S172: live results, collections and containers print what they have`(_ store: StoreKind) async throws {
         let bed = try TestBed(store)

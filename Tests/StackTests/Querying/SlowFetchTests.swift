@@ -127,6 +127,45 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a stream whose batches are read after its start is logged, so that nothing tells that they are slow.
+    @Test(arguments: StoreKind.allCases)
+    func `S136, S174: each read of a stream or of batches is logged, with a sort once`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = await container.newBackgroundContext(name: "worker")
+        try await context.perform(andSave: .durable) { context in
+            for number in 0..<300 { context.makeTrack("\(number)", plays: number) }
+        }
+        let messages = Messages()
+        for sort in [[], [AttributeSort("title")]] {
+            var batches = EntityFetchRequest("Track", matching: .compare("plays", .less, to: .int(250)), sortBy: sort)
+            batches.fetchBatchSize = 50
+            let request = batches
+            /// Checks the messages about one stream, and forgets them.
+            func expectReads(_ name: String) throws {
+                let lines = messages.take()
+                let start = "warning a fetch of Track in the context worker took t and found "
+                let found = try lines.map { line in
+                    #expect(line.hasPrefix(start) && line.contains("; plan: "), "\(name): \(line)")
+                    return try #require(Int(line.dropFirst(start.count).prefix { $0 != ";" }), "\(name): \(line)")
+                }
+                #expect(found.reduce(0, +) == 250, "\(name): \(found)")
+                #expect(sort.isEmpty ? found.count > 1 : found.count == 1, "\(name): \(found)")
+            }
+            container.logFetches(slowerThan: .zero, to: messages.logger)
+            var count = 0
+            for try await _ in context.stream(request, { $0["plays"] }) { count += 1 }
+            #expect(count == 250)
+            try expectReads("stream")
+            try await context.perform { context throws in try context.forEachBatch(of: request) { _ in } }
+            try expectReads("forEachBatch")
+            container.logFetches(slowerThan: nil)
+            try await context.perform { context throws in try context.forEachBatch(of: request) { _ in } }
+            #expect(messages.take().isEmpty)
+        }
+        try await container.close()
+    }
+
     /// A scan examines every object, and an index or a list of ids those that it selects. SQLite counts the rows of scans alone.
     @Test(arguments: StoreKind.allCases)
     func `S174: a slow fetch is logged with the number of objects that the store examined`(_ kind: StoreKind) async throws {

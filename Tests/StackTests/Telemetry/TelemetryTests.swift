@@ -252,6 +252,37 @@ import Tracing
         #expect(reports.counter("fetches") == before + 4)
     }
 
+    /// Catches: a stream of which only the start is a span, before anything is read.
+    @Test(arguments: StoreKind.allCases)
+    func `S136, S174: each read of a stream is a span and is counted, with a sort once`(_ kind: StoreKind) async throws {
+        let reports = Reports()
+        let bed = try TestBed(kind)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, telemetry: reports.telemetry)
+        let context = await container.newBackgroundContext(name: "worker")
+        try await context.perform(andSave: .durable) { context in
+            for number in 0..<300 { context.makeTrack("\(number)", plays: number) }
+        }
+        for sort in [[], [AttributeSort("title")]] {
+            var request = EntityFetchRequest("Track", sortBy: sort)
+            request.fetchBatchSize = 50
+            _ = reports.spans()
+            let before = reports.counter("fetches")
+            var count = 0
+            for try await _ in context.stream(request, { $0["plays"] }) { count += 1 }
+            #expect(count == 300)
+            let spans = reports.spans().filter { $0.operationName == "strata.fetch" && Self.text($0, "context") == "worker" }
+            let found = spans.map { span -> Int64 in
+                guard case .int64(let count)? = span.attributes.get("strata.objects") else { return -1 }
+                return count
+            }
+            #expect(found.reduce(0, +) == 300 && !found.contains(-1), "\(found)")
+            #expect(sort.isEmpty ? found.count > 1 : found.count == 1, "\(found)")
+            #expect(reports.counter("fetches") == before + Int64(found.count))
+        }
+        try await container.close()
+    }
+
     /// Catches: reads of ranges that pass the reports by, because they are no fetches of objects.
     @Test(arguments: StoreKind.allCases)
     func `S174: reads of ranges of keyed values are spans with the name of the collection, with and without unsaved values`(

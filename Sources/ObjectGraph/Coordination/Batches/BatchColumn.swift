@@ -87,9 +87,7 @@ struct BatchColumn: Sendable {
             return value
         }
         guard let key = try state.key(of: destination.entity, [destination.column], [value]) else {
-            throw BatchError.noDestination(
-                entity: entity.name, property: name, destination: destination.entity.name,
-                attribute: destination.definition.name, value: value)
+            throw destination.noDestination(of: name, in: entity, value: value)
         }
         return .reference(key)
     }

@@ -201,9 +201,7 @@ struct BatchInsertion: Sendable {
             if let key = known[position][value] { return .reference(key) }
             let property = insertion.properties[position]
             if gone[position].contains(value), let destination = property.destination {
-                throw BatchError.noDestination(
-                    entity: insertion.entity.name, property: property.name, destination: destination.entity.name,
-                    attribute: destination.definition.name, value: value)
+                throw destination.noDestination(of: property.name, in: insertion.entity, value: value)
             }
             let reference = try property.resolved(value, in: state)
             known[position][value] = reference.referenceKey

@@ -117,6 +117,8 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     case noDestination(entity: String, property: String, destination: String, attribute: String, value: Value)
     /// A relationship is set by a value, and its destination has no unique attribute, or several.
     case noUniqueAttribute(entity: String, property: String, destination: String)
+    /// The values of an import set a relationship to many objects, which only an import into a context does.
+    case toManyRelationship(entity: String, property: String)
     /// A Swift value has a property of a type that its entity cannot store.
     case notStorable(entity: String, property: String, type: String)
     /// An import into an abstract entity. Import into an entity that inherits from it.
@@ -137,10 +139,13 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
         case .derived(let entity, let property):
             "cannot set \(entity).\(property): saves derive it from other values. Change those values instead."
         case .noDestination(let entity, let property, let destination, let attribute, let value):
-            "cannot set \(entity).\(property): no \(destination) has the \(attribute) \(value). Insert it first, or use null."
+            "cannot set \(entity).\(property): no \(destination) has the \(attribute) "
+                + "\(UniqueForms.form(of: attribute, in: destination).text(value)). Insert it first, or use null."
         case .noUniqueAttribute(let entity, let property, let destination):
             "cannot set \(entity).\(property) by a value: \(destination) does not have exactly one unique attribute. "
                 + "Declare one, or set the relationship in a context."
+        case .toManyRelationship(let entity, let property):
+            "cannot set \(entity).\(property): it is a relationship to many objects. Use insert(contentsOf:as:) of a context."
         case .notStorable(let entity, let property, let type):
             "cannot set \(entity).\(property): it cannot store a value of type \(type). Use a value of its type."
         case .abstractEntity(let entity):

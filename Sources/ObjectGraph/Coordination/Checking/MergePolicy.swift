@@ -82,18 +82,19 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
         ///
         /// A position in a list is shown by the sides that have changed it, with the member if the list is many-to-many:
         /// `tracks: Track(id: 5), here moved, in the store moved`.
-        public var description: String {
-            if form.isPlace { return moves }
-            func text(_ value: Value?) -> String { value.map(form.text) ?? "deleted" }
-            return "\(name): was \(text(base)), here \(text(ours)), in the store \(text(theirs))"
-        }
+        public var description: String { text(isDeletedHere: false, isDeletedInStore: false) }
 
-        private var moves: String {
-            func text(_ position: Value?) -> String {
-                position == nil ? "deleted" : Value.areSame(position, base) ? "not moved" : "moved"
+        /// Returns the name and the values, without those of a side that has deleted the object.
+        fileprivate func text(isDeletedHere: Bool, isDeletedInStore: Bool) -> String {
+            func shown(_ value: Value?) -> String {
+                guard let value else { return "deleted" }
+                guard form.isPlace else { return form.text(value) }
+                return Value.areSame(value, base) ? "not moved" : "moved"
             }
-            let member = form.member.map { "\($0), " } ?? ""
-            return "\(name): \(member)here \(text(ours)), in the store \(text(theirs))"
+            let before = form.isPlace ? form.member : "was \(shown(base))"
+            let here = isDeletedHere ? nil : "here \(shown(ours))"
+            let inStore = isDeletedInStore ? nil : "in the store \(shown(theirs))"
+            return "\(name): \([before, here, inStore].compactMap(\.self).joined(separator: ", "))"
         }
     }
 
@@ -108,14 +109,18 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
     /// A Boolean value that indicates whether the object is deleted in the store.
     public var isDeletedInStore: Bool
 
-    /// The entity, the id, both changes and the changed properties with their values, as one line.
+    /// The entity, the id, both changes and the changed properties with their values, as one line. The side that has deleted the object
+    /// has no values: `Track(id: 5): deleted here, changed in the store (title: was "a", in the store "b")`.
     public var description: String {
         let what =
             isDeletedHere
             ? "deleted here, changed in the store"
             : isDeletedInStore
                 ? "changed here, deleted in the store" : "changed here and in the store"
-        let changes = properties.map { isDeletedHere || isDeletedInStore ? $0.name : $0.description }
+        // Against a deletion, the conflict has every property. The unchanged ones would hide the others.
+        let changed = properties.filter { !Value.areSame(isDeletedHere ? $0.theirs : $0.ours, $0.base) }
+        let shown = (isDeletedHere || isDeletedInStore) && !changed.isEmpty ? changed : properties
+        let changes = shown.map { $0.text(isDeletedHere: isDeletedHere, isDeletedInStore: isDeletedInStore) }
         return "\(entityName)(id: \(objectID.key)): \(what) (\(changes.joined(separator: "; ")))"
     }
 }

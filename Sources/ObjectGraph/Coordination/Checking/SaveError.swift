@@ -151,7 +151,7 @@ extension SaveError: Equatable {
     }
 }
 
-/// The ways in which people read the values of unique properties. An error has the values alone.
+/// The ways in which people read the values of unique properties. Errors have the values alone.
 enum UniqueForms {
     private static let forms = Mutex<[String: ValueForm]>([:])
 

@@ -68,14 +68,20 @@ extension ManagedObjectContext {
 
     /// Runs a query on the context's view, and reports and logs it if the program wants that.
     func answer<R>(_ query: StoreQuery, includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
-        let view = view(includesPendingChanges)
-        return try using {
-            try occupied { try reporting(query, of: storedModel.entities[query.entity].name, in: view, ask) }
+        try reading(includesPendingChanges: includesPendingChanges) { view in
+            try reporting(query, of: storedModel.entities[query.entity].name, in: view, ask)
         }
     }
 
-    /// Runs a query on a view, and reports and logs it under a name if the program wants that. Else it costs one relaxed atomic read.
+    /// Runs `body` on the context's view, without a report.
     @inline(__always)
+    func reading<R>(includesPendingChanges: Bool, _ body: (LayeredView) throws -> R) throws -> R {
+        let view = view(includesPendingChanges)
+        return try using { try occupied { try body(view) } }
+    }
+
+    /// Runs a query on a view, and reports and logs it under a name if the program wants that. Else it costs one relaxed atomic read.
+    @inline(__always) @discardableResult
     func reporting<R>(
         _ query: @autoclosure () -> StoreQuery, of name: @autoclosure () -> String, in view: LayeredView,
         _ ask: (LayeredView) throws -> R

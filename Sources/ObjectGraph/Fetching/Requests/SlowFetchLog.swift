@@ -21,7 +21,7 @@ struct SlowFetchLog: Sendable {
         _ taken: Duration, query: StoreQuery, from source: FetchSource, view: LayeredView, result: R, examined: Int?
     ) {
         let (name, context) = (source.name, source.context)
-        let keys = result as? [ObjectKey] ?? (result as? OrderedData)?.keys
+        let keys = result as? [ObjectKey] ?? (result as? OrderedData)?.keys ?? (result as? BatchSource)?.keys
         let count = keys?.count ?? (result as? [SortCandidate])?.count ?? result as? Int
         let looked = examined.map { ", examined \($0) objects" } ?? ""
         let found = count.map { " and found \($0)" } ?? ""
@@ -70,8 +70,9 @@ extension PersistentContainer {
     /// container.logFetches(slowerThan: .milliseconds(50))
     /// ```
     /// A live result logs its query: when it is fetched, and each time the whole query runs again. Updates that are computed from the
-    /// changes alone are not logged. A range of a keyed collection logs each read of its keys, with the name of the collection. While the
-    /// log is off, a fetch costs one more atomic read.
+    /// changes alone are not logged. A range of a keyed collection logs each read of its keys, with the name of the collection. A stream
+    /// and `forEachBatch` log each batch that they read. With a sort, they find all objects at the beginning, and log that once. While
+    /// the log is off, a fetch costs one more atomic read.
     /// - Parameters:
     ///   - threshold: The shortest time to log; nil turns the log off, as it is at first.
     ///   - logger: Receives messages of level `warning`, on the executor of the context. Messages about live results may come on another

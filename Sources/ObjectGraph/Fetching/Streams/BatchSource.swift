@@ -7,10 +7,10 @@ import StoreModel
 /// stores all keys of the result, eight bytes each.
 final class BatchSource {
     let query: StoreQuery
-    private var view: LayeredView
+    private(set) var view: LayeredView
     private let batchSize: Int
     /// The keys of a sorted result; nil without a sort.
-    private var keys: [ObjectKey]?
+    private(set) var keys: [ObjectKey]?
     /// The page numbers of the entity; empty for a sorted result.
     private var pages: [PageNumber] = []
     private var position = 0
@@ -39,6 +39,22 @@ final class BatchSource {
         isEnded = true
     }
 
+    /// Whether the next batch reads pages: without a sort, the first batch, and each one for which too few keys are left over.
+    var needsPages: Bool {
+        guard keys == nil, !isEnded else { return false }
+        return position == 0 || (surplus.count < batchSize && position < pages.count && left > 0)
+    }
+
+    /// Reads pages until there are enough keys for a batch, and returns how many it found. O(1) if there are enough already.
+    @discardableResult
+    func readPages() throws -> Int {
+        let before = surplus.count
+        while surplus.count < batchSize, position < pages.count, left > 0 {
+            surplus += try nextPages(wanting: batchSize - surplus.count)
+        }
+        return surplus.count - before
+    }
+
     /// Returns the next batch, which is never empty; nil at the end.
     func next() throws -> [ObjectKey]? {
         // The keys of a sorted result are of a state that cannot be read any more.
@@ -49,9 +65,7 @@ final class BatchSource {
             defer { position = end }
             return Array(keys[position..<end])
         }
-        while surplus.count < batchSize, position < pages.count, left > 0 {
-            surplus += try nextPages(wanting: batchSize - surplus.count)
-        }
+        try readPages()
         let batch = Array(surplus.prefix(batchSize))
         surplus.removeFirst(batch.count)
         return batch.isEmpty ? nil : batch

@@ -89,11 +89,15 @@ extension ManagedObjectContext {
         checkIsolation()
         if let prefetching = PrefetchPlan(options) { try check(prefetching, query.entity) }
         let batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 256
-        let source = try answer(query, includesPendingChanges: options.includesPendingChanges) { shown in
+        let source = try reading(includesPendingChanges: options.includesPendingChanges) { shown in
             // Later changes go to another top layer, so the layers below it stay unchanged. Not earlier: to prepare the request, a merge may
             // have made sealed layers writable again.
             let view = options.includesPendingChanges ? sealedView() : shown
-            return try BatchSource(query, in: view, batchSize: batchSize)
+            // Without a sort, nothing is read yet: each batch reads its own pages.
+            if query.sort.isEmpty { return try BatchSource(query, in: view, batchSize: batchSize) }
+            return try reporting(query, of: storedModel.entities[query.entity].name, in: view) {
+                try BatchSource(query, in: $0, batchSize: batchSize)
+            }
         }
         if observers.openSources.count >= 16 { observers.openSources.removeAll { $0.source == nil } }
         observers.openSources.append(WeakSource(source: source))
@@ -104,13 +108,22 @@ extension ManagedObjectContext {
     func nextObjects(of source: BatchSource, _ prefetching: PrefetchPlan?) throws -> [ManagedObject]? {
         checkIsolation()
         try checkOpen()
-        while let keys = try source.next() {
+        while let keys = try nextKeys(of: source) {
             let entity = source.query.entity
             let present = try keys.filter { try exists(entity, $0) }
             if let prefetching { try prefetch(prefetching, of: present, entity) }
             if !present.isEmpty { return present.map { object(entity, $0) } }
         }
         return nil
+    }
+
+    /// Returns the keys of the next batch; nil at the end. Each read of pages is reported and logged as a fetch.
+    private func nextKeys(of source: BatchSource) throws -> [ObjectKey]? {
+        if source.needsPages {
+            let query = source.query
+            try reporting(query, of: storedModel.entities[query.entity].name, in: source.view) { _ in try source.readPages() }
+        }
+        return try source.next()
     }
 
     /// Returns an object of a batch, again if the context has forgotten it since; nil if it is deleted now.
