@@ -74,6 +74,17 @@ enum TripsPlan: SchemaMigrationPlan {
         try container.mainContext.save()
     }
 
+    #if !canImport(SwiftData)
+        @Test func `the example of names with the module runs`() throws {
+            // Sources/StrataSwiftData/Models/SwiftData.swift
+            let schema = SwiftData.Schema([Trip.self])
+            let configuration = SwiftData.ModelConfiguration(schema: schema, isStoredInMemoryOnly: true)
+            let trips = try SwiftData.ModelContainer(for: schema, configurations: configuration)
+            // end
+            #expect(trips.schema == schema)
+        }
+    #endif
+
     @Test func `the example of the module runs`() async throws {
         try await TestFile.use { file in try await Self.opening(file.url) }
     }

@@ -50,6 +50,39 @@ import Testing
         }
     }
 
+    /// Catches: a provisional identifier in place of that of a saved object, because the identifier is read through the context.
+    @Test(arguments: TestStore.allCases)
+    func `S002: a saved object keeps its identifier after its context was released`(_ store: TestStore) async throws {
+        try await store.use(ToDo.self) { container in
+            let (first, second, unsaved, dropped) = (ToDo("a"), ToDo("b"), ToDo("c"), ToDo("d"))
+            var fetched: [ToDo] = []
+            let saved: [PersistentIdentifier]
+            do {
+                let context = ModelContext(container)
+                for item in [first, second] { context.insert(item) }
+                try context.save()
+                saved = [first, second].map(\.persistentModelID)
+                for item in [unsaved, dropped] { context.insert(item) }
+                context.delete(dropped)
+            }
+            do {
+                let context = ModelContext(container)
+                fetched = try context.fetch(FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.title)]))
+                try #require(fetched.count == 2)
+                fetched[0].title = "changed"
+                context.delete(fetched[1])
+            }
+            for items in [[first, second], fetched] {
+                #expect(items.allSatisfy { $0.modelContext == nil }, "the context is released")
+                #expect(items.map(\.persistentModelID) == saved)
+                #expect(items.allSatisfy { $0.persistentModelID.storeIdentifier != nil })
+            }
+            #expect(unsaved.persistentModelID.storeIdentifier == nil && dropped.persistentModelID.storeIdentifier == nil)
+            let fresh = ModelContext(container)
+            #expect(fetched.map { (fresh.model(for: $0.persistentModelID) as? ToDo)?.title } == ["a", "b"])
+        }
+    }
+
     @Test(arguments: TestStore.allCases)
     func `an identifier of another process is of no object here`(_ store: TestStore) async throws {
         try await store.use(ToDo.self) { container in

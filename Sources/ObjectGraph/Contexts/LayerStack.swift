@@ -133,6 +133,15 @@ struct LayerStack {
         return isInsertedHere ? .insert : newest.map { _ in .update }
     }
 
+    /// Returns the kind of the oldest unsaved row of an object; nil if it has none.
+    // Marked as mutating, like ``pendingKind(_:_:inFlight:)``: a call of a function that is not would copy the whole stack.
+    mutating func oldestKind(_ entity: EntityIndex, _ key: ObjectKey) -> RowKind? {
+        for layer in view.layers.prefix(sealed.count + 1).reversed() {
+            if let row = layer.row(entity, key) { return row.kind }
+        }
+        return nil
+    }
+
     /// Whether the changes that no running save has taken contain a pair.
     func changesPair(_ link: LinkIndex, from source: ObjectKey, to target: ObjectKey) -> Bool {
         if top.links[link].forward[source]?[target] != nil { return true }

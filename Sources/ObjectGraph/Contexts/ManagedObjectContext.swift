@@ -11,7 +11,7 @@ import StoreModel
 /// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
 ///
 /// Objects do not retain their context. Retain it as long as you use its objects: reading a stored value after the context was released
-/// or reset stops the program (S008). Unsaved changes end with the context.
+/// or reset stops the program (S008). Unsaved changes end with the context. Saved objects keep their ids.
 ///
 /// ```swift
 /// let track = try context.existingObject(Track.self, with: id)
@@ -104,10 +104,10 @@ public final class ManagedObjectContext {
         observers.finishStreams()
         // Forget all objects first: releasing one object may deallocate other objects that it retains.
         var retained: [ManagedObject] = []
+        let released = registry.count > 0 ? ReleasedContext(storeIdentity: storeIdentity) : nil
         registry.forEach { object in
             registry.forget(object)
-            object.context = nil
-            object.state = .invalid
+            object.leave(isInsertionSaved(object) ? released : nil)
             if object.isRetained { retained.append(object) }
         }
         cancelArrivals()
@@ -115,6 +115,13 @@ public final class ManagedObjectContext {
         giveBackKeys()
         if followsStore { configuration.coordinator.unregister(number) }
         place.confinement?.close()
+    }
+
+    /// Returns whether the insertion of a registered object is saved: to the store, or in a child to the parent.
+    private func isInsertionSaved(_ object: ManagedObject) -> Bool {
+        guard let row = object.row else { return true }
+        // An insertion that was deleted again, or undone, is in no layer, and the object keeps its row.
+        return (layerStack.oldestKind(object.entity, object.key) ?? row.kind) != .insert
     }
 
     /// Returns unused keys, so that other contexts use them. A confined context returns them after each save, rollback and reset, because

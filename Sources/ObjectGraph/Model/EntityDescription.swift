@@ -107,6 +107,9 @@ public struct RelationshipDescription: Sendable, Hashable {
     /// Whether the members of a to-many relationship keep the order in which the program sets them (S046). Without it, they are read in
     /// the order of their keys.
     public var isOrdered: Bool
+    /// Whether the relationship has no inverse if an earlier relationship of its entity names the same one, as in SwiftData. If false, such
+    /// a model is not valid.
+    package var yieldsInverse = false
 
     /// Creates the description of a relationship. Entities and inverses are checked when the model is created.
     public init(

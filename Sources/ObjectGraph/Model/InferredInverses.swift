@@ -27,6 +27,34 @@ extension [EntityDescription] {
         return inferred
     }
 
+    /// Removes the inverse of each relationship that yields it to an earlier relationship of its entity. Returns a message per such
+    /// relationship.
+    mutating func yieldSharedInverses() -> [String] {
+        var messages: [String] = []
+        for position in indices {
+            // The first relationship that names an inverse, by the name of the inverse.
+            var owners: [String: String] = [:]
+            let entity = self[position]
+            for (number, property) in entity.properties.enumerated() {
+                guard case .relationship(var relationship) = property, let inverse = relationship.inverse else { continue }
+                let far = "\(relationship.destination).\(inverse)"
+                guard let owner = owners[far] else {
+                    owners[far] = relationship.name
+                    continue
+                }
+                guard relationship.yieldsInverse else { continue }
+                relationship.inverse = nil
+                relationship.inference = .refused
+                self[position].properties[number] = .relationship(relationship)
+                let name = "\(entity.name).\(relationship.name)"
+                messages.append(
+                    "cannot make \(far) the inverse of \(name): it is that of \(entity.name).\(owner), so setting \(name) does "
+                        + "not change \(far). Name another inverse, or write @Relationship(inverse: nil) on \(name).")
+            }
+        }
+        return messages
+    }
+
     /// Returns a message per pair of entities whose relationships have no inverse, although they look like two ends of one relationship:
     /// an inverse is wanted, but could be one of several relationships, or both ends have `@Relationship` and neither names the other.
     ///

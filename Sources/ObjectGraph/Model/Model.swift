@@ -61,7 +61,8 @@ public struct Model: Sendable {
     var hierarchies: [Hierarchy?] { parts.hierarchies }
     /// Whether an entity inherits from another.
     var hasInheritance: Bool { !parts.hierarchies.isEmpty }
-    /// A message per pair of entities whose relationships look like inverses, but are not. Opening a container logs them.
+    /// A message per pair of entities whose relationships look like inverses, but are not, and per relationship that yields its inverse to
+    /// another. Opening a container logs them.
     package var inverseWarnings: [String] { parts.inverseWarnings }
 
     /// Creates a model from descriptions. Throws ``ModelError`` if they are inconsistent.
@@ -147,8 +148,10 @@ public struct Model: Sendable {
     private init(
         _ descriptions: [EntityDescription], _ version: SchemaVersion, types: [String: any PersistentModel.Type]
     ) throws(ModelError) {
-        let inverseWarnings = descriptions.inverseWarnings(classes: Set(types.keys))
-        let descriptions = descriptions.withInferredInverses()
+        var descriptions = descriptions
+        let sharedInverses = descriptions.yieldSharedInverses()
+        let inverseWarnings = sharedInverses + descriptions.inverseWarnings(classes: Set(types.keys))
+        descriptions = descriptions.withInferredInverses()
         try ModelResolution.checkNames(descriptions)
         let flattened = try FlattenedModel(descriptions)
         var resolution = try ModelResolution(flattened.stored)

@@ -13,18 +13,26 @@ extension ManagedObject {
     ///
     /// A provisional id stays the same until the object is inserted, which gives the object its final id. Until the save of the insertion,
     /// ``ManagedObjectContext/model(for:)`` and ``ManagedObjectContext/registeredModel(for:)`` find the object by both ids.
-    /// An object that its context has removed, as a rollback removes new objects, has a provisional id again.
+    /// An object that its context has removed, as a rollback removes new objects, has a provisional id again. A saved object keeps its
+    /// final id after its context was released.
     package var identifier: ObjectID {
         arrive()
         if state == .detached, let detachedState {
             return ObjectID(store: .provisional, entity: 0, key: detachedState.takeProvisionalKey())
         }
-        if context == nil { return ObjectID(store: .provisional, entity: entity.next, key: key) }
+        if context == nil, releasedContext == nil { return ObjectID(store: .provisional, entity: entity.next, key: key) }
         return objectID
     }
 
     /// A Boolean value that indicates whether the object's record is gone: its deletion was saved, by this context or another one.
     package var isGone: Bool { state == .registered && isDeleted && row == nil }
+}
+
+/// A context that was released, as its saved objects remember it. They share it, and it retains nothing of the context.
+final class ReleasedContext {
+    let storeIdentity: StoreIdentity
+
+    init(storeIdentity: StoreIdentity) { self.storeIdentity = storeIdentity }
 }
 
 extension StoreIdentity {

@@ -39,6 +39,13 @@ public final class ManagedObject {
         var isPreparingForDeletion = false
     }
 
+    /// The data of an object outside of a context. One reference, because every object has room for it.
+    private enum Unregistered {
+        case nothing
+        case detached(DetachedState)
+        case released(ReleasedContext)
+    }
+
     /// The numbers of the object's entity.
     private struct Kind {
         var entity: Int32 = -1
@@ -67,8 +74,7 @@ public final class ManagedObject {
     @exclusivity(unchecked) private var activity = Activity()
     /// The number of models of this object that ``model`` does not refer to, because the object has not seen them yet.
     @exclusivity(unchecked) var unattachedAnchors: UInt8 = 0
-    /// Relationships set while the object is detached; otherwise nil.
-    @exclusivity(unchecked) var detachedState: DetachedState?
+    @exclusivity(unchecked) private var unregistered = Unregistered.nothing
     /// The observers of the object's properties; nil before the first read inside `withObservationTracking`.
     @exclusivity(unchecked) var observation: ObservedObject?
 
@@ -117,6 +123,28 @@ public final class ManagedObject {
     }
 
     static let unknownMember = UInt8.max
+
+    /// Relationships set while the object is detached; otherwise nil.
+    var detachedState: DetachedState? {
+        get { if case .detached(let relations) = unregistered { relations } else { nil } }
+        set {
+            if let newValue { unregistered = .detached(newValue) } else { unregistered = .nothing }
+        }
+    }
+
+    /// The context in which the object was saved, after that context was released; otherwise nil. The object keeps its id (S002).
+    var releasedContext: ReleasedContext? {
+        if case .released(let context) = unregistered { context } else { nil }
+    }
+
+    /// Leaves a context that is being released.
+    ///
+    /// - Parameter context: The source of the object's id; nil if the object's insertion is unsaved, so that it has no id any more.
+    func leave(_ context: ReleasedContext?) {
+        contextReference = nil
+        state = .invalid
+        if let context { unregistered = .released(context) }
+    }
 
     /// Whether `awakeFromFetch` is running. Stored properties are not written during the hook.
     var isAwaking: Bool {
@@ -176,16 +204,19 @@ public final class ManagedObject {
 extension ManagedObject {
     /// The object's id.
     ///
+    /// A saved object keeps its id after its context was released (S002).
+    ///
     /// - Precondition: The object is inserted into a context, because a detached object has no id yet. Its typed model has a provisional
-    ///   one, ``PersistentModel/persistentModelID``.
+    ///   one, ``PersistentModel/persistentModelID``. If the insertion is unsaved, the context still exists.
     public var objectID: ObjectID {
         arrive()
         precondition(state != .detached, "cannot give the id of a new object: it is in no context. Insert it first.")
-        guard let context else {
+        guard let store = context?.storeIdentity ?? releasedContext?.storeIdentity else {
             preconditionFailure(
-                "cannot give the id of an object: its context is gone. Take the objectID while the context lives.")
+                "cannot give the id of an object: its context was reset, or released before it saved the object. "
+                    + "Take the objectID before that.")
         }
-        return ObjectID(store: context.storeIdentity, entity: entity, key: key)
+        return ObjectID(store: store, entity: entity, key: key)
     }
 
     /// The context in which the object is registered; nil before its insertion and after its removal.

@@ -47,7 +47,8 @@ public macro Attribute(_ options: Schema.Attribute.Option..., originalName: Stri
 ///   - minimumModelCount: The smallest number of objects; 0 for no limit. If the property is an optional, it may also have none.
 ///   - maximumModelCount: The largest number of objects; 0 for no limit.
 ///   - originalName: The former name of the relationship.
-///   - inverse: The property of the related class that leads back.
+///   - inverse: The property of the related class that leads back. Of several relationships of a class that name the same property, the
+///     first in the source has it as its inverse, and the others have none.
 ///   - hashModifier: Ignored.
 @attached(peer)
 public macro Relationship(

@@ -41,13 +41,15 @@ extension PropertyDescription {
         guard let destination = RelationshipType(V.self) else {
             preconditionFailure("cannot describe \(T.self).\(name): \(V.self) is no model. Remove '@Relationship'")
         }
-        return .relationship(
-            RelationshipDescription(
-                name: name, destination: destination.model.entityName, inverse: inverse,
-                cardinality: destination.isToMany ? .toMany : .toOne, deleteRule: deleteRule, renamedFrom: renamedFrom,
-                inference: inference,
-                rules: PropertyRule.counts(
-                    minimum: minimumModelCount, maximum: maximumModelCount, isToMany: destination.isToMany,
-                    allowsNone: V.self is any OptionalType.Type)))
+        var relationship = RelationshipDescription(
+            name: name, destination: destination.model.entityName, inverse: inverse,
+            cardinality: destination.isToMany ? .toMany : .toOne, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            inference: inference,
+            rules: PropertyRule.counts(
+                minimum: minimumModelCount, maximum: maximumModelCount, isToMany: destination.isToMany,
+                allowsNone: V.self is any OptionalType.Type))
+        // SwiftData accepts two relationships of a class that name one inverse.
+        relationship.yieldsInverse = true
+        return .relationship(relationship)
     }
 }

@@ -29,9 +29,8 @@ extension Schema {
             switch property {
             case .attribute(let attribute): attributes[attribute.name] = Attribute(attribute, valueType)
             case .relationship(let relationship):
-                let inverse = inverse(of: relationship.name, in: type) ?? relationship.inverse
                 relationships[relationship.name] = Relationship(
-                    relationship, of: type, inverse: inverse, valueType: valueType)
+                    relationship, of: type, inverse: inverse(of: relationship, in: type), valueType: valueType)
             }
         }
         return Entity(
@@ -41,11 +40,11 @@ extension Schema {
             place: EntityPlace(schema: self, type: type))
     }
 
-    /// Returns the name of a relationship's inverse, named or inferred.
-    private func inverse(of name: String, in type: any PersistentModel.Type) -> String? {
-        guard let model = try? model.get(), let relationship = model.entity(for: type)?.relationship(named: name),
-            let inverse = relationship.inverse
-        else { return nil }
-        return model.entities[relationship.destination].relationships[inverse].name
+    /// Returns the name of a relationship's inverse, named or inferred. If the model is not valid, returns the named one.
+    private func inverse(of relationship: RelationshipDescription, in type: any PersistentModel.Type) -> String? {
+        guard let model = try? model.get(),
+            let resolved = model.entity(for: type)?.relationship(named: relationship.name)
+        else { return relationship.inverse }
+        return resolved.inverse.map { model.entities[resolved.destination].relationships[$0].name }
     }
 }

@@ -33,6 +33,31 @@ import Testing
         #expect(try await fresh.perform { try $0.objects("Track").map(\.objectID) } == [before])
     }
 
+    /// Catches: an id that cannot be read, because it is read through the context.
+    @Test(arguments: StoreKind.allCases)
+    func `S002: a saved object keeps its id after its context was deallocated`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let saved: ManagedObject
+        let changed: ManagedObject
+        let id: ObjectID
+        do {
+            let context = container.makeConfinedContext()
+            saved = context.makeTrack("a")
+            try context.saveNow()
+            id = saved.objectID
+        }
+        do {
+            let context = container.makeConfinedContext()
+            changed = context.object(with: id)
+            changed["plays"] = .int(9)
+        }
+        for object in [saved, changed] {
+            #expect(object.managedObjectContext == nil)
+            #expect(object.objectID == id)
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S002_contextsInsertingAtOnceNeverShareAnId(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
