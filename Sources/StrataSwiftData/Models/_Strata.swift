@@ -38,15 +38,15 @@ extension PropertyDescription {
         renamedFrom: String? = nil, inference: InverseInference = .wanted, minimumModelCount: Int? = 0,
         maximumModelCount: Int? = 0
     ) -> PropertyDescription {
-        guard let destination = RelationshipType(V.self) else {
-            preconditionFailure("cannot describe \(T.self).\(name): \(V.self) is no model. Remove '@Relationship'")
-        }
+        let destination = RelationshipType(V.self)
+        let isToMany = destination?.isToMany ?? false
         var relationship = RelationshipDescription(
-            name: name, destination: destination.model.entityName, inverse: inverse,
-            cardinality: destination.isToMany ? .toMany : .toOne, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            // A type that is no model is no entity either, so the model is refused with the names of the property and the type.
+            name: name, destination: destination?.model.entityName ?? "\(V.self)", inverse: inverse,
+            cardinality: isToMany ? .toMany : .toOne, deleteRule: deleteRule, renamedFrom: renamedFrom,
             inference: inference,
             rules: PropertyRule.counts(
-                minimum: minimumModelCount, maximum: maximumModelCount, isToMany: destination.isToMany,
+                minimum: minimumModelCount, maximum: maximumModelCount, isToMany: isToMany,
                 allowsNone: V.self is any OptionalType.Type))
         // SwiftData accepts two relationships of a class that name one inverse.
         relationship.yieldsInverse = true

@@ -2,8 +2,24 @@ import Testing
 
 @testable import StrataSwiftData
 
-/// Shapes of Apple's sample projects that are rare elsewhere.
+private enum Weather: String, Codable { case fair }
+
+@Model private final class Outing {
+    @Relationship var weather: Weather?
+    init() {}
+}
+
+/// Shapes of Apple's sample projects that are rare elsewhere, and a mistake that compiles.
 @Suite struct SampleShapeTests {
+    /// Catches: a program that is stopped, although opening can throw.
+    @Test func `a relationship to a type that is no model is refused when the container is made`() throws {
+        let error = #expect(throws: (any Error).self) {
+            try ModelContainer(for: Outing.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true))
+        }
+        let text = error.map { "\($0)" } ?? ""
+        #expect(text.contains("Outing.weather") && text.contains("Weather"), "\(text)")
+    }
+
     /// Catches: a container that does not open, because two relationships name one inverse.
     @Test(arguments: TestStore.allCases)
     func `of two relationships with one inverse, the first has it`(_ store: TestStore) async throws {
