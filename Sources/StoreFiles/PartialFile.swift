@@ -40,6 +40,17 @@ public struct PartialFile: Sendable {
         try self.init(for: url, existing: existing, access: source.flatMap { FileAccess(of: $0) })
     }
 
+    /// Creates the empty file, as ``init(for:existing:like:)`` does, for data from another file, which may be private. It gets the mode and
+    /// owner of the file that it replaces. Without such a file it gets those of the source. Its owner may read and write it.
+    /// - Parameter source: The path of the source; nil or no regular file for the defaults of a new file.
+    public init(for url: URL, existing: ExistingFile, withDataOf source: String?) throws {
+        func access(_ path: String) -> FileAccess? {
+            (try? FileStatus(path))?.isRegularFile == true ? FileAccess(of: path) : nil
+        }
+        let replaced = existing == .replace ? access(url.path) : nil
+        try self.init(for: url, existing: existing, access: (replaced ?? source.flatMap(access))?.withWritingOwner)
+    }
+
     /// Creates the empty file, as ``init(for:existing:like:)`` does.
     /// - Parameter access: The mode and owner that the new file gets; nil for the defaults of a new file.
     package init(for url: URL, existing: ExistingFile, access: FileAccess?) throws {

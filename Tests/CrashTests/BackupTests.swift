@@ -139,6 +139,24 @@ import Testing
         #expect(try container.coordinator.store.verify() == [])
     }
 
+    /// Catches: a stream that goes on to its end although nobody wants it any more.
+    @Test(arguments: kinds) func `S150: a cancelled task gets no more parts of a backup, and its copy ends`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        await worker.perform { context in for number in 0..<20_000 { context.makeTrack("a track of some length \(number)") } }
+        try await worker.save()
+        let stream = try await container.coordinator.backupBytes()
+        let task = Task {
+            for try await part in stream where !part.isEmpty { withUnsafeCurrentTask { $0?.cancel() } }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        try await until("no backup holds a state") {
+            try container.coordinator.snapshots().allSatisfy { !$0.owners.contains("a backup") }
+        }
+        #expect(try container.coordinator.store.verify() == [])
+    }
+
     @Test(arguments: kinds) func aNameThatIsTakenIsRefusedOrReplacedWhole(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()

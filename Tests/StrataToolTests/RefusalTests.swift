@@ -331,7 +331,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: ["bands.csv", "model.json"])
+    @Test(.timeLimit(.minutes(10)), arguments: ["bands.csv", "model.json"])
     func `a pipe in a folder is refused as an input`(_ name: String) async throws {
         let folder = try ToolFolder()
         try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)

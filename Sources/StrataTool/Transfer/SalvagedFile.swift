@@ -31,7 +31,8 @@ struct SalvagedFile {
         } catch let error as StoreError where error.code == .damaged {}
         try InputFiles.refuseStandardOutput(target)
         try InputFiles.refuseToReplace(path, by: target)
-        partial = try PartialFile(for: URL(fileURLWithPath: target, isDirectory: false), existing: existing)
+        partial = try PartialFile(
+            for: URL(fileURLWithPath: target, isDirectory: false), existing: existing, withDataOf: path)
         do {
             let copy = URL(fileURLWithPath: partial.path, isDirectory: false)
             let salvage = try LMDBStore.salvage(URL(fileURLWithPath: path, isDirectory: false), to: copy)

@@ -14,13 +14,15 @@ final class TextWriter {
     private var isClosed = false
     private static let bufferSize = 1 << 16
 
-    init(_ path: String, existing: ExistingFile) throws {
+    /// - Parameter source: The path of the store whose data is written. A new file gets its mode and owner.
+    init(_ path: String, existing: ExistingFile, withDataOf source: String? = nil) throws {
         if path == "-" {
             partial = nil
             handle = nil
             return
         }
-        let made = try PartialFile(for: URL(fileURLWithPath: path, isDirectory: false), existing: existing)
+        let made = try PartialFile(
+            for: URL(fileURLWithPath: path, isDirectory: false), existing: existing, withDataOf: source)
         guard let handle = FileHandle(forWritingAtPath: made.path) else {
             made.discard()
             throw ToolError.failed(

@@ -127,7 +127,7 @@ extension Library {
         try await again.container.close()
     }
 
-    @MainActor @Test(.timeLimit(.minutes(1))) func `renaming a shelf notifies a reader of the lines`() async throws {
+    @MainActor @Test(.timeLimit(.minutes(10))) func `renaming a shelf notifies a reader of the lines`() async throws {
         let library = try await Library(store: .memory)
         try await library.add(["Emma"], to: "Classics")
         let shelf = try #require(try library.container.mainContext.find(unique: \Shelf.name, "Classics")).id

@@ -379,8 +379,8 @@ public enum ContextError: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .objectNotFound(let id):
-            "there is no object \(id): it was deleted, never saved, has another type, or belongs to another store; "
-                + "fetch it again, or save it first"
+            "there is no object \(id): it was deleted, never saved or saved after the backup that was restored, has another type, or "
+                + "belongs to another store; fetch it again, or save it first"
         case .notAChild(let context): "the context \(context) has no parent; use mergeChanges or refreshAllObjects"
         }
     }

@@ -27,8 +27,15 @@ public struct BackupBytes: AsyncSequence, Sendable {
         fileprivate let pipe: BackupPipe
 
         /// Returns the next part, or nil when the backup is complete. Suspends until a part is written.
-        /// - Throws: The `StoreError` that ended the copy. The parts returned before do not form a usable file.
-        public mutating func next() async throws -> [UInt8]? { try await pipe.read() }
+        /// - Throws: The `StoreError` that ended the copy, or `CancellationError` if the task is cancelled, which ends the copy too. The
+        ///   parts returned before do not form a usable file.
+        public mutating func next() async throws -> [UInt8]? {
+            if Task.isCancelled {
+                pipe.end()
+                throw CancellationError()
+            }
+            return try await pipe.read()
+        }
     }
 }
 
@@ -37,6 +44,8 @@ private final class BackupPipe: Sendable {
     private let reading: OpenFile
     private let queue = DispatchQueue(label: "strata.backup")
     private let failure = Mutex<(any Error)?>(nil)
+    /// Whether the reading end is open.
+    private let isOpen = Mutex(true)
     private static let partSize = 1 << 18
 
     init(_ store: any ObjectStore, _ pin: Snapshot) throws {
@@ -54,7 +63,18 @@ private final class BackupPipe: Sendable {
         }
     }
 
-    deinit { reading.close() }
+    deinit { close() }
+
+    /// Stops the copy, after a read that is running. Later reads throw.
+    func end() { queue.async { self.close() } }
+
+    private func close() {
+        let wasOpen = isOpen.withLock { isOpen in
+            defer { isOpen = false }
+            return isOpen
+        }
+        if wasOpen { reading.close() }
+    }
 
     private func note(_ error: any Error) { failure.withLock { $0 = error } }
 
@@ -63,6 +83,7 @@ private final class BackupPipe: Sendable {
     }
 
     private func readNow() throws -> [UInt8]? {
+        guard isOpen.withLock({ $0 }) else { throw CancellationError() }
         do {
             let part = try [UInt8](unsafeUninitializedCapacity: Self.partSize) { buffer, count in
                 count = try reading.read(into: UnsafeMutableRawBufferPointer(buffer))
