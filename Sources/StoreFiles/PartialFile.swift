@@ -40,15 +40,13 @@ public struct PartialFile: Sendable {
         try self.init(for: url, existing: existing, access: source.flatMap { FileAccess(of: $0) })
     }
 
-    /// Creates the empty file, as ``init(for:existing:like:)`` does, for data from another file, which may be private. It gets the mode and
-    /// owner of the file that it replaces. Without such a file it gets those of the source. Its owner may read and write it.
-    /// - Parameter source: The path of the source; nil or no regular file for the defaults of a new file.
+    /// Creates the empty file for the data of another file, as ``init(for:existing:like:)`` does. It gets the mode and owner of the file to
+    /// replace. Without such a file it gets those of `source`, but its owner may write it.
+    /// - Parameter source: The file whose data is written, which others may not be allowed to read; nil for the defaults of a new file.
+    /// - Throws: As for ``init(for:existing:like:)``.
     public init(for url: URL, existing: ExistingFile, withDataOf source: String?) throws {
-        func access(_ path: String) -> FileAccess? {
-            (try? FileStatus(path))?.isRegularFile == true ? FileAccess(of: path) : nil
-        }
-        let replaced = existing == .replace ? access(url.path) : nil
-        try self.init(for: url, existing: existing, access: (replaced ?? source.flatMap(access))?.withWritingOwner)
+        let access = FileAccess(of: url.path) ?? source.flatMap { FileAccess(of: $0) }?.withWritingOwner
+        try self.init(for: url, existing: existing, access: access)
     }
 
     /// Creates the empty file, as ``init(for:existing:like:)`` does.

@@ -20,6 +20,10 @@ extension PersistentStoreCoordinator {
 final class FaultyStore: ObjectStore {
     enum Call: Hashable, CaseIterable {
         case snapshot, write, apply, commit, claim, history
+        /// The start of the watch for other processes that wait for the claim.
+        case watchClaimRequests
+        /// A step of the work that opening has left for later.
+        case continueMigration
         /// The calls of a transaction for keys and for the history.
         case allocateKeys, allocateFreeKeys, giveBackKeys, deleteHistory
         /// The question whether the store can be written, which no error answers.
@@ -42,7 +46,7 @@ final class FaultyStore: ObjectStore {
         /// Called after each commit, before the writer knows of it.
         var afterCommit: (@Sendable () -> Void)?
         /// Called for each step of the work that opening has left for later. Returns the progress; nil if no work is left.
-        var migrationStep: (@Sendable () -> MigrationProgress?)?
+        var migrationStep: (@Sendable () throws -> MigrationProgress?)?
         /// Whether another process waits for the claim.
         var isWanted = false
         var heldClaims = 0
@@ -90,7 +94,7 @@ final class FaultyStore: ObjectStore {
     func afterCommit(_ body: (@Sendable () -> Void)?) { state.withLock { $0.afterCommit = body } }
 
     /// Sets the function that does the work that opening leaves for later. nil means that there is none. Call this before a writer exists.
-    func migrate(_ step: (@Sendable () -> MigrationProgress?)?) { state.withLock { $0.migrationStep = step } }
+    func migrate(_ step: (@Sendable () throws -> MigrationProgress?)?) { state.withLock { $0.migrationStep = step } }
 
     func count(_ call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
@@ -165,7 +169,12 @@ final class FaultyStore: ObjectStore {
 
     func verify() throws -> [VerificationFinding] { try memory.verify() }
     func fileBytes() throws -> Int { 0 }
-    func continueMigration() throws -> MigrationProgress? { state.withLock { $0.migrationStep }?() }
+
+    func continueMigration() throws -> MigrationProgress? {
+        try note(.continueMigration)
+        let step = state.withLock { $0.migrationStep }
+        return try step?()
+    }
 
     func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
         try note(.claim)
@@ -174,6 +183,7 @@ final class FaultyStore: ObjectStore {
     }
 
     func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
+        try note(.watchClaimRequests)
         state.withLock { $0.requests.append(body) }
         return Watch()
     }

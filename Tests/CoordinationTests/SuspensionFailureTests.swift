@@ -136,27 +136,34 @@ import Testing
     /// Catches: work that goes on during the suspension, and so opens the file again, or that never goes on afterwards.
     @Test func `S167: work that opening has left for later waits while the container is suspended`() async throws {
         let store = FaultyStore(schema: Music.model.storeSchema)
+        let clock = SteppedClock()
         let steps = Atomic(0)
         let mayEnd = Flag()
         store.migrate {
             steps.add(1, ordering: .relaxed)
             return mayEnd.wait(atMost: .zero) ? nil : MigrationProgress(activity: "work of the test", completed: 0, total: 1)
         }
+        // The container shares the writer of this coordinator, and so its clock.
+        let coordinator = try PersistentStoreCoordinator.music(store, clock)
         let container = try await PersistentContainer(
             model: Music.model, store: StoreDescription(name: "faulty") { _ in store })
-        let writer = container.coordinator.writer
+        let writer = coordinator.writer
+        // The first step has run before this, and the next one waits for the clock.
+        try await writer.onDisk { _ in }
         try await container.suspend()
-        try await until("the work waits") { writer.migration.withLock { $0.isSuspended } }
-        let done = steps.load(ordering: .relaxed)
+        #expect(steps.load(ordering: .relaxed) == 1)
+        clock.advance(by: StoreWriter.migrationPause)
+        let isWaiting = writer.migration.withLock { $0.isSuspended }
+        #expect(isWaiting)
         let waiting = Task { try await container.coordinator.finishMigration() }
         try await until("its end is awaited") { writer.migration.withLock { $0.waiting.count == 1 } }
         // A step that wrongly does not wait would be on the disk queue already, and so run before this.
         try await writer.onDisk { _ in }
-        #expect(steps.load(ordering: .relaxed) == done)
+        #expect(steps.load(ordering: .relaxed) == 1)
         mayEnd.set()
         await container.resume()
         try await waiting.value
-        #expect(steps.load(ordering: .relaxed) > done)
+        #expect(steps.load(ordering: .relaxed) == 2)
         try await container.close()
     }
 

@@ -140,7 +140,9 @@ import Testing
     }
 
     /// Catches: a stream that goes on to its end although nobody wants it any more.
-    @Test(arguments: kinds) func `S150: a cancelled task gets no more parts of a backup, and its copy ends`(_ kind: StoreKind) async throws {
+    @Test(arguments: kinds) func `S150: a cancelled task gets no more parts of a backup, and its copy ends`(_ kind: StoreKind)
+        async throws
+    {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let worker = container.coordinator.newBackgroundContext()

@@ -109,7 +109,7 @@ import Testing
         #expect(found.count == 200)
     }
 
-    @Test(arguments: StoreKind.allCases) func `verify reports a save that the history lacks`(_ kind: StoreKind) throws {
+    @Test(arguments: StoreKind.allCases) func `S212: verify reports a save that the history lacks`(_ kind: StoreKind) throws {
         let store = try soundStore(kind)
         try store.write(.durable) { transaction in
             let layer = Layer(schema: store.schema)
@@ -121,7 +121,7 @@ import Testing
         #expect(try store.verify().map(\.description) == ["history: save 3 follows save 1"])
     }
 
-    @Test func `verify of an SQLite file reports what other programs did to it`() throws {
+    @Test func `S212: verify of an SQLite file reports what other programs did to it`() throws {
         let scripts = [
             ("DELETE FROM strata_history WHERE generation = 2", "history: ends with save 1, but the newest is 2"),
             ("UPDATE strata_history SET generation = 5 WHERE generation = 2", "history: the row of save 5 is of save 2"),
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func `the memory store reports its own indexes and links`() {
+    @Test func `S212: the memory store reports its own indexes and links`() {
         func problems(_ damage: (inout MemoryState) -> Void) -> [String] {
             var state = MemoryState(schema: Self.schema)
             for key in 64..<66 as Range<ObjectKey> {

@@ -57,6 +57,21 @@ import Testing
         #expect(free.take() == older[..<1] + older[1...].map { $0.prefix(2) } + newest[..<2])
     }
 
+    /// Catches: a limit that keeps the oldest ranges, so that the newest pages stay sparse.
+    @Test func `S155: of more than 64 ranges, the newest are kept`() {
+        let ranges = (1...FreeKeys.limit + 6).map { (page: Int) -> Range<ObjectKey> in
+            ObjectKey(page * 64 + 8)..<ObjectKey(page * 64 + 64)
+        }
+        var free = FreeKeys(Array(ranges[..<FreeKeys.limit]))
+        // Other processes have leased the pages after these ranges.
+        var next: PageNumber = 1025
+        free.giveBack(Array(ranges[FreeKeys.limit...]), next: &next)
+        #expect(next == 1025)
+        #expect(free.ranges == Array(ranges[6...]))
+        let taken = free.take()
+        #expect(taken.last == ranges.last?.prefix(FreeKeys.shareOfProcess))
+    }
+
     @Test func `a page of which all keys come back is not begun`() {
         var free = FreeKeys([66..<128])
         var next: PageNumber = 2

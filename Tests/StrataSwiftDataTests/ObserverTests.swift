@@ -75,7 +75,9 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
 
     /// Catches: a context without an executor that notifies nobody, or whose merge at the next fetch does not.
     @Test(arguments: TestStore.allCases)
-    func `S146: a model of a context on no actor notifies once of a change, a rollback and a merge`(_ store: TestStore) async throws {
+    func `S146: a model of a context on no actor notifies once of a change, a rollback and a merge`(_ store: TestStore)
+        async throws
+    {
         try await store.use(Film.self) { container in
             try save(["a"], container)
             let context = ModelContext(container)

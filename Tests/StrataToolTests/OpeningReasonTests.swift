@@ -60,31 +60,6 @@ import Testing
         }
     }
 
-    /// Catches: a copy of a private store that everybody may read, and a replacement with more permissions than the file had.
-    @Test(arguments: [StoreKind.lmdb, .sqlite])
-    func `what is made from a private store is private, and a replaced file keeps its mode`(_ kind: StoreKind) async throws {
-        let folder = try ToolFolder()
-        try await folder.fill("shop", kind, Shop.model, Shop.fill)
-        let manager = FileManager.default
-        func mode(_ name: String) throws -> Int? {
-            try manager.attributesOfItem(atPath: folder.path(name))[.posixPermissions] as? Int
-        }
-        try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder.path("shop"))
-        for verb in ["repair", "import", "export"] {
-            let run = await ToolRun([verb, folder.path("shop"), folder.path("\(verb).jsonl")])
-            #expect(run.status == 0, "\(run)")
-            #expect(try mode("\(verb).jsonl") == 0o600, "\(verb)")
-        }
-        try Data().write(to: URL(fileURLWithPath: folder.path("old")))
-        try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: folder.path("shop"))
-        for verb in ["repair", "import"] {
-            try manager.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.path("old"))
-            let run = await ToolRun([verb, folder.path("shop"), folder.path("old"), "--replace"])
-            #expect(run.status == 0, "\(run)")
-            #expect(try mode("old") == 0o640, "\(verb)")
-        }
-    }
-
     /// Catches: a temporary file with the mode of the original, which its owner may not write.
     @Test(arguments: ["lmdb", "sqlite"])
     func `a store that its owner may not write is copied, and the copy has its mode`(_ name: String) async throws {

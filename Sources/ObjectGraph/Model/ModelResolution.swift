@@ -191,7 +191,8 @@ struct ModelResolution {
         guard let destination = numbers[relationship.destination] else {
             throw ModelError(
                 .noSuchDestination, entity: entity.name, property: relationship.name,
-                remedy: "add \(relationship.destination) to the model, correct the name, or make it an attribute if it is no model")
+                remedy:
+                    "add \(relationship.destination) to the model, correct the name, or make it an attribute if it is no model")
         }
         let inverse = try inverse(of: relationship, entity, descriptions[destination])
         if relationship.cardinality == .toMany, destination == number, inverse == position {

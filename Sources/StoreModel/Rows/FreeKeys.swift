@@ -13,7 +13,7 @@ package struct FreeKeys: Sendable, Hashable {
     /// The number of partly used pages that processes share. Older pages are leased whole. Otherwise processes that insert many
     /// objects in many contexts would leave ever more partly used pages.
     package static let sharedPages = 16
-    /// The maximum number of ranges. Further ranges are dropped, so that their pages stay as sparse as they are.
+    /// The maximum number of ranges. If there are more, the oldest are dropped, so that their pages stay as sparse as they are.
     package static let limit = 64
 
     /// Creates a set of free keys.
@@ -75,7 +75,8 @@ package struct FreeKeys: Sendable, Hashable {
             let begun = last.lowerBound..<PageAddress.key(page: next, slot: 0)
             if !begun.isEmpty { merged.append(begun) }
         }
-        // Pages after the first page of a range are unused. Dropping them costs only their numbers.
-        ranges = merged.prefix(Self.limit).map { $0.lowerBound..<min($0.upperBound, $0.lowerBound.pageEnd) }
+        // Pages after the first page of a range are unused. Dropping them costs only their numbers. The newest ranges are kept, because
+        // new objects follow the existing objects and processes share the newest pages.
+        ranges = merged.suffix(Self.limit).map { $0.lowerBound..<min($0.upperBound, $0.lowerBound.pageEnd) }
     }
 }

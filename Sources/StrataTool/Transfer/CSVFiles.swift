@@ -31,7 +31,7 @@ enum CSVFiles {
     }
 
     /// Writes the objects of a source to a folder.
-    /// - Parameter store: The file of the source, which the export must not replace.
+    /// - Parameter store: The file of the source, which the export must not replace. New files get its mode.
     static func write(
         _ source: any ObjectSource, in store: String, to folder: String, existing: ExistingFile
     ) throws -> TransferSummary {
@@ -42,7 +42,7 @@ enum CSVFiles {
         let wasIncomplete = isIncomplete(folder)
         var (writers, finished): ([TextWriter], [String]) = ([], [])
         do {
-            for name in names { writers.append(try TextWriter("\(folder)/\(name)", existing: .replace, withDataOf: store)) }
+            for name in names { writers.append(try TextWriter("\(folder)/\(name)", existing: .replace, dataOf: store)) }
             let tables = Array(writers.dropFirst(2).prefix(model.entities.count))
             let pairs = Array(writers.suffix(links.count))
             try writers[0].write("This export is not complete. Export the store again with --replace.\n")
@@ -53,7 +53,7 @@ enum CSVFiles {
             for writer in pairs { try writer.write(line(["source", "destination"])) }
             var summary = try write(source, entities: tables, links: pairs)
             if source.hasCollections {
-                let writer = try TextWriter("\(folder)/\(collections).csv", existing: .replace, withDataOf: store)
+                let writer = try TextWriter("\(folder)/\(collections).csv", existing: .replace, dataOf: store)
                 writers.append(writer)
                 try write(recordsOf: source, to: writer, &summary)
             }

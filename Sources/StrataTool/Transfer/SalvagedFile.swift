@@ -31,8 +31,8 @@ struct SalvagedFile {
         } catch let error as StoreError where error.code == .damaged {}
         try InputFiles.refuseStandardOutput(target)
         try InputFiles.refuseToReplace(path, by: target)
-        partial = try PartialFile(
-            for: URL(fileURLWithPath: target, isDirectory: false), existing: existing, withDataOf: path)
+        // Like the damaged file, also if the file to replace may be read by others: a killed process leaves the copy.
+        partial = try PartialFile(for: URL(fileURLWithPath: target, isDirectory: false), existing: existing, like: path)
         do {
             let copy = URL(fileURLWithPath: partial.path, isDirectory: false)
             let salvage = try LMDBStore.salvage(URL(fileURLWithPath: path, isDirectory: false), to: copy)

@@ -20,12 +20,13 @@ struct StoreSink {
 
     /// - Parameters:
     ///   - source: The objects.
-    ///   - file: The file or folder of the source, which the new store must not replace. A new store gets the mode and owner of a file.
+    ///   - file: The file or folder of the source, which the new store must not replace. Copies of a store get its mode.
     func fill(from source: any ObjectSource, in file: String) async throws -> TransferSummary {
         try InputFiles.refuseStandardOutput(path)
         try InputFiles.refuseToReplace(file, by: path)
         let partial = try PartialFile(
-            for: URL(fileURLWithPath: path, isDirectory: false), existing: existing, withDataOf: file)
+            for: URL(fileURLWithPath: path, isDirectory: false), existing: existing,
+            withDataOf: source is StoreSource ? file : nil)
         // The temporary name with its lock and signal.
         defer { partial.discard() }
         do {

@@ -14,15 +14,18 @@ final class TextWriter {
     private var isClosed = false
     private static let bufferSize = 1 << 16
 
-    /// - Parameter source: The path of the store whose data is written. A new file gets its mode and owner.
-    init(_ path: String, existing: ExistingFile, withDataOf source: String? = nil) throws {
+    /// - Parameters:
+    ///   - path: The file to write.
+    ///   - existing: Whether a file of that name is replaced. The new file has the same mode.
+    ///   - store: The store whose data is written, whose mode a new file gets; nil for text without data of a store.
+    init(_ path: String, existing: ExistingFile, dataOf store: String?) throws {
         if path == "-" {
             partial = nil
             handle = nil
             return
         }
         let made = try PartialFile(
-            for: URL(fileURLWithPath: path, isDirectory: false), existing: existing, withDataOf: source)
+            for: URL(fileURLWithPath: path, isDirectory: false), existing: existing, withDataOf: store)
         guard let handle = FileHandle(forWritingAtPath: made.path) else {
             made.discard()
             throw ToolError.failed(

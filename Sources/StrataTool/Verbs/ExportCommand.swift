@@ -74,7 +74,7 @@ struct ExportCommand: StoreVerb {
         let summary: TransferSummary
         switch try form() {
         case .jsonl:
-            let writer = try TextWriter(target, existing: existing, withDataOf: file)
+            let writer = try TextWriter(target, existing: existing, dataOf: file)
             do {
                 summary = try JSONLines.write(source, to: writer)
                 try writer.finish()

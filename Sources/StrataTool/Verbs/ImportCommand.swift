@@ -58,7 +58,7 @@ struct ImportCommand: StoreVerb {
         let model = source is DatasetSource ? source.model : InverseNames.model(over: source.model)
         let classes = try swift.map { _ in try SwiftSource(model).text() }
         // Before the import, which may take long.
-        let writer = try swift.map { try TextWriter($0, existing: existing) }
+        let writer = try swift.map { try TextWriter($0, existing: existing, dataOf: nil) }
         let summary: TransferSummary
         do {
             // A full disk is noticed before the store gets its name.

@@ -45,6 +45,25 @@ import Testing
             try (try? PersistentStoreCoordinator.music(store, clock)) ?? PersistentStoreCoordinator.music(store, clock)
         }
 
+        /// Does the work that opening has left for later. If a step fails because of the fault, the work goes on afterwards.
+        private func finishMigration(_ coordinator: PersistentStoreCoordinator) async throws {
+            let writer = coordinator.writer
+            try await runMigration(writer)
+            if writer.migration.withLock({ $0.failure != nil }) {
+                writer.startMigration()
+                try await runMigration(writer)
+            }
+            try await coordinator.finishMigration()
+        }
+
+        /// Runs the steps of the work until it has ended or failed. Each step but the first waits for the clock.
+        private func runMigration(_ writer: StoreWriter) async throws {
+            while writer.migration.withLock({ $0.isRunning }) {
+                try await writer.onDisk { _ in }
+                clock.advance(by: StoreWriter.migrationPause)
+            }
+        }
+
         /// Deletes the whole history. If that fails because of the fault, nothing was deleted, and the history is deleted again.
         private func deleteHistory(_ coordinator: PersistentStoreCoordinator) async throws {
             let count = try historyCount
@@ -68,6 +87,7 @@ import Testing
         /// Saves, deletes the history, and opens the store again. Returns the coordinator that was opened last.
         func saves() async throws -> PersistentStoreCoordinator {
             let coordinator = try open()
+            try await finishMigration(coordinator)
             await makeSaves(coordinator)
             try await deleteHistory(coordinator)
             // The next context that inserts needs more keys than the writer has left.
@@ -75,6 +95,7 @@ import Testing
             await save("more", coordinator.newBackgroundContext(name: "newcomer")) { try await $0.save(.durable) }
             try await close(coordinator)
             let reopened = try open()
+            try await finishMigration(reopened)
             await save("reopened", reopened.newBackgroundContext(name: "editor")) { try await $0.save(.durable) }
             return reopened
         }
@@ -101,8 +122,23 @@ import Testing
     }
 
     /// The calls whose failure no save reports. Without new keys, contexts insert under random ones. If keys cannot be returned, only their
-    /// numbers are lost. The caller that deletes the history gets the error.
-    private static let besideSaves: Set<FaultyStore.Call> = [.allocateKeys, .allocateFreeKeys, .giveBackKeys, .deleteHistory]
+    /// numbers are lost. The caller that deletes the history gets the error, and so does the one that waits for the work after opening.
+    private static let besideSaves: Set<FaultyStore.Call> = [
+        .allocateKeys, .allocateFreeKeys, .giveBackKeys, .deleteHistory, .continueMigration,
+    ]
+
+    /// Gives a store two steps of work that opening leaves for later. Returns the number of steps that are left.
+    private static func leaveWork(to store: FaultyStore) -> @Sendable () -> Int {
+        let left = Mutex(2)
+        store.migrate {
+            left.withLock { left -> MigrationProgress? in
+                guard left > 0 else { return nil }
+                left -= 1
+                return MigrationProgress(activity: "work of the test", completed: 2 - left, total: 2)
+            }
+        }
+        return { left.withLock { $0 } }
+    }
 
     @Test(arguments: FaultyStore.Call.ofStore, [StoreError.Code.full, .inputOutput])
     func `S062, S066: whichever call of the store fails, saves that have returned stay, and those that have thrown are gone`(
@@ -113,6 +149,9 @@ import Testing
             number += 1
             let store = FaultyStore(schema: Music.model.storeSchema)
             store.fail { [number] in $0 == call && $1 == number ? StoreError(code, "the test lets call \($1) fail") : nil }
+            // Such work renews the snapshot, so the other calls fail without it.
+            var stepsLeft: @Sendable () -> Int = { 0 }
+            if call == .continueMigration { stepsLeft = Self.leaveWork(to: store) }
             let run = Run(store)
             let coordinator = try await run.saves()
             let calls = store.count(call)
@@ -121,6 +160,7 @@ import Testing
             try await coordinator.writer.onQueue { $0.finishFlush() }
             let message = Comment(rawValue: "\(call) \(number) of \(calls)")
             if Self.besideSaves.contains(call) { #expect(run.refused == [], message) }
+            #expect(stepsLeft() == 0, message)
             #expect(try await coordinator.titles().sorted() == run.titles, message)
             let reader = try PersistentStoreCoordinator(
                 model: Music.model, store: FaultyStore(sharing: store), name: "reader")

@@ -9,7 +9,7 @@ import Testing
 
 /// Checksums also cover the place of a page, the single values of the store, and the number of the newest commit.
 @Suite struct CoverageTests {
-    @Test func `a page under another number or of another entity is found`() throws {
+    @Test func `S212: a page under another number or of another entity is found`() throws {
         for (from, to) in [(1, 9), (2, 3)] as [(UInt64, UInt64)] {
             let scratch = try Scratch()
             let store = try scratch.store()
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: ["uuid", "format", "library", "generation", "schema number", "schema 1", "check", "next page 1"])
-    func `a flipped bit of a single value is found by opening and by verify`(name: String) throws {
+    func `S212: a flipped bit of a single value is found by opening and by verify`(name: String) throws {
         let scratch = try Scratch()
         do {
             let store = try scratch.store()
@@ -45,7 +45,7 @@ import Testing
         #expect([.damaged, .formatTooNew].contains(error?.code))
     }
 
-    @Test func `opening refuses a file whose identity was changed`() throws {
+    @Test func `S212: opening refuses a file whose identity was changed`() throws {
         let scratch = try Scratch()
         do {
             let store = try scratch.store()
@@ -64,7 +64,7 @@ import Testing
 
     /// The number of the newest commit is at offset 144 of its meta page. Flipping bit 1 may give the number of the commit two
     /// before, as if the newest meta page had never been written.
-    @Test(arguments: 9...12) func `a flipped bit of the newest commit's number is found`(saves: Int) throws {
+    @Test(arguments: 9...12) func `S212: a flipped bit of the newest commit's number is found`(saves: Int) throws {
         let scratch = try Scratch()
         do {
             let store = try scratch.store()

@@ -22,7 +22,7 @@ import Testing
         return store
     }
 
-    @Test(arguments: [0, 8, 17, 25, 48, 100, 700]) func aFlippedBitOfAPageIsFound(offset: Int) throws {
+    @Test(arguments: [0, 8, 17, 25, 48, 100, 700]) func `S212: a flipped bit of a page is found`(offset: Int) throws {
         let scratch = try Scratch()
         let store = try damaged(scratch, at: { min(offset, $0 - 1) })
         #expect(try !store.verify().isEmpty)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a backup of a damaged page or large value is refused, and leaves no file`(_ isLarge: Bool) throws {
+    func `S212: a backup of a damaged page or large value is refused, and leaves no file`(_ isLarge: Bool) throws {
         let scratch = try Scratch()
         let store = try storeWithLargeValue(scratch)
         let target = scratch.folder.appendingPathComponent("copy")

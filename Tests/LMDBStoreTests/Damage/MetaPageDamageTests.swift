@@ -57,7 +57,7 @@ import Testing
 
     /// Catches: a wrong root of the free list, from which LMDB takes pages that are in use.
     @Test(arguments: [false, true])
-    func `a flipped bit of the newest meta page is refused or harmless`(grows: Bool) throws {
+    func `S212: a flipped bit of the newest meta page is refused or harmless`(grows: Bool) throws {
         let scratch = try Scratch()
         try filled(scratch, grows: grows)
         let sound = try Data(contentsOf: scratch.url)

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases, ContextStack.allCases)
-    func `closing writes deferred saves, and everything afterwards throws closed`(_ kind: StoreKind, _ stack: ContextStack)
+    func `S169: closing writes deferred saves, and everything afterwards throws closed`(_ kind: StoreKind, _ stack: ContextStack)
         async throws
     {
         let bed = try TestBed(kind)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test(arguments: files) @MainActor func `a closed main context reads nothing and keeps its changes`(_ kind: StoreKind)
+    @Test(arguments: files) @MainActor func `S169: a closed main context reads nothing and keeps its changes`(_ kind: StoreKind)
         async throws
     {
         let bed = try TestBed(kind)
@@ -156,7 +156,7 @@ import Testing
 
     /// Catches: a loop over updates that waits forever after its container was closed.
     @Test(.timeLimit(.minutes(10)), arguments: StoreKind.allCases) @MainActor
-    func `sequences of updates and notices end when their container is closed`(_ kind: StoreKind) async throws {
+    func `S169: sequences of updates and notices end when their container is closed`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let main = container.mainContext
@@ -191,7 +191,9 @@ import Testing
         #expect((nothing.error as? StoreError)?.code == .closed)
     }
 
-    @Test(arguments: files) func `a closed file is deleted, replaced and opened with another model at once`(_ kind: StoreKind)
+    @Test(arguments: files) func `S169: a closed file is deleted, replaced and opened with another model at once`(
+        _ kind: StoreKind
+    )
         async throws
     {
         let bed = try TestBed(kind)
@@ -231,7 +233,8 @@ import Testing
         try await container.close()
     }
 
-    @Test(arguments: StoreKind.allCases) func `another container of the same store goes on`(_ kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.allCases) func `S169: another container of the same store goes on`(_ kind: StoreKind) async throws
+    {
         let bed = try TestBed(kind)
         let first = try await Self.open(bed)
         let second = try await Self.open(bed)
@@ -288,7 +291,8 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases, [ContextStack.siblings, .hybrid, .masterMainWorker])
-    func `closing beside running saves keeps those that were acknowledged`(_ kind: StoreKind, _ stack: ContextStack) async throws
+    func `S169: closing beside running saves keeps those that were acknowledged`(_ kind: StoreKind, _ stack: ContextStack)
+        async throws
     {
         let bed = try TestBed(kind)
         let container = try await Self.open(bed, stack)
@@ -322,7 +326,7 @@ import Testing
         #expect(try again.coordinator.store.verify() == [])
     }
 
-    @Test(arguments: files) func `a container whose file was deleted is closed`(_ kind: StoreKind) async throws {
+    @Test(arguments: files) func `S169: a container whose file was deleted is closed`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await Self.open(bed)
         try await Self.insert(1, container)

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases, [Routing.snapshot, .ancestors])
-    func `a child whose parent was closed throws at its save and keeps its changes`(
+    func `S169: a child whose parent was closed throws at its save and keeps its changes`(
         _ kind: StoreKind, _ routing: Routing
     ) async throws {
         let family = try await Family(kind, routing)

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `closing ends the reads of idle contexts without an executor`(_ kind: StoreKind) async throws {
+    func `S169: closing ends the reads of idle contexts without an executor`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let confined = Carrier(container)
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `closing waits for a save on another thread`(_ kind: StoreKind) async throws {
+    func `S169: closing waits for a save on another thread`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let confined = Carrier(container)
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `closing names a context that does not end its save, and can be repeated`(_ kind: StoreKind) async throws {
+    func `S169: closing names a context that does not end its save, and can be repeated`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let confined = Carrier(container, "import")
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `another container's contexts without an executor go on`(_ kind: StoreKind) async throws {
+    func `S169: another container's contexts without an executor go on`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let (first, second) = (try await bed.container(), try await bed.container())
         let (closed, open) = (Carrier(first, "closed"), Carrier(second, "open"))
@@ -155,7 +155,7 @@ import Testing
 
     /// Threads that read, fetch and save without pause while the container closes. What was acknowledged is in the file.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
-    func `closing beside busy contexts without an executor keeps what was saved`(_ kind: StoreKind) async throws {
+    func `S169: closing beside busy contexts without an executor keeps what was saved`(_ kind: StoreKind) async throws {
         for round in 0..<Rounds.of(3, long: 300) {
             let bed = try TestBed(kind)
             let container = try await bed.container()

@@ -35,7 +35,7 @@ import Testing
 
     /// Catches: a copy that the superuser makes of a private file, and that its owner then cannot read.
     @Test(arguments: ReadOnlyTests.kinds)
-    func `files that the superuser creates beside or from a file have its owner and its mode`(_ kind: StoreKind)
+    func `S211: files that the superuser creates beside or from a file have its owner and its mode`(_ kind: StoreKind)
         async throws
     {
         let bed = try TestBed(kind)

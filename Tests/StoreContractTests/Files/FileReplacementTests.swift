@@ -31,7 +31,7 @@ import Testing
     enum Change: String, CaseIterable, Sendable { case deleted, moved, replaced, folderMoved, folderReplaced }
 
     @Test(arguments: FileKind.allCases, Change.allCases)
-    func `a save to a file that is no longer under its name is refused`(_ kind: FileKind, _ change: Change) throws {
+    func `S210: a save to a file that is no longer under its name is refused`(_ kind: FileKind, _ change: Change) throws {
         let folder = try TemporaryFolder()
         let inner = folder.url.appendingPathComponent("inner")
         let copy = folder.url.appendingPathComponent("copy")
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a file that took the place of an open one is opened when that is closed`() throws {
+    @Test func `S210: a file that took the place of an open one is opened when that is closed`() throws {
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("store").path
         var store: (any ObjectStore)? = try FileKind.lmdb.open(path)

@@ -108,7 +108,9 @@ enum FileKind: String, CaseIterable, Sendable {
         }
     }
 
-    @Test(arguments: FileKind.allCases) func `a link to a file that is not there yet makes the file`(_ kind: FileKind) throws {
+    @Test(arguments: FileKind.allCases) func `S210: a link to a file that is not there yet makes the file`(_ kind: FileKind)
+        throws
+    {
         let folder = try TemporaryFolder()
         try FileManager.default.createSymbolicLink(atPath: path(folder, "link"), withDestinationPath: path(folder, "target"))
         try insert(try kind.open(path(folder, "link")), 64)
@@ -137,7 +139,7 @@ enum FileKind: String, CaseIterable, Sendable {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == before)
     }
 
-    @Test(arguments: FileKind.allCases) func `links in a circle and missing folders are errors`(_ kind: FileKind) throws {
+    @Test(arguments: FileKind.allCases) func `S210: links in a circle and missing folders are errors`(_ kind: FileKind) throws {
         let folder = try TemporaryFolder()
         try FileManager.default.createSymbolicLink(atPath: path(folder, "a"), withDestinationPath: path(folder, "b"))
         try FileManager.default.createSymbolicLink(atPath: path(folder, "b"), withDestinationPath: path(folder, "a"))
@@ -191,7 +193,7 @@ enum FileKind: String, CaseIterable, Sendable {
         }
     }
 
-    @Test(arguments: FileKind.allCases) func `a file with two hard links is refused under both`(_ kind: FileKind) throws {
+    @Test(arguments: FileKind.allCases) func `S210: a file with two hard links is refused under both`(_ kind: FileKind) throws {
         let folder = try TemporaryFolder()
         try insert(try kind.open(path(folder)), 64)
         try FileManager.default.linkItem(atPath: path(folder), toPath: path(folder, "other"))
@@ -200,7 +202,8 @@ enum FileKind: String, CaseIterable, Sendable {
         #expect(try kind.open(path(folder)).snapshot().generation == 1)
     }
 
-    @Test(arguments: FileKind.allCases) func `a planted link beside a store is refused and not followed`(_ kind: FileKind) throws
+    @Test(arguments: FileKind.allCases) func `S211: a planted link beside a store is refused and not followed`(_ kind: FileKind)
+        throws
     {
         for suffix in kind.besides {
             let folder = try TemporaryFolder()
@@ -215,7 +218,7 @@ enum FileKind: String, CaseIterable, Sendable {
     }
 
     @Test(arguments: FileKind.allCases)
-    func `a link that is planted under a store's temporary names is not followed`(_ kind: FileKind) throws {
+    func `S211: a link that is planted under a store's temporary names is not followed`(_ kind: FileKind) throws {
         for name in [".store.new", ".store.making"] {
             let folder = try TemporaryFolder()
             let victim = path(folder, "victim")
@@ -226,7 +229,8 @@ enum FileKind: String, CaseIterable, Sendable {
         }
     }
 
-    @Test(arguments: FileKind.allCases) func `a signal that becomes a link is not written through`(_ kind: FileKind) throws {
+    @Test(arguments: FileKind.allCases) func `S211: a signal that becomes a link is not written through`(_ kind: FileKind) throws
+    {
         let folder = try TemporaryFolder()
         let store = try kind.open(path(folder))
         let victim = path(folder, "victim")
@@ -249,7 +253,7 @@ enum FileKind: String, CaseIterable, Sendable {
     // MARK: Modes
 
     @Test(arguments: FileKind.allCases)
-    func `copies of a private file, and what lies beside them, are private`(_ kind: FileKind) async throws {
+    func `S211: copies of a private file, and what lies beside them, are private`(_ kind: FileKind) async throws {
         let folder = try TemporaryFolder()
         _ = FileManager.default.createFile(atPath: path(folder), contents: nil)
         chmod(path(folder), 0o600)
@@ -271,7 +275,7 @@ enum FileKind: String, CaseIterable, Sendable {
     }
 
     /// Catches: a compact copy that has the mode of the file which has the store's name now, or fails because no file has it.
-    @Test func `a compact copy is one of the open file, although another file or none has its name`() async throws {
+    @Test func `S211: a compact copy is one of the open file, although another file or none has its name`() async throws {
         let folder = try TemporaryFolder()
         let store = try FileKind.lmdb.open(path(folder))
         try insert(store, 64)
@@ -298,7 +302,7 @@ enum FileKind: String, CaseIterable, Sendable {
         }
     }
 
-    @Test(arguments: FileKind.allCases) func `a migrated file keeps its mode`(_ kind: FileKind) throws {
+    @Test(arguments: FileKind.allCases) func `S211: a migrated file keeps its mode`(_ kind: FileKind) throws {
         let folder = try TemporaryFolder()
         try insert(try kind.open(path(folder)), 64)
         chmod(path(folder), 0o640)

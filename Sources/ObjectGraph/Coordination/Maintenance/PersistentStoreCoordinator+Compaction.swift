@@ -15,7 +15,8 @@ extension PersistentStoreCoordinator {
     /// Saves continue between the transactions of the compaction. Deferred saves that are not on disk are not compacted. Runs off
     /// the calling executor. Root contexts that merge automatically move to the compacted pages without a notice. Other contexts,
     /// and snapshots, keep the old pages from reuse until they move (S150). A suspension of the store does not wait for the whole: the
-    /// compaction pauses after the running transaction, and goes on when the store is resumed (S167).
+    /// compaction pauses after the running transaction, and goes on when the store is resumed (S167). Pages with few objects are packed,
+    /// but not merged, because objects keep their ids (S155).
     ///
     /// - Throws: `CancellationError` if the task is cancelled, also while the store is suspended; pages compacted so far stay compacted.
     ///   `StoreError`.

@@ -4,6 +4,9 @@ import StoreInterface
 import StoreModel
 
 extension StoreWriter {
+    /// The time between two steps of the work that opening left for later.
+    static let migrationPause = DispatchTimeInterval.milliseconds(1)
+
     /// The progress of the work that opening left for later.
     struct Migration {
         /// The progress; nil if no work is left.
@@ -46,7 +49,7 @@ extension StoreWriter {
             }
             migration.withLock { $0.progress = progress }
             // Let saves that wait for the disk run first.
-            disk.asyncAfter(deadline: .now() + .milliseconds(1)) { [weak self] in self?.migrateSome() }
+            clock.run(at: clock.now + Self.migrationPause, on: disk) { [weak self] in self?.migrateSome() }
         } catch let error as StoreError where error.code == .closed {
             endMigration(error)
         } catch {
