@@ -180,7 +180,7 @@ test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call say,"Races of the runtime that are none")
 	@Tests/sanitizer-faults.sh thread
 	@$(call say,"Tests under the thread sanitizer")
-	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1,\
+	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,STRATA_TESTS=others STRATA_THREAD_SANITIZER=1,\
 	    --experimental-maximum-parallelization-width 12)
 
 # Always without XCTest: its runner leaks, which would fail the run. With all tests at once, each lasts longer than the limits that end

@@ -5,7 +5,7 @@ import PackageDescription
 // Targets are in the order of the layers, lowest first; those with macros are at the end, because they can be left out. Each
 // imports only targets of lower layers.
 
-// Benchmarks, fuzzing and sanitizers set STRATA_NO_MACROS=1. Without macros, swift-syntax need not be compiled.
+// Benchmarks, fuzzing and the address sanitizer set STRATA_NO_MACROS=1. Without macros, swift-syntax need not be compiled.
 let withMacros = Context.environment["STRATA_NO_MACROS"] == nil
 
 // The Makefile sets STRATA_THREAD_SANITIZER for the run under the thread sanitizer.

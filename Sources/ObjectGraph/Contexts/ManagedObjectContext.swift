@@ -11,7 +11,8 @@ import StoreModel
 /// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
 ///
 /// Objects do not retain their context. Retain it as long as you use its objects: reading a stored value after the context was released
-/// or reset stops the program (S008). Unsaved changes end with the context. Saved objects keep their ids.
+/// or reset stops the program (S008). Unsaved changes end with the context. Saved objects keep their ids when it
+/// is released.
 ///
 /// ```swift
 /// let track = try context.existingObject(Track.self, with: id)
@@ -120,8 +121,9 @@ public final class ManagedObjectContext {
     /// Returns whether the insertion of a registered object is saved: to the store, or in a child to the parent.
     private func isInsertionSaved(_ object: ManagedObject) -> Bool {
         guard let row = object.row else { return true }
-        // An insertion that was deleted again, or undone, is in no layer, and the object keeps its row.
-        return (layerStack.oldestKind(object.entity, object.key) ?? row.kind) != .insert
+        // An insertion that was deleted again, or undone, is in no layer, and the object keeps its row or that of the deletion.
+        guard let kind = layerStack.oldestKind(object.entity, object.key) else { return row.kind == .update }
+        return kind != .insert
     }
 
     /// Returns unused keys, so that other contexts use them. A confined context returns them after each save, rollback and reset, because

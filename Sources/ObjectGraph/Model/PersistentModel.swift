@@ -58,12 +58,12 @@ extension PersistentModel {
     /// insertion is saved, ``ManagedObjectContext/model(for:)`` finds the object by both ids. A new object that a rollback removes from its
     /// context has a provisional id again.
     ///
-    /// - Precondition: The context of an inserted object still exists, or the insertion was saved.
+    /// - Precondition: The context of an inserted object still exists, or was released after it saved the insertion. It was not reset.
     public var id: ObjectID { currentID }
 
     /// The object's id, as ``id`` is without a property `id` in the model: final from the insertion on, and provisional before.
     ///
-    /// - Precondition: The context of an inserted object still exists, or the insertion was saved.
+    /// - Precondition: The context of an inserted object still exists, or was released after it saved the insertion. It was not reset.
     public var persistentModelID: ObjectID { currentID }
 
     private var currentID: ObjectID {

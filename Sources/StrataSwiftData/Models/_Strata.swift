@@ -41,8 +41,8 @@ extension PropertyDescription {
         let destination = RelationshipType(V.self)
         let isToMany = destination?.isToMany ?? false
         var relationship = RelationshipDescription(
-            // A type that is no model is no entity either, so the model is refused with the names of the property and the type.
-            name: name, destination: destination?.model.entityName ?? "\(V.self)", inverse: inverse,
+            // No entity has the full name of a type, so the model is refused with the names of the property and the type.
+            name: name, destination: destination?.model.entityName ?? String(reflecting: V.self), inverse: inverse,
             cardinality: isToMany ? .toMany : .toOne, deleteRule: deleteRule, renamedFrom: renamedFrom,
             inference: inference,
             rules: PropertyRule.counts(
