@@ -139,7 +139,7 @@ import Testing
         #expect(try container.coordinator.store.verify() == [])
     }
 
-    /// Catches: a stream that goes on to its end although nobody wants it any more.
+    /// Catches: a copy that continues after its reader was cancelled.
     @Test(arguments: kinds) func `S150: a cancelled task gets no more parts of a backup, and its copy ends`(_ kind: StoreKind)
         async throws
     {

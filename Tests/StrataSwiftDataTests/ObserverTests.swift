@@ -73,7 +73,7 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         #expect(observer.results.map(\.title) == ["a"])
     }
 
-    /// Catches: a context without an executor that notifies nobody, or whose merge at the next fetch does not.
+    /// Catches: missing notices about models whose context has no executor.
     @Test(arguments: TestStore.allCases)
     func `S146: a model of a context on no actor notifies once of a change, a rollback and a merge`(_ store: TestStore)
         async throws

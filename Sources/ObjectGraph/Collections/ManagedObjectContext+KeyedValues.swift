@@ -55,27 +55,24 @@ extension ManagedObjectContext {
         return bytes
     }
 
-    /// Takes the memory of a key that was looked up for the next one.
-    private func returnKeyBuffer(_ key: consuming [UInt8]) {
-        if key.count <= 1 << 10 { layerStack.keyBuffer = key }
+    /// Keeps the memory of a key that was looked up for the next one, unless it is large.
+    private func returnKeyBuffer(_ key: inout [UInt8]) {
+        if key.count <= 1 << 10 { swap(&key, &layerStack.keyBuffer) }
     }
 
     /// Returns the value under a key, or nil.
     func keyedBytes(_ key: consuming [UInt8]) throws -> Data? {
         let uses = try beginUse()
-        defer { uses?.end() }
+        defer {
+            uses?.end()
+            returnKeyBuffer(&key)
+        }
         switch try storedPlace(of: key) {
-        case .absent:
-            returnKeyBuffer(key)
-            return nil
-        case .slot(let slot, let page):
-            if let value = try page.presentValue(slot, KeyedColumn.value) {
-                returnKeyBuffer(key)
-                return value.keyedBytes
-            }
+        case .absent: return nil
+        case .slot(let slot, let page): if let value = try page.presentValue(slot, KeyedColumn.value) { return value.keyedBytes }
         case .undecided: break
         }
-        return try keyedObject(Data(key)).map(keyedValue)
+        return try keyedObject(Data(copy key)).map(keyedValue)
     }
 
     /// Calls `body` with the value under a key, which is valid only during the call, and not copied if the store has it in one piece.
@@ -83,19 +80,16 @@ extension ManagedObjectContext {
     @usableFromInline
     func useKeyedBytes(_ key: consuming [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
         let uses = try beginUse()
-        defer { uses?.end() }
+        defer {
+            uses?.end()
+            returnKeyBuffer(&key)
+        }
         switch try storedPlace(of: key) {
-        case .absent:
-            returnKeyBuffer(key)
-            return false
-        case .slot(let slot, let page):
-            if try page.withData(slot, column: KeyedColumn.value, body) {
-                returnKeyBuffer(key)
-                return true
-            }
+        case .absent: return false
+        case .slot(let slot, let page): if try page.withData(slot, column: KeyedColumn.value, body) { return true }
         case .undecided: break
         }
-        guard let value = try keyedObject(Data(key)).map(keyedValue) else { return false }
+        guard let value = try keyedObject(Data(copy key)).map(keyedValue) else { return false }
         try value.withUnsafeBytes(body)
         return true
     }

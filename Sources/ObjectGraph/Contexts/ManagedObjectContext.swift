@@ -11,8 +11,8 @@ import StoreModel
 /// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
 ///
 /// Objects do not retain their context. Retain it as long as you use its objects: reading a stored value after the context was released
-/// or reset stops the program (S008). Unsaved changes end with the context. Saved objects keep their ids when it
-/// is released.
+/// or reset stops the program (S008). Unsaved changes end with the context. Saved objects keep their ids when
+/// it is released.
 ///
 /// ```swift
 /// let track = try context.existingObject(Track.self, with: id)

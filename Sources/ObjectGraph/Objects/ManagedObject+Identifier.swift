@@ -28,7 +28,7 @@ extension ManagedObject {
     package var isGone: Bool { state == .registered && isDeleted && row == nil }
 }
 
-/// A context that was released, as its saved objects remember it. They share it, and it retains nothing of the context.
+/// The part of a released context that its saved objects keep for their ids. All of them share one.
 final class ReleasedContext {
     let storeIdentity: StoreIdentity
 

@@ -207,8 +207,8 @@ extension ManagedObject {
     /// A saved object keeps its id after its context was released (S002).
     ///
     /// - Precondition: The object is inserted into a context, because a detached object has no id yet. Its typed model has a provisional
-    ///   one, ``PersistentModel/persistentModelID``. If the insertion is unsaved, the context still exists. The
-    ///   context was not reset.
+    ///   one, ``PersistentModel/persistentModelID``. If the insertion is unsaved, the context still
+    ///   exists. The context was not reset.
     public var objectID: ObjectID {
         arrive()
         precondition(state != .detached, "cannot give the id of a new object: it is in no context. Insert it first.")

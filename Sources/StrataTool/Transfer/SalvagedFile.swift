@@ -31,7 +31,7 @@ struct SalvagedFile {
         } catch let error as StoreError where error.code == .damaged {}
         try InputFiles.refuseStandardOutput(target)
         try InputFiles.refuseToReplace(path, by: target)
-        // Like the damaged file, also if the file to replace may be read by others: a killed process leaves the copy.
+        // The copy gets the mode of the damaged file, because a killed process leaves the copy behind.
         partial = try PartialFile(for: URL(fileURLWithPath: target, isDirectory: false), existing: existing, like: path)
         do {
             let copy = URL(fileURLWithPath: partial.path, isDirectory: false)

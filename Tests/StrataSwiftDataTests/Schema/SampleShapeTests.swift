@@ -11,7 +11,7 @@ private enum Weather: String, Codable { case fair }
 
 /// Shapes of Apple's sample projects that are rare elsewhere, and a mistake that compiles.
 @Suite struct SampleShapeTests {
-    /// Catches: a program that is stopped, although opening can throw.
+    /// Catches: a mistake in a model that stops the program instead of throwing an error.
     @Test func `a relationship to a type that is no model is refused when the container is made`() throws {
         let error = #expect(throws: (any Error).self) {
             try ModelContainer(for: Outing.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true))
@@ -85,7 +85,7 @@ private enum Weather: String, Codable { case fair }
     }
 
     #if !canImport(SwiftData)
-        /// Catches: an identifier that ends with the context of its object, and a name that does not compile with that of the module.
+        /// Catches: an identifier that changes when its context is released, and a qualified name that does not compile.
         @Test(arguments: TestStore.allCases)
         func `S002: objects of a context that ended with a call keep their identifiers`(_ store: TestStore) async throws {
             try await store.use(Garden.self) { container in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StrataTool
 
-/// Files that are made from a store which others may not read.
+/// Files that are made from a private store.
 @Suite struct PrivateCopyTests {
     private static func mode(_ path: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// Catches: a replacement that every user may read, or that others may no longer read.
+    /// Catches: a replaced file that gets other permissions than before.
     @Test(arguments: fileKinds, [0o600, 0o640])
     func `S211: a replacement has the mode of the file that it replaces`(_ kind: StoreKind, _ mode: Int) async throws {
         let folder = try await Self.privateShop(kind)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// Catches: a store that nobody can change because its source may only be read.
+    /// Catches: a repaired store that cannot be written, because its source is read-only.
     @Test(arguments: fileKinds)
     func `S211: the owner may write to a store that is made from a read-only one`(_ kind: StoreKind) async throws {
         let folder = try await Self.privateShop(kind)

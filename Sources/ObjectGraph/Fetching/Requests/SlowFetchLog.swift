@@ -71,8 +71,8 @@ extension PersistentContainer {
     /// ```
     /// A live result logs its query: when it is fetched, and each time the whole query runs again. Updates that are computed from the
     /// changes alone are not logged. A range of a keyed collection logs each read of its keys, with the name of the collection. A stream
-    /// and `forEachBatch` log each read of pages, with the plan of the whole request. With a sort, they find all objects at the beginning, and log that once. While
-    /// the log is off, a fetch costs one more atomic read.
+    /// and `forEachBatch` log each read of pages, with the plan of the whole request. With a sort, they find all objects at the beginning,
+    /// and log that once. While the log is off, a fetch costs one more atomic read.
     /// - Parameters:
     ///   - threshold: The shortest time to log; nil turns the log off, as it is at first.
     ///   - logger: Receives messages of level `warning`, on the executor of the context. Messages about live results may come on another
