@@ -42,7 +42,10 @@ public struct PartialFile: Sendable {
 
     /// Creates the empty file for the data of another file, as ``init(for:existing:like:)`` does. It gets the mode and owner of the file to
     /// replace. Without such a file it gets those of `source`, but its owner may write it.
-    /// - Parameter source: The file whose data is written, which others may not be allowed to read; nil for the defaults of a new file.
+    /// - Parameters:
+    ///   - url: The wanted name.
+    ///   - existing: Whether a file of that name is replaced.
+    ///   - source: The file whose data is written, which others may not be allowed to read; nil for the defaults of a new file.
     /// - Throws: As for ``init(for:existing:like:)``.
     public init(for url: URL, existing: ExistingFile, withDataOf source: String?) throws {
         let access = FileAccess(of: url.path) ?? source.flatMap { FileAccess(of: $0) }?.withWritingOwner
