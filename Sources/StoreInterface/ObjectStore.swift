@@ -135,6 +135,8 @@ public protocol ObjectStore: AnyObject, Sendable {
     func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation
     /// Writes the bytes of such a file to the descriptor of a file, pipe or socket. Blocks until the last byte is written.
     /// Throws if the reading end is closed. The default throws `StoreError` `.unsupported`.
+    ///
+    /// Throws `CancellationError` soon after the cancellation, but not during a write that waits for the reader of a pipe or socket.
     func backup(to descriptor: Int32, cancellation: Cancellation) throws
 
     // MARK: With StoreCapabilities.compaction

@@ -58,7 +58,11 @@ import Testing
         }
         for id in after.ids {
             #expect(!made.contains(id))
-            await #expect(throws: ContextError.self) { try await worker.perform { _ = try $0.existingObject(with: id) } }
+            let error = await #expect(throws: ContextError.self) {
+                try await worker.perform { _ = try $0.existingObject(with: id) }
+            }
+            #expect(error == ContextError.objectNotFound(id))
+            #expect(error?.description.contains("saved after the backup that was restored") == true)
         }
         for id in before.ids { #expect(try await worker.perform { try $0.existingObject(with: id).objectID } == id) }
         let own = try await coordinator.history(.init(after: before.tokens.last))

@@ -79,10 +79,11 @@ extension PersistentContainer {
     private func showSavesInMain() async {
         switch stack {
         case .nested:
+            guard creation.hasBegun else { return }
             // The end of a suspension moves the context. An earlier move would open the file again.
             main.enqueue { if !$0.phase.isSuspended { $0.refreshAllObjects() } }
         // The job does not throw.
-        case .masterMainWorker, .hybrid: try? await master?.run { [main] in $0.advance(with: main) }
+        case .masterMainWorker, .hybrid: try? await creation.root?.run { [main] in $0.advance(with: main) }
         case .siblings, .split: break
         }
     }

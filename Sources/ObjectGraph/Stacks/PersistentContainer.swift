@@ -20,8 +20,8 @@ public final class PersistentContainer: Sendable {
     public let coordinator: PersistentStoreCoordinator
     /// The coordinator of background contexts in `.split` and of batch contexts in `.hybrid`; otherwise ``coordinator``.
     public let backgroundCoordinator: PersistentStoreCoordinator
-    let master: BackgroundContext?
     let main: MainContextExecutor
+    let creation: MainContextCreation
     private let bridges: [CoordinatorBridge]
     let closing = Mutex<Task<Void, any Error>?>(nil)
 
@@ -50,7 +50,7 @@ public final class PersistentContainer: Sendable {
             model, store: store, stack: stack, plan: migrationPlan, allowsDataLoss: allowsDataLoss, telemetry: telemetry, progress
         )
         self.init(opening, try await opening.run())
-        await MainActor.run { _ = main.context }
+        await createFollowingMain()
     }
 
     /// Opens the store as ``init(model:store:stack:migrationPlan:allowsDataLoss:telemetry:progress:)`` does, and blocks the calling thread until it
@@ -79,7 +79,7 @@ public final class PersistentContainer: Sendable {
             model, store: store, stack: stack, plan: nil, allowsDataLoss: [], telemetry: .installed, { _ in })
         opening.rootRoute = rootRoute
         self.init(opening, try await opening.run())
-        await MainActor.run { _ = main.context }
+        await createFollowingMain()
     }
 
     private init(_ opening: Opening, _ coordinators: Opening.Coordinators) {
@@ -88,22 +88,25 @@ public final class PersistentContainer: Sendable {
         stack = opening.stack
         coordinator = first
         backgroundCoordinator = second
+        let creation = MainContextCreation()
+        self.creation = creation
         let merging = stack != .nested
         switch stack {
         case .nested, .siblings, .split:
-            master = nil
-            main = MainContextExecutor { .root(of: first, name: "main", merging: merging, beginsAtFirstRead: true) }
+            main = MainContextExecutor {
+                creation.begin()
+                return .root(of: first, name: "main", merging: merging, beginsAtFirstRead: true)
+            }
         case .masterMainWorker, .hybrid:
             let merging = stack == .hybrid
-            let root = BackgroundContext(.root(of: first, name: "master", merging: merging, beginsAtFirstRead: true))
-            master = root
             main = MainContextExecutor {
+                creation.begin()
+                let root = creation.makeRoot(.root(of: first, name: "master", merging: merging, beginsAtFirstRead: true))
                 let new = try? root.wait { root in
-                    // The root may not have merged a save yet that the program has awaited (S068). A suspended root moves at the end of the
-                    // suspension. An earlier move would open the file again.
-                    if !root.phase.isSuspended {
-                        root.mergeAnnounced()
-                        root.storeDidChange()
+                    // A `write` that returned before the root could be found has not moved it. A suspended root moves at the end of
+                    // the suspension. An earlier move would open the file again.
+                    if root.phase.closure == nil, !root.phase.isSuspended {
+                        root.advance(to: root.configuration.writer.firstState())
                     }
                     return NewContext.child(of: root, name: "main", followsStore: merging, decidesForParent: true)
                 }
@@ -114,6 +117,12 @@ public final class PersistentContainer: Sendable {
         bridges =
             first.writer === second.writer
             ? [] : [CoordinatorBridge(from: second, to: first), CoordinatorBridge(from: first, to: second)]
+    }
+
+    /// Creates the main context in the stacks in which it merges automatically. In the others it is created at its first use. Until then
+    /// it would keep the state at the opening, with the pages of that state, and then show it.
+    private func createFollowingMain() async {
+        if stack != .nested, stack != .masterMainWorker { await MainActor.run { _ = main.context } }
     }
 
     /// Opens the store with a model of these types. See
@@ -129,6 +138,9 @@ public final class PersistentContainer: Sendable {
     }
 
     /// The context of the main actor, with synchronous reads and `async` saves. Its objects stay on the main actor.
+    ///
+    /// In the stacks `.nested` and `.masterMainWorker`, the first use creates the context. It shows the newest state of that time until it
+    /// saves, is refreshed or merges. In the other stacks it merges each save.
     ///
     /// The container retains the context, and not the other way round: retain the container as long as you use the context.
     @MainActor public var mainContext: ManagedObjectContext { main.context }

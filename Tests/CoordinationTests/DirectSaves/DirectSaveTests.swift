@@ -59,7 +59,7 @@ import Testing
         try await worker.save(through: .store)
         #expect(main.place.direct.isOpen)
         try await worker.perform { try $0.existingObject(with: track)["plays"] = .int(5) }
-        let root = try #require(held.container.master)
+        let root = try #require(held.container.creation.root)
         let (isBlocked, mayMerge) = (Flag(), Flag())
         let merging = Task {
             await root.perform { context in

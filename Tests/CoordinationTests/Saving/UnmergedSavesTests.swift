@@ -53,8 +53,9 @@ import Testing
     ) async throws {
         let bed = try TestBed(kind)
         let other = await (try await bed.container(.siblings)).makeBackgroundContext()
-        // Opened before the next save, so that it acquires its snapshot later.
         let mine = try await bed.container(stack)
+        // Created before the next save, so that it acquires its snapshot later.
+        _ = mine.mainContext
         let track = try await other.perform(andSave: .durable) { $0.makeTrack("x").objectID }
         try mine.mainContext.incrementPlays(of: track)
         try await other.perform(andSave: .durable) { try $0.incrementPlays(of: track) }

@@ -169,7 +169,7 @@ import Testing
         #expect(try main.existingObject(with: held.track)["plays"] == .int(0))
         try await held.setPlays(1)
         // The root of `.hybrid` does this by itself if it learns of the save before main stops merging.
-        let root = try #require(held.container.master)
+        let root = try #require(held.container.creation.root)
         try await root.run { $0.refreshAllObjects() }
         try main.incrementPlays(of: held.track)
         await #expect(throws: SaveError.self) { try await main.save(through: .store) }

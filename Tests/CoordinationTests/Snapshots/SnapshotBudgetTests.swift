@@ -48,6 +48,28 @@ import Testing
         }
     }
 
+    /// Catches: a warning that promises to advance a context which only its next request moves.
+    @Test func `S152: the warning about a context without an executor says that it stays until its next request`() async throws {
+        await #expect(processExitsWith: .success) {
+            let lines = Lines()
+            LoggingSystem.bootstrap { _ in LineHandler { lines.note($0) } }
+            let (store, clock) = (FaultyStore(schema: Music.model.storeSchema), SteppedClock())
+            let coordinator = try PersistentStoreCoordinator.music(store, clock)
+            let confined = coordinator.makeConfinedContext(name: "the idle list")
+            let count = try confined.count(EntityFetchRequest("Track"))
+            try #require(count == 0)
+            let worker = coordinator.newBackgroundContext()
+            await worker.perform { _ = $0.makeTrack("first") }
+            try await worker.save()
+            coordinator.snapshotBudget = SnapshotBudget(maximumAge: .zero, responses: .advanceCleanContexts)
+            clock.advance(by: .milliseconds(50))
+            let warnings = lines.all { $0.contains("exceeds the budget: the idle list:") }
+            try #require(warnings.count == 1)
+            try #require(warnings[0].contains("stay until their next request") && !warnings[0].contains("are advanced"))
+            withExtendedLifetime(confined) {}
+        }
+    }
+
     /// Catches: a main context that reports only the changes since the last move of its root, which a budget has moved without it.
     @Test(arguments: StoreKind.allCases, [ContextStack.masterMainWorker, .hybrid])
     @MainActor func `S152: a live result of main shows saves past which a budget has moved its root`(
@@ -61,7 +83,7 @@ import Testing
             EntityFetchRequest("Track", sortBy: [AttributeSort("title")]), context: main)
         try results.performFetch()
         try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack("a") }
-        let root = try #require(container.master)
+        let root = try #require(container.creation.root)
         try await root.run { $0.advanceIfClean() }
         try await container.write { _ = $0.makeTrack("b") }
         try await until("the last save is shown") { results.fetchedObjects.contains { $0["title"] == .string("b") } }

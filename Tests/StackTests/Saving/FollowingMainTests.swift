@@ -4,9 +4,27 @@ import StoreModel
 import TestSupport
 import Testing
 
-/// The main context beside other roots that save, in the stacks in which it merges automatically.
+/// The main context beside other roots that save. Most tests run in the stacks in which it merges automatically.
 @Suite @MainActor struct FollowingMainTests {
     private nonisolated static let combinations = Combination.all.filter { $0.stack != .nested && $0.stack != .masterMainWorker }
+
+    /// Catches: a main context that begins with the state at the opening, and a `write` that does not move one that exists.
+    @Test(arguments: Combination.all)
+    func `S068: main's first use shows the saves that other contexts have made before`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        for title in ["a", "b"] {
+            try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack(title) }
+        }
+        let main = container.mainContext
+        #expect(try main.count(EntityFetchRequest("Track")) == 2)
+        try await container.write { _ = $0.makeTrack("c") }
+        try await until("main shows the write") { try main.count(EntityFetchRequest("Track")) == 3 }
+        // The root of main shows the same, so that main's change of an earlier save is no conflict.
+        for track in try main.fetch(EntityFetchRequest("Track")) { track["plays"] = .int(1) }
+        try await container.saveMain()
+        #expect(try await container.read { try $0.fetch(EntityFetchRequest("Track")).map { $0["plays"] } } == [1, 1, 1])
+    }
 
     @Test(arguments: combinations)
     func `S068: main shows each save of another root as soon as it was awaited`(_ combination: Combination) async throws {

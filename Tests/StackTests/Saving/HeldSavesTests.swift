@@ -171,6 +171,21 @@ import Testing
         #expect(count == 100 * rounds)
     }
 
+    /// Catches: a main context or its root that keeps the state at the opening, although the program has not used it.
+    @Test(arguments: Combination.all)
+    func `S154: a main context that was not used holds no snapshot when other contexts save`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        for title in ["a", "b"] {
+            try await container.write { _ = $0.makeTrack(title) }
+            try await container.newBatchOperationContext().perform(andSave: .durable) { _ = $0.makeTrack(title) }
+        }
+        try await Self.rest(container)
+        try await container.close()
+    }
+
     /// Catches: a child that acquired its snapshot later than its parent, and whose save then conflicts with the save that it has read.
     @Test(arguments: [ContextStack.nested, .masterMainWorker, .hybrid])
     @MainActor func `S100: a child that has read another connection's save changes the object without a conflict`(

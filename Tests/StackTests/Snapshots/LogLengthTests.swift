@@ -70,12 +70,7 @@ import Testing
 
     enum Past: CaseIterable { case opened, hasRead, hasSaved }
 
-    /// Without those in which main stays at the state before the save, because it does not merge saves of other contexts.
-    private static let idle: [(ContextStack, Past)] = ContextStack.allCases.flatMap { stack in
-        Past.allCases.filter { $0 != .hasSaved || ![.nested, .masterMainWorker].contains(stack) }.map { (stack, $0) }
-    }
-
-    @Test(arguments: idle)
+    @Test(arguments: ContextStack.allCases, Past.allCases)
     func `S154: an idle container beside an import of another process keeps the log short`(
         _ stack: ContextStack, _ past: Past
     ) async throws {

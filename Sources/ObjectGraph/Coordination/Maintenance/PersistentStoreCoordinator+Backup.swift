@@ -43,6 +43,11 @@ extension PersistentStoreCoordinator {
 
     /// Writes the bytes of a backup file to a descriptor: a file, pipe or socket. Returns after the last byte; the descriptor stays
     /// open.
+    ///
+    /// The copied state is listed as "a backup" in ``snapshots()`` until then.
+    /// - Throws: `StoreError`: `.unsupported` for stores without a file, `.full`, and `.inputOutput` if the descriptor cannot be written,
+    ///   such as a pipe whose reading end was closed. `CancellationError` after the task is cancelled. If nothing reads a full pipe or
+    ///   socket, the running write goes on waiting until the reader reads again or closes its end. ``backupBytes()`` has no such wait.
     public func backup(to descriptor: Int32) async throws {
         let store = try await storeToBackUp()
         let pin = Snapshot(writer.state, owner: "a backup", of: writer)
@@ -50,7 +55,8 @@ extension PersistentStoreCoordinator {
         withExtendedLifetime(pin) {}
     }
 
-    /// Returns the bytes of a backup file as a sequence of parts, which can be read once. Releasing the sequence stops the copy.
+    /// Returns the bytes of a backup file as a sequence of parts, which can be read once. Releasing the sequence stops the copy, and so
+    /// does cancelling the task that reads it.
     public func backupBytes() async throws -> BackupBytes {
         let store = try await storeToBackUp()
         return try BackupBytes(store, Snapshot(writer.state, owner: "a backup", of: writer))

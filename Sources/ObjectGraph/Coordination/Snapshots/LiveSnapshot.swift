@@ -63,7 +63,7 @@ public struct SnapshotBudget: Sendable, Hashable {
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// Moves contexts without unsaved changes from a state over the budget to the newest state. This includes pinned contexts.
-        /// Contexts with unsaved changes stay.
+        /// Contexts with unsaved changes stay. A context without an executor stays until its next request.
         public static let advanceCleanContexts = Response(rawValue: 1)
         /// Makes `coordinator.snapshot()` throw ``SnapshotError`` while a state over the budget is in use.
         public static let refuseNewSnapshots = Response(rawValue: 2)

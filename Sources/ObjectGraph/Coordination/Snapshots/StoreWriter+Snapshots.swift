@@ -135,16 +135,20 @@ extension StoreWriter {
             snapshotRegistry.budget.withLock { $0.isExceeded = !over.isEmpty }
             for (place, snapshot) in over {
                 let holders = place < live.count ? live[place].holders : []
-                let advances = budget.responses.contains(.advanceCleanContexts)
-                warn(snapshot, advances ? "; clean contexts are advanced" : "")
-                // A confined context moves at its next request.
-                for case let place? in holders.map(\.place) where advances && place.confinement == nil {
-                    place.contextExecutor?.enqueue { $0.advanceIfClean() }
-                }
+                let places = budget.responses.contains(.advanceCleanContexts) ? holders.compactMap(\.place) : []
+                warn(snapshot, Self.response(to: places))
+                for place in places where place.confinement == nil { place.contextExecutor?.enqueue { $0.advanceIfClean() } }
             }
         } catch {
             Self.log.warning("checking the snapshot budget failed: \(error)")
         }
+    }
+
+    /// Returns the end of the warning: the contexts that are advanced. A context without an executor moves itself, at its next request.
+    private static func response(to places: [ContextAddress]) -> String {
+        let confined = places.count { $0.confinement != nil }
+        let advanced = places.count > confined ? "; clean contexts are advanced" : ""
+        return confined == 0 ? advanced : advanced + "; contexts without an executor stay until their next request"
     }
 
     private func warn(_ snapshot: LiveSnapshot, _ what: String) {
