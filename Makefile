@@ -190,7 +190,7 @@ test-asan: setup ## run the tests under the address sanitizer
 	@Tests/sanitizer-faults.sh address
 	@$(call say,"Tests under the address sanitizer")
 	@$(call run_tests,--sanitize=address --scratch-path .build-asan,\
-	    $(NO_MACROS) LSAN_OPTIONS="suppressions='$(CURDIR)/Tests/leaks.txt':print_suppressions=0",\
+	    STRATA_TESTS=others LSAN_OPTIONS="suppressions='$(CURDIR)/Tests/leaks.txt':print_suppressions=0",\
 	    --experimental-maximum-parallelization-width 12)
 
 # Two --sanitize flags give one of the two; a crash with backtraces on hangs for minutes.

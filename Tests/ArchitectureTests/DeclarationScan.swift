@@ -146,12 +146,15 @@ extension SourceFile {
     }
 }
 
-/// A function, initialiser or subscript and the number of its parameters that calls pass without a label.
+/// A function, initialiser or subscript and its parameters.
 struct FoundSignature: Equatable {
     var name: String
     /// The line of the keyword, counted from 1.
     var line: Int
+    /// The number of parameters that calls pass without a label.
     var unlabelled: Int
+    /// The names of the parameters in the body.
+    var parameters: [String] = []
 }
 
 extension SourceFile {
@@ -166,7 +169,7 @@ extension SourceFile {
             let name = word.text == "func" ? words[index + 1].text : word.text
             let parameters = Self.parameters(from: opening, in: words)
             let unlabelled = parameters.count { Self.isUnlabelled($0, isSubscript: word.text == "subscript") }
-            return FoundSignature(name: name, line: word.line, unlabelled: unlabelled)
+            return FoundSignature(name: name, line: word.line, unlabelled: unlabelled, parameters: parameters.compactMap(\.last))
         }
     }
 

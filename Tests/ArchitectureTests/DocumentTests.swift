@@ -110,6 +110,26 @@ import Testing
         }
     }
 
+    /// DocC refuses a comment that describes only some of the parameters, but only `make docs` runs it.
+    @Test func `a documentation comment describes all parameters or none`() {
+        let isPublic = /\b(?:public|open) [^(]*\b(?:func|init|subscript)\b/
+        let entry = /- Parameter (`?)(\w+)\1:/
+        let listed = /\ \ - (`?)(\w+)\1:/
+        for file in Repository.modules.values.joined() {
+            for signature in file.signatures where file.lines[signature.line - 1].contains(isPublic) {
+                var described: [String] = []
+                var isList = false
+                for comment in file.documentation(above: signature.line) {
+                    if let match = comment.prefixMatch(of: entry) { described.append(String(match.2)) }
+                    if isList, let match = comment.prefixMatch(of: listed) { described.append(String(match.2)) }
+                    if comment.hasPrefix("- ") { isList = comment == "- Parameters:" }
+                }
+                guard !described.isEmpty else { continue }
+                #expect(described == signature.parameters, "\(file.path):\(signature.line): \(signature.name)")
+            }
+        }
+    }
+
     /// The types that users meet, without those that only generated code names, protocols of SwiftData that users do not conform to, and
     /// types whose example is that of another type. A type inside `#if` counts, and a nested type does not.
     @Test func `each type that users meet has an example`() {
@@ -228,5 +248,13 @@ extension SourceFile {
             }
         }
         return blocks
+    }
+}
+
+extension SourceFile {
+    /// The lines of the documentation comment above a declaration, without slashes. Attributes may be between them.
+    fileprivate func documentation(above line: Int) -> [String] {
+        let above = lines[..<(line - 1)].reversed().map { $0.drop { $0 == " " } }.drop { $0.hasPrefix("@") }
+        return above.prefix { $0.hasPrefix("///") }.reversed().map { String($0.dropFirst($0.hasPrefix("/// ") ? 4 : 3)) }
     }
 }
