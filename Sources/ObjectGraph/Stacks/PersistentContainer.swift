@@ -25,7 +25,7 @@ public final class PersistentContainer: Sendable {
     private let bridges: [CoordinatorBridge]
     let closing = Mutex<Task<Void, any Error>?>(nil)
 
-    /// Opens the store and creates the contexts. Blocking work runs off the calling executor.
+    /// Opens the store. Blocking work runs off the calling executor.
     ///
     /// - Parameters:
     ///   - model: The model, created at run time or from a list of types.

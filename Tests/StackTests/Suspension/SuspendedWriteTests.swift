@@ -67,6 +67,22 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: a main context that is first used while the container is suspended, and then stays at the state that it has read.
+    @Test(arguments: [StoreKind.lmdb, .sqlite], [ContextStack.nested, .masterMainWorker])
+    @MainActor func `S167: a main context that is first used during a suspension is moved to the newest state by its end`(
+        _ kind: StoreKind, _ stack: ContextStack
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack)
+        try await container.suspend()
+        #expect(try container.mainContext.trackTitles() == [])
+        try await container.suspend()
+        await SuspensionTests.elsewhere(bed, "a", plays: 1)
+        await container.resume()
+        #expect(try container.mainContext.trackTitles() == ["a"])
+        try await container.close()
+    }
+
     /// Catches: a new context that cannot be read before the container is resumed, or that a second suspension does not find.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S167: a context that is created while the container is suspended reads the newest state`(_ kind: StoreKind) async throws

@@ -26,10 +26,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Suspends a new root context that was created while the store was suspended: its first use, or the end of the suspension, moves it to
-    /// the newest state. Call this on its executor, after it can be found there and before its first use.
+    /// Suspends a new root context, or the main context below a hidden root, that was created while the store was suspended: its first use,
+    /// or the end of the suspension, moves it to the newest state. Call this on its executor, after it can be found there and before its
+    /// first use.
     func suspendIfStoreIs() {
-        guard isRoot, place.confinement == nil, !layerStack.baseState.isPinned, configuration.writer.suspension.isSuspended
+        guard isRoot || configuration.decidesForParent, place.confinement == nil, !layerStack.baseState.isPinned,
+            configuration.writer.suspension.isSuspended
         else { return }
         suspendNow()
     }
