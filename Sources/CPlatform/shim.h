@@ -3,13 +3,18 @@
 #include <sys/resource.h>
 #ifdef __linux__
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #else
 #include <sys/mount.h>
 #endif
 
 #if defined(__linux__)
-/* Declared here: asking the headers for it (_GNU_SOURCE) changes others of their types, and Swift's module of them has not asked. */
+/* Declared here: asking the headers for them (_GNU_SOURCE) changes others of their types, and Swift's module of them has not asked. */
 extern int fallocate(int file, int mode, off_t start, off_t length);
+extern long syscall(long number, ...);
+
+/* The id of the calling thread. A plain system call, because glibc has had a function for it only since 2.30. */
+static inline int strata_thread_identifier(void) { return (int)syscall(SYS_gettid); }
 #endif
 
 /*

@@ -11,13 +11,6 @@ package enum CurrentProcess {
     /// `getpid`
     package static var identifier: Int32 { getpid() }
 
-    /// The processor time of all threads in nanoseconds: `clock_gettime` of `CLOCK_PROCESS_CPUTIME_ID`.
-    package static var processorTime: UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
-
     /// `pthread_atfork`: calls `body` in each forked child before anything else runs there.
     package static func afterForkInChild(_ body: @convention(c) () -> Void) { pthread_atfork(nil, nil, body) }
 

@@ -69,7 +69,7 @@ struct UndoCommand: BenchmarkCommand {
 struct ObservationCommand: BenchmarkCommand {
     static let configuration = CommandConfiguration(
         commandName: "observation",
-        abstract: "Reads, changes and inserts objects that cannot be observed, that can, and that are observed.")
+        abstract: "Scans, reads, changes and inserts objects that cannot be observed, that can, and that are observed.")
 
     static let read: Set<OptionUse> = [.store, .objects, .seed, .repeats]
 

@@ -7,6 +7,14 @@ import StoreModel
 import TestSupport
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// Background contexts share threads.
 @Suite(.timeLimit(.minutes(10))) struct SharedThreadTests {
     private final class Number: Sendable {
@@ -34,10 +42,10 @@ import Testing
     /// Counts in a separate process, because other tests have threads. Any program with tasks has some of them: one per processor for
     /// tasks, the main thread and two of Dispatch. The store's writer needs two.
     ///
-    /// The pool gives a job that does not get on company, and Dispatch a thread that has not gone to sleep yet. On a busy machine both
-    /// happen because the system interrupts a thread. So the smallest of several counts decides.
+    /// Dispatch starts another thread for a worker if the thread of an idle one has not gone to sleep yet. On a busy machine this happens
+    /// because the system interrupts the thread. So the smallest of several counts decides.
     @Test(arguments: StoreKind.allCases, [false, true])
-    func `200 busy contexts add no more threads than processors and 4`(_ kind: StoreKind, _ saves: Bool) async throws {
+    func `S213: 200 busy contexts add no more threads than processors and 4`(_ kind: StoreKind, _ saves: Bool) async throws {
         let bed = try TestBed(kind)
         var counts: [String] = []
         for number in 0..<8 {
@@ -101,8 +109,55 @@ import Testing
         return peak.threads.withLock { $0 }
     }
 
+    private final class Running: Sendable {
+        private let state = Mutex((now: 0, peak: 0))
+
+        func add(_ number: Int) {
+            state.withLock { state in
+                state.now += number
+                state.peak = max(state.peak, state.now)
+            }
+        }
+
+        var peak: Int { state.withLock { $0.peak } }
+    }
+
+    /// Computes until the calling thread has used some processor time, which passes only while the thread runs.
+    private static func compute(milliseconds: UInt64) {
+        func used() -> UInt64 {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+        }
+        let end = used() + milliseconds * 1_000_000
+        while used() < end {}
+    }
+
+    /// Catches: closures that compute for many looks of the pool and get ever more company. Runs in a separate process, because closures of
+    /// other tests block threads of the pool. Each closure has a thread, so the closures are counted, and threads of Dispatch are not.
+    @Test func `S213: of closures that compute for long, at most two more run at once than there are processors`() async {
+        await #expect(processExitsWith: .success) {
+            let container = try await PersistentContainer(model: Music.model, store: .memory(name: UUID().uuidString))
+            let places = max(2, ProcessInfo.processInfo.activeProcessorCount)
+            let running = Running()
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<3 * places {
+                    let context = await container.makeBackgroundContext(name: "\(number)")
+                    group.addTask {
+                        await context.perform { _ in
+                            running.add(1)
+                            Self.compute(milliseconds: 700)
+                            running.add(-1)
+                        }
+                    }
+                }
+            }
+            try #require(running.peak <= places + 2)
+        }
+    }
+
     /// Closures that block until as many of them run as there are. Without further threads, the first would wait forever.
-    @Test func `closures that wait for closures of other contexts end`() async throws {
+    @Test func `S213: closures that wait for closures of other contexts end`() async throws {
         let container = try await PersistentContainer(model: Music.model, store: .memory(name: UUID().uuidString))
         let count = ProcessInfo.processInfo.activeProcessorCount + 3
         let all = Flag()

@@ -4,7 +4,7 @@ import Observation
 import StoreInterface
 import Synchronization
 
-/// Inserts, reads and changes objects in a context that is not observable, in one that is, and with an observer of each object.
+/// Scans, reads, changes and inserts objects in a context that is not observable, in one that is, and with an observer of each object.
 public struct Observing: Sendable {
     private let benchmark: ContextBenchmark
 
@@ -21,6 +21,20 @@ public struct Observing: Sendable {
         let count = Atomic(0)
     }
 
+    /// The objects of ``RecordData`` as a model, without the macro, which takes minutes to compile.
+    private final class TypedRecord: PersistentModel {
+        private let anchor: ModelAnchor
+        var managedObject: ManagedObject { anchor.object }
+        var amount: Double { managedObject.get(RecordData.amount) }
+
+        init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+
+        static let entityDescription = EntityDescription(
+            name: RecordData.entity, properties: [.attribute(AttributeDescription("amount", of: \TypedRecord.amount))])
+        // Immutable: it is created once, and key paths do not change.
+        nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [\TypedRecord.amount: "amount"]
+    }
+
     private struct Run {
         let measured: MeasuredContext
 
@@ -28,20 +42,31 @@ public struct Observing: Sendable {
 
         func costs() throws -> [OperationCost] {
             let context = measured.context
-            let objects = try context.fetch(EntityFetchRequest(measured.entity.name))
-            let expected = sum(objects)
+            let expected = try sum(fetched())
             var costs: [OperationCost] = []
             func add(_ operation: String, _ work: () throws -> Void) rethrows {
                 costs.append(OperationCost(operation: operation, nanoseconds: try measured.measure(work)))
             }
             for mode in ["not observable", "observable"] {
                 context.isObservable = mode == "observable"
+                try measured.check(context.registeredObjects.isEmpty, "objects were left, which a scan would not create")
+                try add("scan, \(mode)") { try check(sum(fetched()) == expected, "scanning") }
+                // The first read of an object costs more than the next one.
+                let objects = try fetched()
+                try check(sum(objects) == expected, "the first read")
                 try add("read, \(mode)") { try check(sum(objects) == expected, "reading") }
+                do {
+                    // Released before the objects are changed as ones without a model.
+                    let records = objects.map { TypedRecord(managedObject: $0) }
+                    try add("typed read, \(mode)") { try check(typedSum(records) == expected, "reading by property") }
+                }
                 add("change, \(mode)") { measured.change(objects, to: -1) }
                 context.rollback()
                 add("insert, \(mode)") { measured.insertObjects() }
                 context.rollback()
             }
+            let objects = try fetched()
+            try check(sum(objects) == expected, "the first read")
             let notices = Notices()
             try add("first observed read") { try check(observed(objects, notices) == expected, "the first observed read") }
             try add("observed read") { try check(observed(objects, notices) == expected, "another observed read") }
@@ -52,8 +77,14 @@ public struct Observing: Sendable {
             return costs
         }
 
+        private func fetched() throws -> [ManagedObject] { try measured.context.fetch(EntityFetchRequest(measured.entity.name)) }
+
         private func sum(_ objects: [ManagedObject]) -> Double {
             objects.reduce(0) { $0 + number($1) }
+        }
+
+        private func typedSum(_ records: [TypedRecord]) -> Double {
+            records.reduce(0) { $0 + $1.amount }
         }
 
         /// Reads each object inside its own `withObservationTracking`, as each row of a list does.

@@ -10,8 +10,8 @@ internal import Platform
 /// The threads that run the jobs of all background contexts. The process has one pool.
 ///
 /// A thread holds a place of the pool while it runs jobs, and there are as many places as processors. Executors with waiting jobs get
-/// a place in turn. A thread gives up its place while it waits for another executor (``waiting(_:)``), and it loses it if its job runs
-/// so long that no place has become free for some time (``look()``). Docs/Internals/Executors.md shows why no wait is endless.
+/// a place in turn. A thread gives up its place while it waits for another executor (``waiting(_:)``), and it loses it if its job blocks
+/// it while no place becomes free (``look()``). Docs/Internals/Executors.md shows why no wait is endless.
 final class ExecutorPool: Sendable {
     static let shared = ExecutorPool(width: max(2, ProcessInfo.processInfo.activeProcessorCount))
 
@@ -30,12 +30,21 @@ final class ExecutorPool: Sendable {
         unowned let pool: ExecutorPool
         let queue = DispatchQueue(label: "strata.contexts")
         var status = Status.placed
+        /// The thread that runs the worker; nil if none has begun to.
+        var thread: KernelThread?
         /// The tick of the pool at which the present slice began.
-        var began = 0
+        private(set) var began = 0
+        /// The number of looks that found the thread waiting in the present slice, since the last one that found it runnable.
+        var waits = 0
         /// The executor that the worker runs next, if it was given a place.
         var next: QueueExecutor?
 
         init(_ pool: ExecutorPool) { self.pool = pool }
+
+        func beginSlice(at tick: Int) {
+            began = tick
+            waits = 0
+        }
 
         /// Runs ``next`` and the executors after it on a thread.
         func start() { queue.async { self.pool.work(self) } }
@@ -52,20 +61,24 @@ final class ExecutorPool: Sendable {
         /// The number of ticks in which no slice ended, since the last one in which a slice ended or a place was taken away.
         var stalled = 0
         var overdue = 0
-        /// The processor time of the process at the last tick.
-        var processorTime: UInt64 = 0
     }
 
     /// The time between two looks for overdue jobs, while executors wait for a place.
     static let tick = 50
-    /// The largest number of ticks after which a process that computes gets a further thread.
-    private static let longestPatience = 20
+    /// The number of looks that must find a thread waiting before its job loses its place.
+    private static let waitsUntilOverdue = 2
+    /// The number of ticks without progress after which a job loses its place although its thread is runnable.
+    static let patience = 200
+    /// The same number if the system does not say which threads are runnable.
+    static let patienceWithoutStates = 20
+    /// The number of overdue jobs up to which the patience is shorter, so that a few long computations do not stop all other contexts.
+    static let overdueBeforePatience = 2
     /// The number of overdue jobs from which on no more threads are added.
     static let overdueLimit = 128
 
     private let width: Int
     private let clock: any WriterClock
-    private let processorTime: @Sendable () -> UInt64
+    private let isRunnable: @Sendable (KernelThread) -> Bool?
     private let state = PthreadMutex(State())
     /// The number of looks for overdue jobs.
     private let ticks = Atomic(0)
@@ -73,14 +86,15 @@ final class ExecutorPool: Sendable {
 
     /// - Parameters:
     ///   - width: The number of places.
-    ///   - processorTime: Returns the processor time of the process in nanoseconds.
+    ///   - clock: The clock of the ticks.
+    ///   - isRunnable: Returns whether a thread runs or waits for a processor only; nil if that is unknown.
     init(
         width: Int, clock: any WriterClock = SystemClock(),
-        processorTime: @escaping @Sendable () -> UInt64 = { CurrentProcess.processorTime }
+        isRunnable: @escaping @Sendable (KernelThread) -> Bool? = { $0.isRunnable }
     ) {
         self.width = width
         self.clock = clock
-        self.processorTime = processorTime
+        self.isRunnable = isRunnable
     }
 
     // MARK: Jobs
@@ -102,7 +116,7 @@ final class ExecutorPool: Sendable {
         state.held += 1
         state.busy[ObjectIdentifier(worker)] = worker
         worker.status = .placed
-        worker.began = ticks.load(ordering: .relaxed)
+        worker.beginSlice(at: ticks.load(ordering: .relaxed))
         worker.next = executor
         return worker
     }
@@ -115,7 +129,11 @@ final class ExecutorPool: Sendable {
 
     private func work(_ worker: Worker) {
         Self.current.current = Unmanaged.passUnretained(worker).toOpaque()
-        var next = state.withLock { _ in worker.next.take() }
+        let thread = KernelThread.current
+        var next: QueueExecutor? = state.withLock { _ in
+            worker.thread = thread
+            return worker.next.take()
+        }
         while let executor = next { next = runSlice(of: executor, worker) }
         Self.current.current = nil
     }
@@ -147,11 +165,12 @@ final class ExecutorPool: Sendable {
             state.held += 1
             worker.status = .placed
         }
-        worker.began = ticks.load(ordering: .relaxed)
+        worker.beginSlice(at: ticks.load(ordering: .relaxed))
         if state.held <= width, let next = state.ready.popFirst() { return next }
         if !state.ready.isEmpty { watch(&state) }
         state.held -= 1
         state.busy[ObjectIdentifier(worker)] = nil
+        worker.thread = nil
         state.idle.append(worker)
         return nil
     }
@@ -183,7 +202,7 @@ final class ExecutorPool: Sendable {
     private func retakePlace(of worker: Worker) {
         state.withLock { state in
             worker.status = .placed
-            worker.began = ticks.load(ordering: .relaxed)
+            worker.beginSlice(at: ticks.load(ordering: .relaxed))
             state.held += 1
         }
     }
@@ -197,7 +216,6 @@ final class ExecutorPool: Sendable {
         guard !state.isWatched else { return }
         state.isWatched = true
         state.stalled = 0
-        state.processorTime = processorTime()
         lookLater()
     }
 
@@ -205,35 +223,72 @@ final class ExecutorPool: Sendable {
         clock.run(at: clock.now + .milliseconds(Self.tick), on: .global()) { self.look() }
     }
 
-    /// Takes a place from the job that has run longest, if no slice has ended for some time while executors wait for a place.
+    /// A slice that runs since before the last look.
+    private struct LateSlice {
+        let worker: Worker
+        let thread: KernelThread
+        let began: Int
+    }
+
+    /// Takes a place from a job, if no slice has ended between two looks while executors wait for a place.
     ///
-    /// A process that computes gets a further thread after 2 ticks, the next ones after 4, 8, 16, and then 20: its jobs need processors,
-    /// not threads. If the process waits, one tick is enough.
+    /// This helps most if the job's thread waits, because a thread that computes needs a processor, and not company. The states of threads
+    /// are read without the lock, which workers and callers of ``add(_:)`` need.
     private func look() {
         let tick = ticks.add(1, ordering: .relaxed).newValue
+        guard let late = state.withLock({ lateSlices(at: tick, &$0) }) else { return }
+        let states = late.map { isRunnable($0.thread) }
         let next: Worker? = state.withLock { state in
-            guard !state.ready.isEmpty, state.held >= width else {
-                state.isWatched = false
-                return nil
-            }
+            // A slice may have ended meanwhile.
+            guard lateSlices(at: tick, &state) != nil else { return nil }
             defer { lookLater() }
-            let time = processorTime()
-            let isComputing = time - state.processorTime > UInt64(Self.tick) * 1_000_000 / 8
-            state.processorTime = time
-            let placed = state.busy.values.filter { $0.status == .placed }
-            guard let oldest = placed.min(by: { $0.began < $1.began }), placed.allSatisfy({ $0.began < tick - 1 }) else {
-                state.stalled = 0
-                return nil
-            }
             state.stalled += 1
-            let patience = isComputing ? min(2 << min(state.overdue, 4), Self.longestPatience) : 1
-            guard state.stalled >= patience, state.overdue < Self.overdueLimit else { return nil }
+            var isUnknown = false
+            for (slice, isRunnable) in zip(late, states) where slice.worker.began == slice.began {
+                switch isRunnable {
+                case true?: slice.worker.waits = 0
+                case false?: slice.worker.waits += 1
+                case nil: isUnknown = true
+                }
+            }
+            guard state.overdue < Self.overdueLimit, let worker = overdueWorker(state, isUnknown: isUnknown) else { return nil }
             state.stalled = 0
-            oldest.status = .overdue
+            worker.status = .overdue
             state.overdue += 1
             state.held -= 1
             return placeForReady(&state)
         }
         next?.start()
+    }
+
+    /// Returns the slices that run, if all of them began before the last look and executors wait for a place. Otherwise returns nil, and
+    /// arranges the next look if executors wait.
+    private func lateSlices(at tick: Int, _ state: inout State) -> [LateSlice]? {
+        guard !state.ready.isEmpty, state.held >= width else {
+            state.isWatched = false
+            return nil
+        }
+        let placed = state.busy.values.filter { $0.status == .placed }
+        guard placed.allSatisfy({ $0.began < tick - 1 }) else {
+            state.stalled = 0
+            lookLater()
+            return nil
+        }
+        // A worker without a thread waits for one of the system, as it would with company.
+        return placed.compactMap { worker in
+            worker.thread.map { LateSlice(worker: worker, thread: $0, began: worker.began) }
+        }
+    }
+
+    /// Returns the worker that loses its place: of those whose threads wait, the one whose slice is oldest. If none waits and the patience
+    /// is over, the oldest of all, because closures may compute until the closure of another context has run.
+    private func overdueWorker(_ state: State, isUnknown: Bool) -> Worker? {
+        let patience =
+            state.overdue < Self.overdueBeforePatience
+            ? 2 << state.overdue : isUnknown ? Self.patienceWithoutStates : Self.patience
+        let placed = state.busy.values.filter { $0.status == .placed }
+        let waiting = placed.filter { $0.waits >= Self.waitsUntilOverdue }
+        let candidates = waiting.isEmpty && state.stalled >= patience ? placed : waiting
+        return candidates.min { $0.began < $1.began }
     }
 }
