@@ -35,7 +35,9 @@
 
         /// Catches: a state that is read after the first parenthesis, which may belong to the thread's name.
         @Test(arguments: ["waiting", "a) R (b"])
-        func `a thread is not runnable while it waits, whatever its name, and has no state after its end`(name: String) async throws {
+        func `a thread is not runnable while it waits, whatever its name, and has no state after its end`(name: String)
+            async throws
+        {
             let (started, release) = (Started(), DispatchSemaphore(value: 0))
             Thread.detachNewThread {
                 started.note(isNamed: Self.rename(name))

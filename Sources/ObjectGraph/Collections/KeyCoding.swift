@@ -3,12 +3,18 @@
 /// It can be inlined, as all code that runs once per entry of a range: in the program, the compiler knows the type of the keys, and need not
 /// look its properties up for each of them.
 @usableFromInline
-struct KeyCoding<Key> {
+struct KeyCoding<Key>: Sendable {
     @usableFromInline let typeName: String
     /// Appends a key to the prefix of the collection.
-    @usableFromInline let append: (Key, inout [UInt8]) -> Void
+    @usableFromInline let append: @Sendable (Key, inout [UInt8]) -> Void
     /// Reads a whole key. Returns nil for bytes that are no key.
-    @usableFromInline let read: (ArraySlice<UInt8>) -> Key?
+    @usableFromInline let read: @Sendable (ArraySlice<UInt8>) -> Key?
+
+    /// Returns a key as text, for errors.
+    func text(of key: Key) -> String {
+        if let text = key as? String { return "\"\(text)\"" }
+        return "\(key)"
+    }
 }
 
 extension KeyCoding where Key: CollectionKey {

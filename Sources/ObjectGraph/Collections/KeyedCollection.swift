@@ -198,7 +198,8 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
     public var values: [Value] { get throws { try all.entries().map(\.value) } }
 
-    /// Removes all entries. Returns their number.
+    /// Removes all entries. Returns their number. To remove many entries without loading their keys into the context, see
+    /// ``KeyedRangeReference``.
     @discardableResult
     public func removeAll() throws -> Int { try all.removeAll() }
 
@@ -235,10 +236,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
     }
 
     @usableFromInline
-    func text(of key: Key) -> String {
-        if let text = key as? String { return "\"\(text)\"" }
-        return "\(key)"
-    }
+    func text(of key: Key) -> String { keyCoding.text(of: key) }
 
     /// Reads a key from its stored bytes.
     @inlinable

@@ -78,7 +78,8 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
         KeyedCursor(collection: collection, reader: reader(direction))
     }
 
-    /// Removes all entries. Returns their number.
+    /// Removes all entries. Returns their number. To remove many entries without loading their keys into the context, see
+    /// ``KeyedRangeReference``.
     @discardableResult
     public func removeAll() throws -> Int { try collection.context.removeKeyed(from: lower, to: upper) }
 

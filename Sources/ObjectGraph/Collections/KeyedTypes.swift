@@ -34,11 +34,16 @@ extension LayeredView {
     ///
     /// - Parameter key: The key of the entry.
     func keyedTypes(_ entity: EntityIndex, key: Data) throws -> CollectionTypes? {
-        guard let collection = KeyedColumn.collection(ofKey: key),
-            let record = try keyedObject(entity, KeyedColumn.typesKey(collection)),
-            case .data(let types)? = try value(entity, key: record, column: KeyedColumn.value)
+        guard let collection = KeyedColumn.collection(ofKey: key), let record = try typesRecord(entity, of: collection)
         else { return nil }
-        return CollectionTypes(bytes: types)
+        return CollectionTypes(bytes: record.bytes)
+    }
+
+    /// Returns the record of a collection's types: its object, and its bytes; nil if there is none. One look-up.
+    func typesRecord(_ entity: EntityIndex, of collection: String) throws -> (object: ObjectKey, bytes: Data)? {
+        guard let object = try keyedObject(entity, KeyedColumn.typesKey(collection)) else { return nil }
+        guard case .data(let bytes)? = try value(entity, key: object, column: KeyedColumn.value) else { return (object, Data()) }
+        return (object, bytes)
     }
 
     /// Returns whether a collection has entries. One search of the index.

@@ -119,37 +119,43 @@ extension PersistentStoreCoordinator {
             // Makes the closure run on the caller's executor. Without it, the rows would be read on another one.
             _ = isolation
             return try await saveRows(
-                entity, properties: properties, rule: rule, options: options, report: &report, nextRow: nextRow)
+                BatchInsertion(entity, properties: properties, rule: rule, in: model), options: options, report: &report,
+                nextRow: nextRow)
         }
     }
 
-    private nonisolated(nonsending) func saveRows(
-        _ entity: Entity, properties: [String], rule: UpsertRule, options: BatchOptions, report: inout BatchReport,
-        nextRow: () throws -> [Value]?
+    /// Saves rows, which are read on the caller's executor, some per save.
+    ///
+    /// - Parameters:
+    ///   - empty: A save without rows, of which each save begins as a copy.
+    ///   - options: Durability, rows per save and author.
+    ///   - report: The report of the saved rows.
+    ///   - nextRow: A closure that returns the next row, or nil at the end.
+    nonisolated(nonsending) func saveRows<Chunk: ImportChunk>(
+        _ empty: Chunk, options: BatchOptions, report: inout BatchReport, nextRow: () throws -> Chunk.Element?
     ) async throws -> BatchResult {
-        let empty = try BatchInsertion(entity, properties: properties, rule: rule, in: model)
-        var result = BatchResult(entity: entity.number, store: store.identity)
+        var result = BatchResult(entity: empty.entityNumber, store: store.identity)
         var number = 0
         // Only one save runs at a time. Of two submitted together, the second could pass the first, or follow a save that failed.
         var running: (task: Task<ChangeSet, any Error>, rows: Int)?
         do {
             while true {
                 var chunk = empty
-                chunk.rows.reserveCapacity(min(options.rowsPerSave, 1 << 16))
-                while chunk.rows.count < max(options.rowsPerSave, 1), let row = try nextRow() {
+                chunk.reserveCapacity(min(options.rowsPerSave, 1 << 16))
+                while chunk.count < max(options.rowsPerSave, 1), let row = try nextRow() {
                     try Task.checkCancellation()
                     try chunk.append(row, number: number)
                     number += 1
                 }
                 if let before = running {
                     running = nil
-                    result.add(try await before.task.value)
+                    result.add(try await before.task.value, hiding: empty.hiddenObject)
                     report.add(before.rows)
                 }
-                if chunk.rows.isEmpty { return result }
+                if chunk.count == 0 { return result }
                 try Task.checkCancellation()
                 try await writer.suspension.enterUnlessCancelled(for: self)
-                running = (task: save(chunk, options), rows: chunk.rows.count)
+                running = (task: save(chunk, options), rows: chunk.count)
             }
         } catch let latest {
             var error = latest
@@ -170,7 +176,7 @@ extension PersistentStoreCoordinator {
 }
 
 /// The rows that an import has saved, reported to its caller.
-private struct BatchReport {
+struct BatchReport {
     private(set) var savedRows = 0
     private let totalRows: Int?
     private let progress: @Sendable (BatchProgress) -> Void

@@ -76,6 +76,22 @@ import StoreModel
         // end
     }
 
+    static func deleting(_ drafts: KeyedCollection<String, Draft>, _ container: PersistentContainer) async throws {
+        // Sources/ObjectGraph/Coordination/Batches/KeyedReferences.swift
+        let old = drafts["2024"..<"2025"].reference
+        let result = try await container.coordinator.batchDelete(old)
+        print("\(result.deletedCount) drafts were deleted")
+        // end
+    }
+
+    static func importing(_ titles: [String], _ container: PersistentContainer) async throws {
+        // Sources/ObjectGraph/Coordination/Batches/KeyedReferences.swift
+        let drafts = try container.collection("drafts", of: Draft.self).reference
+        let entries = titles.map { (key: $0, value: Draft(title: $0)) }
+        try await container.coordinator.insert(into: drafts, entries: entries)
+        // end
+    }
+
     static func errors(_ drafts: KeyedCollection<String, Draft>) throws {
         // Sources/ObjectGraph/Collections/CollectionError.swift
         do {

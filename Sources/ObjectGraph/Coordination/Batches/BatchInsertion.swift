@@ -4,7 +4,7 @@ import StoreModel
 /// The rows of one save of an import. The writer's queue converts them to a layer.
 ///
 /// If the writer repeats its transaction, the layer is created again from the same keys.
-struct BatchInsertion: Sendable {
+struct BatchInsertion: ImportChunk {
     let entity: Entity
     /// The columns for which rows have values.
     let columns: [ColumnIndex]
@@ -44,6 +44,13 @@ struct BatchInsertion: Sendable {
             throw FetchError.unknownProperty(entity: entity.name, property: "\(entity.columns[column].name) in the rows")
         }
     }
+
+    var entityNumber: EntityIndex { entity.number }
+    var count: Int { rows.count }
+    var keyCount: Int { rows.count }
+    var hiddenObject: ObjectKey? { nil }
+
+    mutating func reserveCapacity(_ count: Int) { rows.reserveCapacity(count) }
 
     mutating func append(_ row: [Value], number: Int) throws {
         guard row.count == columns.count else {

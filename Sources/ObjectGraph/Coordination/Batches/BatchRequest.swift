@@ -45,7 +45,7 @@ public enum UpsertRule: Sendable, Hashable {
     }
 }
 
-/// The result of a batch operation. Ids are computed on access.
+/// The result of a batch operation. Ids are computed on access. The objects of a batch on a keyed collection are its entries.
 ///
 /// ```swift
 /// print("\(result.deletedCount) tracks were deleted in \(result.changes.count) saves")
@@ -55,14 +55,22 @@ public struct BatchResult: Sendable {
     public private(set) var changes: [ChangeSet] = []
     private let entity: EntityIndex
     private let store: StoreIdentity
+    /// An object of the entity that is in no count: see ``ImportChunk/hiddenObject``.
+    private var hiddenObject: ObjectKey?
 
     init(entity: EntityIndex, store: StoreIdentity) {
         self.entity = entity
         self.store = store
     }
 
-    mutating func add(_ set: ChangeSet) {
+    /// Adds the changes of a save.
+    ///
+    /// - Parameters:
+    ///   - set: The changes.
+    ///   - hidden: An object that is left out of the counts and ids of all saves; nil for none.
+    mutating func add(_ set: ChangeSet, hiding hidden: ObjectKey? = nil) {
         if !set.isEmpty { changes.append(set) }
+        if let hidden { hiddenObject = hidden }
     }
 
     /// A Boolean value that indicates whether the batch changed the store.
@@ -83,13 +91,21 @@ public struct BatchResult: Sendable {
 
     private func count(_ mask: KeyPath<ChangeSet.PageChange, UInt64>) -> Int {
         changes.reduce(0) { sum, set in
-            (set.change(of: entity)?.pages ?? []).reduce(sum) { $0 + $1[keyPath: mask].nonzeroBitCount }
+            (set.change(of: entity)?.pages ?? []).reduce(sum) { sum, page in
+                sum + (page[keyPath: mask] & ~hiddenSlots(in: page.number)).nonzeroBitCount
+            }
         }
+    }
+
+    private func hiddenSlots(in page: PageNumber) -> UInt64 {
+        guard let hiddenObject, hiddenObject.page == page else { return 0 }
+        return 1 << UInt64(hiddenObject.slot)
     }
 
     private func ids(_ keys: KeyPath<ChangeSet.EntityChange, [ObjectKey]>) -> [ObjectID] {
         changes.flatMap { set in
-            (set.change(of: entity)?[keyPath: keys] ?? []).map { ObjectID(store: store, entity: entity, key: $0) }
+            (set.change(of: entity)?[keyPath: keys] ?? []).filter { $0 != hiddenObject }
+                .map { ObjectID(store: store, entity: entity, key: $0) }
         }
     }
 }

@@ -60,23 +60,42 @@ extension PersistentStoreCoordinator {
         try await batchDelete(request.storeQuery(in: requestScope), options)
     }
 
+    /// Deletes all entries of a collection in a range of keys, in one atomic save. The range comes from ``KeyedRange/reference``.
+    ///
+    /// Removes the entries that the file has when the deletion's turn comes, and creates nothing in a context. Unsaved changes of contexts
+    /// stay, and conflict with the deletion when they are saved (S192). Reads the keys and no values. O(entries). An empty range changes
+    /// nothing.
+    ///
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if the file has other types than the range;
+    ///   ``CollectionError/unavailable(collection:)``; `StoreError`. Then nothing is written.
+    @discardableResult
+    public func batchDelete(
+        _ range: KeyedRangeReference, options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult {
+        guard let entity = capabilities.keyedValues else { throw CollectionError.unavailable(collection: range.name) }
+        let schema = contextModel.storeSchema
+        return try await result("strata.batch.delete", entity: entity, name: range.name, options: options) { state in
+            try range.deletions(of: entity, over: state.view, schema: schema)
+        }
+    }
+
     // MARK: Through the writer
 
     /// Saves rows of an import, in a task that the cancellation of the import does not end.
     ///
     /// - Precondition: The caller has entered the writer's suspension for the save, which leaves it.
-    func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
+    func save(_ chunk: some ImportChunk, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
         Task {
             defer { writer.suspension.leave() }
             var chunk = chunk
             // On the writer's queue, because this may wait for the disk.
-            chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
+            chunk.keys = try await writer.onQueue { [entity = chunk.entityNumber, count = chunk.keyCount] writer in
                 writer.takeKeys(entity, atLeast: count)
             }
             let schema = contextModel.storeSchema
             do {
                 let outcome = try await submit(options) { [chunk] state in try chunk.layer(over: state, schema: schema) }
-                giveBack(chunk, outcome.change(of: chunk.entity.number)?.insertedKeys.count ?? 0)
+                giveBack(chunk, outcome.change(of: chunk.entityNumber)?.insertedKeys.count ?? 0)
                 return outcome
             } catch {
                 // After an error of the store, the rows may be in the file nevertheless.
@@ -87,7 +106,7 @@ extension PersistentStoreCoordinator {
     }
 
     /// Returns unused keys. Keys are used in order, so the unused keys are the last.
-    private func giveBack(_ chunk: BatchInsertion, _ used: Int) {
+    private func giveBack(_ chunk: some ImportChunk, _ used: Int) {
         var used = used
         let rests = chunk.keys.map { range in
             let taken = min(used, range.count)
@@ -95,7 +114,7 @@ extension PersistentStoreCoordinator {
             return range.dropFirst(taken)
         }
         // The range that was given back last is handed out first.
-        for rest in rests.reversed() { writer.keys.giveBack(rest, chunk.entity.number) }
+        for rest in rests.reversed() { writer.keys.giveBack(rest, chunk.entityNumber) }
     }
 
     private func batchUpdate(
@@ -177,14 +196,21 @@ extension PersistentStoreCoordinator {
         }
     }
 
+    /// - Parameters:
+    ///   - span: The name of the span.
+    ///   - entity: The entity whose objects the result counts.
+    ///   - name: The name of the entity in the span; nil for its own name.
+    ///   - options: Durability and author.
+    ///   - make: A closure that creates the layer.
     private func result(
-        _ span: String, entity: EntityIndex, options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
+        _ span: String, entity: EntityIndex, name: String? = nil, options: BatchOptions,
+        _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> BatchResult {
         try await writer.suspension.enter(for: self)
         defer { writer.suspension.leave() }
         var result = BatchResult(entity: entity, store: store.identity)
         result.add(
-            try await instruments.span(span, attributes: spanAttributes(entity)) {
+            try await instruments.span(span, attributes: spanAttributes(entity, name: name)) {
                 try await submit(options, make)
             })
         return result
@@ -211,8 +237,8 @@ extension PersistentStoreCoordinator {
         return request
     }
 
-    private func spanAttributes(_ entity: EntityIndex) -> KeyValuePairs<String, SpanAttribute> {
-        ["strata.entity": "\(contextModel.entities[entity].name)"]
+    private func spanAttributes(_ entity: EntityIndex, name: String? = nil) -> KeyValuePairs<String, SpanAttribute> {
+        ["strata.entity": "\(name ?? contextModel.entities[entity].name)"]
     }
 }
 
