@@ -114,6 +114,16 @@ package struct OpenFile: Sendable {
     /// `fsync`: returns when the file, or the names in a folder, are on disk.
     package func sync() throws(SystemError) { _ = try check(.sync, at: path) { fsync(descriptor) } }
 
+    /// `fdatasync`, or `F_FULLFSYNC` on macOS: returns when the content and the size of the file are on disk.
+    package func syncContent() throws(SystemError) {
+        #if canImport(Darwin)
+            // A plain sync leaves the data in the drive's cache, and not every file system has the other one.
+            _ = try check(.sync, at: path) { fcntl(descriptor, F_FULLFSYNC) == 0 ? 0 : fsync(descriptor) }
+        #else
+            _ = try check(.sync, at: path) { fdatasync(descriptor) }
+        #endif
+    }
+
     /// `fallocate`, or `F_PREALLOCATE`: reserves room on the disk between two offsets, so that a later write there cannot fail for
     /// lack of room. The size of the file does not change. Does nothing on a file system without that service.
     /// - Throws: An error with ``SystemError/isDiskFull``, also if the process may not create a file of that size.

@@ -36,7 +36,7 @@ public final class SQLiteStore: ObjectStore {
     let writer: SQLiteConnection
     let pool: SQLiteReaderPool
     let logUpkeep = LogUpkeep()
-    private let syncing = Mutex(Syncing())
+    let syncing = Mutex(Syncing())
     private let signal: SaveSignal
     /// The state of the file that later transactions are compared with.
     let known = KnownContent()
@@ -48,11 +48,19 @@ public final class SQLiteStore: ObjectStore {
 
     private let isClosed = Atomic(false)
 
-    private struct Syncing {
+    struct Syncing {
         /// Whether the writer's connection syncs each commit; nil before the first write.
         var durable: Bool?
-        /// Whether there are commits that no later commit has synced.
-        var owes = false
+        /// The number of commits without a sync, and of those among them that were synced later.
+        var unsyncedCommits = 0
+        var syncedLater = 0
+
+        /// Whether there are commits that are not synced.
+        var owes: Bool { syncedLater < unsyncedCommits }
+
+        mutating func noteCommit(_ durability: Durability) {
+            if durability == .durable { syncedLater = unsyncedCommits } else { unsyncedCommits += 1 }
+        }
     }
 
     /// Opens the file, or creates it. Blocks on the disk, and for up to 30 seconds while another connection creates the file.
@@ -184,6 +192,7 @@ public final class SQLiteStore: ObjectStore {
                 try checkSchema(writer)
                 try checkReopened(writer)
                 try checkFile()
+                let failedLog = durability == .durable ? try repeatFailedLog() : nil
                 let transaction = try SQLiteTransaction(connection: writer, layout: layout, path: path)
                 let before = transaction.generation
                 try checkGeneration(before, since: known.newest)
@@ -197,7 +206,8 @@ public final class SQLiteStore: ObjectStore {
                     throw StoreError.fileReplaced(path, isGone: !FileManager.default.fileExists(atPath: path))
                 }
                 try writer.run("COMMIT")
-                syncing.withLock { $0.owes = durability != .durable }
+                syncing.withLock { $0.noteCommit(durability) }
+                if let failedLog { FailedLogs.remove(failedLog) }
                 if transaction.generation != before {
                     known.note(transaction.generation)
                     signal.send(transaction.generation)

@@ -59,6 +59,12 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// - Throws: The error of `body`; `StoreError` `.readOnly`, `.storeBusy`, `.full`, `.inputOutput`, `.mustReopen`,
     ///   `.fileReplaced`.
     func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
+    /// Returns a sync that takes deferred commits to disk while further ones are made; nil if the store has none at present.
+    /// Commits that wait for the disk are then made with ``Durability/durable``. The default returns nil.
+    ///
+    /// Called before the first of the commits, from the thread of ``write(_:_:)``, and only if the store does not have
+    /// ``StoreCapabilities/layeredDeferral``.
+    func separateSync() -> (any CommitSync)?
     /// Acquires the right to save, which ``write(_:_:)`` does not acquire by itself, until the claim is released. Blocks
     /// while other processes have conflicting claims, for a bounded time.
     ///

@@ -20,6 +20,8 @@ extension PersistentStoreCoordinator {
 final class FaultyStore: ObjectStore {
     enum Call: Hashable, CaseIterable {
         case snapshot, write, apply, commit, claim, history
+        /// The sync beside the writer, which only a store without layered deferral has.
+        case sync
         /// The start of the watch for other processes that wait for the claim.
         case watchClaimRequests
         /// A step of the work that opening has left for later.
@@ -33,7 +35,7 @@ final class FaultyStore: ObjectStore {
 
         /// The calls that read through a snapshot.
         static let reads: [Call] = [.readValue, .readVersion, .readPage, .readRelated, .readKeys, .lookUp]
-        /// The calls of the store and its transactions that can fail.
+        /// The calls of the store, its transactions and its syncs that can fail.
         static let ofStore: [Call] = allCases.filter { $0 != .isReadOnly && !reads.contains($0) }
     }
 
@@ -160,6 +162,16 @@ final class FaultyStore: ObjectStore {
             try self.note(.commit)
             return result
         }
+    }
+
+    func separateSync() -> (any CommitSync)? { capabilities.contains(.layeredDeferral) ? nil : Sync(self) }
+
+    private final class Sync: CommitSync {
+        private let store: FaultyStore
+
+        init(_ store: FaultyStore) { self.store = store }
+
+        func sync() throws { try store.note(.sync) }
     }
 
     func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {

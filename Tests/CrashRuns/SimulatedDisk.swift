@@ -89,9 +89,10 @@ struct SimulatedDisk {
         case .truncate:
             guard let file else { return }
             files[file]?.pending.append((order, .size(Int(record.offset))))
-        case .syncBegin: syncs["\(record.process) \(record.inode)"] = order
+        // The offset of a sync is its thread.
+        case .syncBegin: syncs["\(record.process) \(record.offset) \(record.inode)"] = order
         case .syncEnd:
-            guard let begin = syncs["\(record.process) \(record.inode)"] else { return }
+            guard let begin = syncs["\(record.process) \(record.offset) \(record.inode)"] else { return }
             if let file { makeDurable(file: file, before: begin) } else { makeNamesDurable(before: begin) }
         case .rename:
             guard let file = names[record.names[0]] else { return }

@@ -116,8 +116,15 @@ struct Worker: Sendable {
             let now = library
             try acknowledgements.note("start", library.writer, number)
             try await context.perform { try $0.apply(step, of: now, as: version) }
-            try await context.save(
-                step.isDurable ? .durable : .deferred(within: .milliseconds(Int.random(in: 1...4, using: &random))))
+            let bound = Duration.milliseconds(Int.random(in: 1...4, using: &random))
+            if step.isDurable {
+                try await context.save(.durable)
+            } else if Bool.random(using: &random) {
+                // On SQLite, durable saves after this one are synced separately from their commits.
+                try await context.perform { try $0.saveNow(.deferred(within: bound)) }
+            } else {
+                try await context.save(.deferred(within: bound))
+            }
             try acknowledgements.note(step.isDurable ? "durable" : "deferred", library.writer, number)
             if step.isFlushed {
                 try acknowledgements.note("flush", library.writer)

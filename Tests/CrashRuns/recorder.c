@@ -309,12 +309,14 @@ static int synced(int fd) {
         pthread_mutex_unlock(&lock);
         return 0;
     }
-    record(op_sync_begin, inode, 0, NULL, 0, 0);
+    // The thread tells syncs of one file apart that run at the same time.
+    uint64_t thread = (uint64_t)syscall(SYS_gettid);
+    record(op_sync_begin, inode, thread, NULL, 0, 0);
     pthread_mutex_unlock(&lock);
     // Other threads and processes may write meanwhile. The sync does not cover their writes.
     usleep(20);
     pthread_mutex_lock(&lock);
-    record(op_sync_end, inode, 0, NULL, 0, 0);
+    record(op_sync_end, inode, thread, NULL, 0, 0);
     pthread_mutex_unlock(&lock);
     return 0;
 }

@@ -78,7 +78,7 @@ extension StoreWriter {
     func finishSaves() async throws {
         let owes = try await onQueue { writer in
             while writer.shared.withLock({ !$0.waiting.isEmpty }) { writer.drain() }
-            return writer.shared.withLock { $0.deferred.isOwed }
+            return writer.shared.withLock { $0.deferred.isOwed || $0.syncs.isOwed }
         }
         if owes { _ = try await withCompletion { enqueue(SaveJob(request: nil, source: .flush, completion: $0)) } }
     }

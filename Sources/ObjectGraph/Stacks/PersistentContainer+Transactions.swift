@@ -46,7 +46,8 @@ extension PersistentContainer {
     ///   - body: The work, which changes nothing but the context.
     /// - Returns: The result of `body`, after the save.
     /// - Throws: The last of these errors if no retry is left. Any other error of the save, and the error of `body`, at once.
-    ///   `CancellationError` in place of a retry if the task is cancelled. In each case, nothing is saved.
+    ///   `CancellationError` in place of a retry if the task is cancelled. In each case, nothing is saved, except for
+    ///   `StoreError` `.notOnDisk`: then the save is visible, and `flush()` waits until it is on disk.
     public func write<T: Sendable>(
         retrying retries: Int = 0, _ durability: Durability = .durable,
         _ body: @Sendable (ManagedObjectContext) throws -> T
@@ -58,6 +59,9 @@ extension PersistentContainer {
                 let result = try await freshContext("write").performOnce(andSave: durability, body)
                 await showSavesInMain()
                 return result
+            } catch let error as StoreError where error.code == .notOnDisk {
+                await showSavesInMain()
+                throw error
             } catch SaveError.conflicts where left > 0 {
                 left -= 1
             } catch let duplicate as BackgroundContext.DuplicateOfNewerSave {

@@ -21,6 +21,9 @@ extension ObjectStore {
         ((try? snapshot().generation) ?? generation) > generation
     }
 
+    /// Returns nil, the default for stores that sync only as part of a commit.
+    public func separateSync() -> (any CommitSync)? { nil }
+
     /// Returns nil, the default for stores to which no other process saves.
     public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? { nil }
 

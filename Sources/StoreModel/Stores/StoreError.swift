@@ -35,6 +35,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// - `suspended`: The store is suspended, and the call cannot wait until it is resumed.
     /// - `unsupported`: The store cannot do what the call asks for.
     /// - `inputOutput`: A call of the system failed.
+    /// - `notOnDisk`: A save is in the file and visible, but a sync has failed, so that a power failure could take it away. Saving again
+    ///   would repeat it: call `flush()`, which waits until it is on disk.
     /// - `mustReopen`: An earlier write failed, and the file takes no writes until it is closed and opened again. Closing the container
     ///   writes deferred saves.
     /// - `valueTooLarge`: A value does not fit its column or the store.
@@ -44,7 +46,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case fileReplaced
         case cannotOpen, notAStore, damaged, formatTooNew, schemaMismatch, schemaTooNew, inUseElsewhere
         case full, readersFull, storeBusy, readOnly, remoteFileSystem, usedAfterFork, closed, suspended, unsupported
-        case inputOutput, mustReopen, valueTooLarge, internalInconsistency
+        case inputOutput, notOnDisk, mustReopen, valueTooLarge, internalInconsistency
     }
 
     /// The line of source code that created an error, for bug reports.

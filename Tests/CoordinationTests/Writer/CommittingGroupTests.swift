@@ -16,13 +16,17 @@ import Testing
         let coordinator: PersistentStoreCoordinator
         let importer: BackgroundContext
         let editor: BackgroundContext
-        /// Whether a commit is held, whether it may end, and whether the durable save has ended.
+        /// The call that waits for the disk.
+        let waiting: FaultyStore.Call
+        /// Whether that call is held, whether it may end, and whether the durable save has ended.
         let isHeld = Flag()
         let mayEnd = Flag()
         let ended = Flag()
 
-        init() async throws {
-            store = FaultyStore(schema: Music.model.storeSchema)
+        init(_ layered: StoreCapabilities = .layeredDeferral) async throws {
+            store = FaultyStore(
+                schema: Music.model.storeSchema, capabilities: layered.union([.externalSaves, .history]))
+            waiting = layered.isEmpty ? .sync : .commit
             coordinator = try .music(store, clock)
             importer = coordinator.newBackgroundContext(name: "importer")
             editor = coordinator.newBackgroundContext(name: "editor")
@@ -44,14 +48,14 @@ import Testing
             }
         }
 
-        /// Begins a durable save, whose commit ends when ``mayEnd`` is set.
+        /// Begins a durable save, whose commit or sync ends when ``mayEnd`` is set.
         func begin(_ title: String, error: StoreError? = nil) async throws -> Task<Void, any Error> {
-            store.hold(.commit, isHeld, until: mayEnd, error: error)
+            store.hold(waiting, isHeld, until: mayEnd, error: error)
             let task = Task { [importer, ended] in
                 defer { ended.set() }
                 try await importer.perform(andSave: .durable) { _ = $0.makeTrack(title) }
             }
-            try await until("the durable save is being committed") { isHeld.wait(atMost: .zero) }
+            try await until("the durable save waits for the disk") { isHeld.wait(atMost: .zero) }
             return task
         }
 
@@ -101,8 +105,11 @@ import Testing
     }
 
     /// Catches: a synchronous save on the main thread that waits for the disk of an importer's save.
-    @Test func `S066: a deferred save does not wait for a durable save that is being committed`() async throws {
-        let bed = try await Bed()
+    @Test(arguments: [StoreCapabilities.layeredDeferral, []])
+    func `S066: a deferred save does not wait for a durable save that is being committed`(_ layered: StoreCapabilities)
+        async throws
+    {
+        let bed = try await Bed(layered)
         let durable = try await bed.begin("durable")
         try await bed.save("second")
         try await bed.save("third")
@@ -120,8 +127,10 @@ import Testing
     }
 
     /// Catches: the first save after a pause, which waits for the disk of an importer's save.
-    @Test func `S066: a deferred save that was announced after a pause does not wait either`() async throws {
-        let bed = try await Bed()
+    @Test(arguments: [StoreCapabilities.layeredDeferral, []])
+    func `S066: a deferred save that was announced after a pause does not wait either`(_ layered: StoreCapabilities) async throws
+    {
+        let bed = try await Bed(layered)
         bed.clock.advance(by: .seconds(61))
         bed.coordinator.writer.disk.sync {}
         try await bed.settle()
@@ -312,12 +321,14 @@ import Testing
     // MARK: Saves that wait
 
     /// Catches: a synchronous save that waits for the disk of a durable save which is not yet being written.
-    @Test func `S066: a deferred save does not wait for a durable save that waits beside it`() async throws {
-        let bed = try await Bed()
+    @Test(arguments: [StoreCapabilities.layeredDeferral, []])
+    func `S066: a deferred save does not wait for a durable save that waits beside it`(_ layered: StoreCapabilities) async throws
+    {
+        let bed = try await Bed(layered)
         let writer = bed.coordinator.writer
         let mayBegin = Flag()
         writer.queue.async { _ = mayBegin.wait(atMost: .seconds(600)) }
-        bed.store.hold(.commit, bed.isHeld, until: bed.mayEnd)
+        bed.store.hold(bed.waiting, bed.isHeld, until: bed.mayEnd)
         let durable = Task { [importer = bed.importer, ended = bed.ended] in
             defer { ended.set() }
             try await importer.perform(andSave: .durable) { _ = $0.makeTrack("durable") }
@@ -487,19 +498,19 @@ import Testing
         func insertions(of object: ObjectKey) -> Int { inserted.withLock { $0.count { $0 == object } } }
     }
 
-    /// Makes commits of saves take random times, and some of them fail, by their number. Transactions for keys do not fail.
+    /// Makes commits of saves, and separate syncs, take random times, and some of them fail, by their number. Transactions for keys do not
+    /// fail.
     private static func fail(_ store: FaultyStore, at failing: Set<Int>) {
         let isSave = Flagged()
         store.fail { call, number in
             switch call {
             case .write: isSave.set(false)
             case .apply: isSave.set(true)
-            case .commit where isSave.value:
-                CurrentThread.sleep(microseconds: UInt32(number % 3) * 300)
-                if failing.contains(number) { return StoreError(.inputOutput, "the disk failed") }
             default: break
             }
-            return nil
+            guard call == .sync || call == .commit && isSave.value else { return nil }
+            CurrentThread.sleep(microseconds: UInt32(number % 3) * 300)
+            return failing.contains(number) ? StoreError(.inputOutput, "the disk failed") : nil
         }
     }
 
@@ -531,10 +542,12 @@ import Testing
 
     /// Random durable and deferred saves at the same time, commits of which fail. Every save that has returned is in the file, each one
     /// once, and none that has thrown.
-    @Test func `S062, S066: random durable and deferred saves at the same time`() async throws {
+    @Test(arguments: [StoreCapabilities.layeredDeferral, []])
+    func `S062, S066: random durable and deferred saves at the same time`(_ layered: StoreCapabilities) async throws {
         let seed = Seed.value
         for round in 0..<8 {
-            let store = FaultyStore(schema: Music.model.storeSchema)
+            let store = FaultyStore(
+                schema: Music.model.storeSchema, capabilities: layered.union([.externalSaves, .history]))
             let coordinator = try PersistentStoreCoordinator(model: Music.model, store: store, name: "random")
             var random = SeededGenerator(seed: seed &+ UInt64(round))
             let failing = Set((0..<6).map { _ in Int.random(in: 10..<120, using: &random) })
@@ -583,10 +596,14 @@ import Testing
     }
 
     /// Catches: a lost update or one that is saved twice, when a group with the object is being committed, or fails.
-    @Test func `S100: random increments of one object, of which none is lost and none doubled`() async throws {
+    @Test(arguments: [StoreCapabilities.layeredDeferral, []])
+    func `S100: random increments of one object, of which none is lost and none doubled`(_ layered: StoreCapabilities)
+        async throws
+    {
         let seed = Seed.value
         for round in 0..<8 {
-            let store = FaultyStore(schema: Music.model.storeSchema)
+            let store = FaultyStore(
+                schema: Music.model.storeSchema, capabilities: layered.union([.externalSaves, .history]))
             let coordinator = try PersistentStoreCoordinator(model: Music.model, store: store, name: "random")
             let id = try await coordinator.newBackgroundContext().perform(andSave: .durable) {
                 $0.makeTrack("shared", plays: 0).objectID

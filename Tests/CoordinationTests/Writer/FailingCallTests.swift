@@ -147,7 +147,9 @@ import Testing
         var number = 0
         while true {
             number += 1
-            let store = FaultyStore(schema: Music.model.storeSchema)
+            let layered: StoreCapabilities = call == .sync ? [] : .layeredDeferral
+            let store = FaultyStore(
+                schema: Music.model.storeSchema, capabilities: layered.union([.externalSaves, .history]))
             store.fail { [number] in $0 == call && $1 == number ? StoreError(code, "the test lets call \($1) fail") : nil }
             // Such work renews the snapshot, so the other calls fail without it.
             var stepsLeft: @Sendable () -> Int = { 0 }

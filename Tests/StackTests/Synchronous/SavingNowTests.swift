@@ -1,8 +1,8 @@
 import Foundation
 import ObjectGraph
+import Platform
 import StoreInterface
 import StoreModel
-import Synchronization
 import TestSupport
 import Testing
 
@@ -98,6 +98,44 @@ import Testing
         try container.flushNow()
         #expect(try container.coordinator.historyNow().count == 2)
     }
+
+    #if DEBUG
+        /// Catches: a save of the main thread that waits for the disk of an importer's save.
+        @Test func `S066: on SQLite, a synchronous save does not wait for the sync of a durable save`() async throws {
+            let bed = try TestBed(.sqlite)
+            let container = try await bed.container()
+            let importer = await container.makeBackgroundContext()
+            let confined = Carrier(container)
+            let folder = bed.folder.lastPathComponent
+            let durable = try await confined.onThread { context in
+                context.makeTrack("first")
+                // The bound is long, so that no flush makes a sync first.
+                try context.saveNow(.deferred(within: .seconds(600)))
+                let (isHeld, mayEnd, ended) = (Flag(), Flag(), Flag())
+                defer { mayEnd.set() }
+                return try SystemFaults.withInjector({ call, path in
+                    guard call == .sync, path.hasSuffix("-wal"), path.contains(folder) else { return nil }
+                    isHeld.set()
+                    _ = mayEnd.wait(atMost: .seconds(600))
+                    return nil
+                }) {
+                    let durable = Task {
+                        defer { ended.set() }
+                        try await importer.perform(andSave: .durable) { _ = $0.makeTrack("durable") }
+                    }
+                    #expect(isHeld.wait(atMost: .seconds(600)))
+                    context.makeTrack("second")
+                    try context.saveNow()
+                    #expect(try context.trackTitles().sorted() == ["durable", "first", "second"])
+                    #expect(!ended.wait(atMost: .zero), "the durable save waits for the disk")
+                    return durable
+                }
+            }
+            try await durable.value
+            let reader = await container.makeBackgroundContext()
+            #expect(try await reader.perform { try $0.trackTitles().sorted() } == ["durable", "first", "second"])
+        }
+    #endif
 
     @Test(arguments: StoreKind.allCases)
     func `conflicts of synchronous saves follow the merge policy`(_ kind: StoreKind) async throws {

@@ -76,7 +76,7 @@ public actor BackgroundContext: ContextExecutor {
     ///
     /// No other work of the context runs between the beginning of `body` and the moment at which its changes are handed over. A running save
     /// is awaited first. Earlier unsaved changes are saved too. If `body` or the save throws, nothing is saved and all changes stay in
-    /// the context: see ``ManagedObjectContext/save(_:)``.
+    /// the context, with one exception: see ``ManagedObjectContext/save(_:)``.
     ///
     /// ```swift
     /// let id = try await importer.perform(andSave: .durable) { context in

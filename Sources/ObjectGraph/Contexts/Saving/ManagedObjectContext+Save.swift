@@ -18,7 +18,10 @@ extension ManagedObjectContext {
     /// With nothing to save, this method does nothing (S063). Changes made during a save belong to the next save.
     /// Cost on this executor: O(layers + changed registered objects). A child also folds its layers: O(changed objects).
     ///
-    /// - Throws: ``SaveError`` or the store's error. Then the context and the store are unchanged (S062).
+    /// - Throws: ``SaveError`` or the store's error. Then the context and the store are unchanged (S062). There is one exception, on
+    ///   SQLite: if a thread has waited for a deferred save in the last minute, a durable save is visible before it is on disk. If the disk
+    ///   then refuses it, this throws `StoreError` `.notOnDisk`, and the save stays. Call this method again, or `flush()`, to wait until
+    ///   it is on disk.
     nonisolated(nonsending) public func save(_ durability: Durability = .durable) async throws {
         try await save(durability, through: nil) {}
     }
@@ -35,6 +38,14 @@ extension ManagedObjectContext {
     ///
     /// - Parameter target: nil: one level.
     nonisolated(nonsending) func save<T>(
+        _ durability: Durability, through target: SaveTarget?, after body: () throws -> T
+    ) async throws -> T {
+        let result = try await saveInTurn(durability, through: target, after: body)
+        if durability == .durable, isRoot || target != nil { try await configuration.writer.repeatFailedSync() }
+        return result
+    }
+
+    nonisolated(nonsending) private func saveInTurn<T>(
         _ durability: Durability, through target: SaveTarget?, after body: () throws -> T
     ) async throws -> T {
         // A save that waits until the store is resumed does not move the context, which would open the file.

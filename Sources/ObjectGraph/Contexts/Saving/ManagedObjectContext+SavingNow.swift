@@ -6,10 +6,13 @@ extension ManagedObjectContext {
     /// Saves a root context and returns when all other contexts can see the changes.
     ///
     /// The steps are those of ``save(_:)``. The calling thread waits for the saves that the writer is processing, and for its own check. With
-    /// `.deferred` it does not wait for the disk, nor for the sync of durable saves: see ``StoreWriter/acceptWhileCommitting(_:from:)``. It
-    /// does if deferred saves fill the memory, if they are being written when a durable save comes, if the save concerns an object of a
-    /// durable save, if a context that merges by itself makes that one, if the model has derived attributes, if the merge policy is custom,
-    /// and if no thread has waited for a save, or announced one by ``expectSynchronousSave()``, in the minute before that one began.
+    /// `.deferred` it does not wait for the disk, nor for the sync of durable saves: see ``StoreWriter/acceptWhileCommitting(_:from:)`` and
+    /// ``StoreWriter/separateSync(of:)``. On every store it does wait if a context that merges by itself makes the durable save, and if no
+    /// thread has waited for a save, or announced one by ``expectSynchronousSave()``, in the minute before that one began.
+    ///
+    /// With layered deferral, it also waits if deferred saves fill the memory, if they are being written when a durable save comes, if the
+    /// save concerns an object of a durable save, if the model has derived attributes, and if the merge policy is custom. On SQLite, it
+    /// also waits if a thread waits for the durable save, or for a flush, if keys are leased, and if SQLite copies its log into the file.
     ///
     /// A child of a context with the same executor saves to its parent.
     ///

@@ -131,7 +131,8 @@ extension PersistentStoreCoordinator {
     /// Of two changes of one property, the last one applies. A one-to-one relationship changes at both ends, and the request must select at
     /// most one object, unless it is set to nil. Needs about 150 bytes of memory per object until it is saved.
     ///
-    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
+    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written, unless the
+    ///   code is `.notOnDisk`.
     @discardableResult
     public func batchUpdate<M: PersistentModel>(
         _ request: FetchRequest<M>, _ first: BatchChange<M>, _ others: BatchChange<M>..., options: BatchOptions = BatchOptions()

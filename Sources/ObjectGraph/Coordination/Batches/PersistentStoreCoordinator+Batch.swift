@@ -15,7 +15,8 @@ extension PersistentStoreCoordinator {
     /// objects. A one-to-one relationship changes at both ends, and the request must select at most one object, unless the value is null.
     /// Needs about 150 bytes of memory per object until it is saved.
     ///
-    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
+    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written, unless the
+    ///   code is `.notOnDisk`.
     @discardableResult
     public func batchUpdate(
         _ request: EntityFetchRequest, set values: [String: Value], options: BatchOptions = BatchOptions()
@@ -31,7 +32,8 @@ extension PersistentStoreCoordinator {
     /// ends, and the request must select at most one object, unless the value is null.
     /// Needs about 150 bytes of memory per object until it is saved.
     ///
-    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
+    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written, unless the
+    ///   code is `.notOnDisk`.
     @discardableResult
     public func batchUpdate<M: PersistentModel>(
         _ request: FetchRequest<M>, set values: [String: Value], options: BatchOptions = BatchOptions()
@@ -42,7 +44,8 @@ extension PersistentStoreCoordinator {
 
     /// Deletes all objects that a request selects, following delete rules, in one atomic save.
     ///
-    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`. Then nothing is written.
+    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`. Then nothing is written, unless the
+    ///   code is `.notOnDisk`.
     @discardableResult
     public func batchDelete(
         _ request: EntityFetchRequest, options: BatchOptions = BatchOptions()
@@ -52,7 +55,8 @@ extension PersistentStoreCoordinator {
 
     /// Deletes all objects that a request selects, following delete rules, in one atomic save.
     ///
-    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`. Then nothing is written.
+    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`. Then nothing is written, unless the
+    ///   code is `.notOnDisk`.
     @discardableResult
     public func batchDelete<M: PersistentModel>(
         _ request: FetchRequest<M>, options: BatchOptions = BatchOptions()
@@ -67,7 +71,8 @@ extension PersistentStoreCoordinator {
     /// nothing.
     ///
     /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if the file has other types than the range;
-    ///   ``CollectionError/unavailable(collection:)``; `StoreError`. Then nothing is written.
+    ///   ``CollectionError/unavailable(collection:)``; `StoreError`. Then nothing is written, unless the
+    ///   code is `.notOnDisk`.
     @discardableResult
     public func batchDelete(
         _ range: KeyedRangeReference, options: BatchOptions = BatchOptions()
@@ -222,9 +227,11 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         let request = request(options, make)
         // No context is the source, so all contexts are notified, and other coordinators on the file too.
-        return try await withCompletion { completion in
+        let changes: ChangeSet = try await withCompletion { completion in
             writer.submit(request, from: .batch) { completion($0.map(\.changes)) }
         }
+        if options.durability == .durable { try await writer.repeatFailedSync() }
+        return changes
     }
 
     /// Returns a save of a batch, with its report, which begins now.

@@ -6,6 +6,8 @@ extension StoreWriter {
     /// The jobs that the writer processes together. They are checked in order, each against the state after the jobs before it.
     final class CommitGroup {
         let jobs: [SaveJob]
+        /// Whether the group is committed without a sync although jobs wait for the disk: see ``StoreWriter/separateSync(of:)``.
+        private let isSyncedSeparately: Bool
         /// The state against which the first job is checked. It is newer than the writer's state if another process has saved.
         var start: StoreState
         /// The state with saves of other connections that contexts see since the transaction began, and listeners do not know yet.
@@ -21,8 +23,9 @@ extension StoreWriter {
         /// The newest save that the group has written; nil if it has written none.
         var newestWritten: Generation? { committed.sequences.last.map { committed.generation(of: .accepted($0)) } }
 
-        init(jobs: [SaveJob], writer: StoreWriter) {
+        init(jobs: [SaveJob], writer: StoreWriter, isSyncedSeparately: Bool = false) {
             self.jobs = jobs
+            self.isSyncedSeparately = isSyncedSeparately
             self.writer = writer
             start = writer.state
             state = start
@@ -61,12 +64,13 @@ extension StoreWriter {
                 }
         }
 
-        /// Whether the store has committed the group without a sync, so that a flush must follow.
+        /// Whether the store has committed the group without a sync, so that one must follow.
         var isUnsynced: Bool { if case .deferred = durability { true } else { false } }
 
-        /// The strictest durability that the jobs ask for.
+        /// The durability of the commit: the strictest one that the jobs ask for, unless a separate sync follows.
         var durability: Durability {
             if writer.capabilities.contains(.layeredDeferral) { return .durable }
+            if isSyncedSeparately { return .deferred }
             return bound == nil || jobs.contains { $0.request?.durability == .durable || $0.request == nil }
                 ? .durable : .deferred
         }

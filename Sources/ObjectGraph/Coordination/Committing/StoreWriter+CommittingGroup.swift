@@ -97,7 +97,10 @@ extension StoreWriter {
     ///
     /// - Returns: nil if no group is being committed, or if the save must wait for it.
     func acceptWhileCommitting(_ request: SaveRequest, from source: SaveSource) -> SaveOutcome? {
-        guard case .deferred(let bound) = request.durability, capabilities.contains(.layeredDeferral), request.make == nil else {
+        guard case .deferred(let bound) = request.durability, request.make == nil else { return nil }
+        guard capabilities.contains(.layeredDeferral) else {
+            // The writer's queue is then free soon: groups are synced outside of it.
+            expectSavers()
             return nil
         }
         // The closure of a custom policy might save too, and would wait here for itself.
@@ -121,8 +124,12 @@ extension StoreWriter {
         return nil
     }
 
-    /// Makes the writer offer the groups of the next minute to threads that save.
+    /// Makes the writer keep syncs away from threads that save within the next minute: it offers its groups to them, or syncs them
+    /// separately.
     func expectSavers() { shared.withLock { $0.expectsSaversUntil = clock.now + Self.expectation } }
+
+    /// Whether threads that save are expected.
+    var expectsSavers: Bool { shared.withLock { $0.expectsSaversUntil.map { $0 > clock.now } ?? false } }
 
     /// Returns a layer to stamp. Its rows may be those of a group that was offered to other threads, which read them, and not committed.
     func unpublished(_ layer: Layer) -> Layer {
@@ -135,9 +142,9 @@ extension StoreWriter {
     ///   one ends. A program that has awaited such a save would not see it there (S068).
     func makeOffer(of jobs: [SaveJob]) -> GroupOffer? {
         guard capabilities.contains(.layeredDeferral), jobs.allSatisfy({ $0.request?.mergesByItself != true }) else { return nil }
-        let now = clock.now
+        let isExpected = expectsSavers
         return shared.withLock { shared in
-            shared.offer = shared.expectsSaversUntil.map { $0 > now } ?? false ? GroupOffer() : nil
+            shared.offer = isExpected ? GroupOffer() : nil
             return shared.offer
         }
     }

@@ -104,7 +104,8 @@ extension StoreWriter {
         if offer != nil { try claimHoldingBack() }
         let turn = claim.isHeld || !capabilities.contains(.externalSaves) ? nil : try store.claimSaves(.committing)
         defer { turn?.release() }
-        let group = CommitGroup(jobs: jobs, writer: self)
+        let sync = separateSync(of: jobs)
+        let group = CommitGroup(jobs: jobs, writer: self, isSyncedSeparately: sync != nil)
         var start = group.start
         let unsyncedBefore = unsynced.newest(by: self)
         do {
@@ -136,7 +137,7 @@ extension StoreWriter {
             if state.pendingSaves == 0 { claim.release() }
             throw error
         }
-        publish(group, after: start)
+        publish(group, after: start, endedBy: sync)
         claim.release()
     }
 
@@ -221,9 +222,12 @@ extension StoreWriter {
 
     /// Publishes the state after a group, notifies listeners, and completes the jobs.
     ///
-    /// - Parameter old: The state before a group that was written; nil for deferred saves.
-    private func publish(_ group: CommitGroup, after old: StoreState?) {
-        let (listeners, wake) = shared.withLock { shared -> ([SaveListeners.Call], DispatchTime?) in
+    /// - Parameters:
+    ///   - old: The state before a group that was written; nil for deferred saves.
+    ///   - sync: The sync that ends the jobs that wait for the disk; nil if the commit has synced them, or if there are none.
+    private func publish(_ group: CommitGroup, after old: StoreState?, endedBy sync: (any CommitSync)? = nil) {
+        let (listeners, wake, synced) = shared.withLock {
+            shared -> ([SaveListeners.Call], DispatchTime?, [SeparateSyncs.Job]) in
             var sequence = shared.state.sequence
             for case (let job, .success(let changes)) in zip(group.jobs, group.results) where !changes.isEmpty {
                 sequence = sequence.next
@@ -231,12 +235,17 @@ extension StoreWriter {
             }
             shared.isCommitting = false
             shared.deferred.replacePending(by: group.pending)
+            var synced: [SeparateSyncs.Job] = []
             if old != nil {
                 shared.numbers.note(group.committed)
-                if !group.isUnsynced { shared.unsynced.didSync(by: self, through: group.newestWritten) }
+                if !group.isUnsynced {
+                    shared.unsynced.didSync(by: self, through: group.newestWritten)
+                    // The commit has taken earlier ones to disk, too.
+                    synced = shared.syncs.endAll()
+                }
             }
             shared.state = group.state
-            return (shared.listeners.all, nextDeadline(group, &shared))
+            return (shared.listeners.all, nextDeadline(group, &shared), synced)
         }
         if let wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
         if let shown = group.shown { announce(shown) }
@@ -247,7 +256,8 @@ extension StoreWriter {
         for source in accepted.isEmpty && (old?.pendingSaves ?? 0) > 0 ? [.flush] : accepted {
             for listener in listeners { listener(group.state, source) }
         }
-        complete(group, group.state)
+        complete(synced)
+        if let sync { complete(group, after: sync) } else { complete(group, group.state) }
     }
 
     /// Completes the jobs of a group.
@@ -269,7 +279,7 @@ extension StoreWriter {
     }
 
     /// Returns the result of a job. A flush may also report the deferred saves that could not be written.
-    private func outcome(
+    func outcome(
         of job: SaveJob, _ result: Result<ChangeSet, any Error>, _ state: StoreState
     ) -> Result<SaveOutcome, any Error> {
         guard job.reportsFailures else { return result.map { SaveOutcome(state: state, changes: $0) } }
@@ -281,7 +291,7 @@ extension StoreWriter {
 
 extension StoreWriter.SaveJob {
     /// Whether the job ends only when its save, or earlier ones, are on disk.
-    fileprivate var waitsForDisk: Bool { request.map { $0.durability == .durable } ?? true }
+    var waitsForDisk: Bool { request.map { $0.durability == .durable } ?? true }
 
     /// Whether a thread waits for a save that may stay in memory.
     fileprivate var isAwaitedInMemory: Bool { isSynchronous && !waitsForDisk }

@@ -44,7 +44,10 @@ final class StoreWriter: Sendable {
         var committing: CommittingGroup?
         /// The offer of a group that is being written; nil if no group will be offered.
         var offer: GroupOffer?
-        /// Durable groups are offered until this time. Each save that a thread waits for, or announces, sets it again.
+        /// The jobs that wait for a sync beside the writer's queue.
+        var syncs = SeparateSyncs()
+        /// Durable groups are offered, or synced separately, until this time. Each save that a thread waits for, or announces, sets it
+        /// again.
         var expectsSaversUntil: DispatchTime?
         /// Whether a group was ever offered to threads that save over it. If it is not committed, its rows may be saved again.
         var hasOffered = false

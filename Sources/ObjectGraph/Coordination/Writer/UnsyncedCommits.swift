@@ -71,6 +71,14 @@ final class UnsyncedCommits: Sendable {
         }
     }
 
+    /// Records that all saves of the file up to one are on disk, whichever writer has committed them. Later ones may not be.
+    func didSync(through newest: Generation) {
+        entries.withLock { entries in
+            entries.removeAll { $0.newest <= newest }
+            for place in entries.indices { entries[place].synced = max(entries[place].synced, newest) }
+        }
+    }
+
     // MARK: Files
 
     /// The file of a store.
