@@ -27,7 +27,20 @@ final class ObservedObjects {
 
     func remove(_ object: ManagedObject) { objects[ObjectIdentifier(object)] = nil }
 
-    func removeAll() { objects = [:] }
+    /// Forgets all objects and their observers, none of which is notified any more.
+    ///
+    /// - Returns: The observers, for the caller to release where other code may run. One that has captured its object or context would
+    ///   otherwise keep it.
+    func removeAll() -> [AnyObject] {
+        var ended: [AnyObject] = []
+        for object in all {
+            if let observation = object.observation { ended.append(observation) }
+            object.observation = nil
+        }
+        objects = [:]
+        if let worn = probe.wear() { ended.append(worn) }
+        return ended
+    }
 
     // MARK: Groups of changes
 

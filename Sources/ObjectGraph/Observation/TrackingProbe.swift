@@ -76,9 +76,14 @@ struct TrackingProbe: ~Copyable {
             recorded += 1
             return (true, nil)
         }
-        guard recorded >= Self.maximumRecorded else { return (false, nil) }
+        return (false, recorded >= Self.maximumRecorded ? wear() : nil)
+    }
+
+    /// Returns the access if accesses were recorded, for the caller to release. The next access is made by another one.
+    mutating func wear() -> Worn? {
+        guard recorded > 0, let worn = access else { return nil }
         recorded = 0
-        self.access = nil
-        return (false, access.takeRetainedValue())
+        access = nil
+        return worn.takeRetainedValue()
     }
 }

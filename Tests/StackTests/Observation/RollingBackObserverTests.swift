@@ -126,6 +126,26 @@ import Testing
         try await container.close()
     }
 
+    private final class Token {}
+
+    /// Catches: an observer that keeps its object, and is kept by it, although it is not notified any more.
+    @Test(arguments: Combination.all)
+    func `S049, S146: a reset releases the observers of objects`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        weak var token: Token?
+        do {
+            let (draft, captured) = (main.makeTrack("draft"), Token())
+            token = captured
+            Self.onChange(of: { _ = draft["title"] }) { withExtendedLifetime((draft, captured, main)) {} }
+        }
+        #expect(token != nil)
+        main.reset()
+        #expect(token == nil)
+        try await container.close()
+    }
+
     /// Catches: a save through a parent that was reset before the child's changes were taken.
     @Test(arguments: Combination.all)
     func `S078, S120: a child's save through throws if an observer of will-save resets the parent`(

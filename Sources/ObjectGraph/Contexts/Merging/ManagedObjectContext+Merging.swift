@@ -438,7 +438,9 @@ extension ManagedObjectContext {
         tracker.provisional = [:]
         tracker.log.forgetUnsavedChange()
         if place.confinement != nil { giveBackKeys() }
-        observed.removeAll()
+        // Released after the reset, because that may run code of the program.
+        let observers = observed.removeAll()
+        defer { withExtendedLifetime(observers) {} }
         registry.forEach { object in
             registry.forget(object)
             object.state = .invalid
