@@ -19,21 +19,6 @@ import Testing
         func contains(_ thread: KernelThread) -> Bool { threads.withLock { $0.contains(thread) } }
     }
 
-    /// A number that many threads add to, and the highest value that it had.
-    private final class Work: Sendable {
-        private let state = Mutex((now: 0, peak: 0))
-
-        func add(_ number: Int) {
-            state.withLock { state in
-                state.now += number
-                state.peak = max(state.peak, state.now)
-            }
-        }
-
-        var now: Int { state.withLock { $0.now } }
-        var peak: Int { state.withLock { $0.peak } }
-    }
-
     private final class Entries<Element: Sendable>: Sendable {
         private let list = Mutex<[Element]>([])
 
@@ -80,8 +65,8 @@ import Testing
     {
         let pool = pool(width: 3)
         let executors = (0..<20).map { QueueExecutor(name: "\($0)", pool: pool) }
-        let (all, ran) = (Work(), (0..<20).map { _ in Entries<(Int, Int)>() })
-        let inside = (0..<20).map { _ in Work() }
+        let (all, ran) = (PeakCounter(), (0..<20).map { _ in Entries<(Int, Int)>() })
+        let inside = (0..<20).map { _ in PeakCounter() }
         let rounds = Rounds.of(200, long: 20_000)
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             var numbers = SeededGenerator(seed: Seed.value &+ UInt64(thread))
@@ -175,7 +160,7 @@ import Testing
     /// Each job runs until all have begun, as closures do that spin for each other.
     @Test func `S213: jobs that compute until another one runs end`() async throws {
         let pool = pool(width: 2)
-        let (begun, all, ended) = (Work(), Flag(), Work())
+        let (begun, all, ended) = (PeakCounter(), Flag(), PeakCounter())
         for executor in executors(5, pool) {
             executor.async {
                 begun.add(1)
@@ -254,7 +239,7 @@ import Testing
             while !job.hasBegun.wait(atMost: .milliseconds(1)) { look() }
         }
         for job in blocked { job.release.signal() }
-        let (work, ended) = (Work(), Work())
+        let (work, ended) = (PeakCounter(), PeakCounter())
         let executors = (0..<50).map { QueueExecutor(name: "\($0)", pool: pool) }
         // Jobs of before may still be ending; they do not run these.
         for round in 0..<20 {
@@ -288,7 +273,7 @@ import Testing
             let executors = (0..<30).map { QueueExecutor(name: "\($0)", pool: pool) }
             // The parent of an executor has a lower number.
             let parents = executors.indices.map { $0 == 0 ? 0 : numbers.below($0) }
-            let (ran, inside) = (Work(), executors.map { _ in Work() })
+            let (ran, inside) = (PeakCounter(), executors.map { _ in PeakCounter() })
             @Sendable func job(_ number: Int) {
                 inside[number].add(1)
                 if number > 0 { executors[parents[number]].sync { job(parents[number]) } }

@@ -149,8 +149,7 @@ extension PersistentStoreCoordinator {
                 }
                 if let before = running {
                     running = nil
-                    result.add(try await before.task.value, hiding: empty.hiddenObject)
-                    report.add(before.rows)
+                    result.add(try await finish(before, &report), hiding: empty.hiddenObject)
                 }
                 if chunk.count == 0 { return result }
                 try Task.checkCancellation()
@@ -162,15 +161,24 @@ extension PersistentStoreCoordinator {
             // Wait for a save that runs while a row is invalid, because the error must contain the number of saved rows. If that save fails,
             // its error came first.
             if let last = running {
-                do {
-                    _ = try await last.task.value
-                    report.add(last.rows)
-                } catch let earlier {
-                    error = earlier
-                }
+                do { _ = try await finish(last, &report) } catch let earlier { error = earlier }
             }
             if report.savedRows == 0 { throw error }
             throw BatchError.importStopped(savedRows: report.savedRows, error: error)
+        }
+    }
+
+    /// Waits for a save, and counts its rows. They also count if the save is visible and not on disk: importing them again would repeat them.
+    private nonisolated(nonsending) func finish(
+        _ save: (task: Task<ChangeSet, any Error>, rows: Int), _ report: inout BatchReport
+    ) async throws -> ChangeSet {
+        do {
+            let changes = try await save.task.value
+            report.add(save.rows)
+            return changes
+        } catch let error as StoreError where error.code == .notOnDisk {
+            report.add(save.rows)
+            throw error
         }
     }
 }

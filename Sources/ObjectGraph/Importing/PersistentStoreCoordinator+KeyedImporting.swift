@@ -31,12 +31,8 @@ extension PersistentStoreCoordinator {
         progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
     ) async throws -> BatchResult where Entries.Element == (key: Key, value: Value) {
         var report = BatchReport(entries, progress)
-        let encoder = KeyedEntryEncoder(collection)
         var entries = entries.makeIterator()
-        return try await importEntries(of: collection.name, collection.types, options: options, report: &report) {
-            guard let entry = entries.next() else { return nil }
-            return try encoder.encode(entry.key, entry.value)
-        }
+        return try await importEntries(into: collection, options: options, report: &report) { entries.next() }
     }
 
     /// Sets values under keys of a collection, from entries that must not leave the caller's isolation.
@@ -50,25 +46,24 @@ extension PersistentStoreCoordinator {
         progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
     ) async throws -> BatchResult where Entries.Element == (key: Key, value: Value) {
         var report = BatchReport(entries, progress)
-        let encoder = KeyedEntryEncoder(collection)
         var entries = entries.makeIterator()
-        return try await importEntries(of: collection.name, collection.types, options: options, report: &report) {
-            guard let entry = entries.next() else { return nil }
-            return try encoder.encode(entry.key, entry.value)
-        }
+        return try await importEntries(into: collection, options: options, report: &report) { entries.next() }
     }
 
     /// Imports entries, which are read on the caller's executor.
-    private func importEntries(
-        of name: String, _ types: CollectionTypes, options: BatchOptions, report: inout BatchReport,
-        isolation: isolated (any Actor)? = #isolation, nextEntry: () throws -> KeyedInsertion.Element?
+    private func importEntries<Key, Value: Codable & Sendable>(
+        into collection: KeyedCollectionReference<Key, Value>, options: BatchOptions, report: inout BatchReport,
+        isolation: isolated (any Actor)? = #isolation, nextEntry: () -> (key: Key, value: Value)?
     ) async throws -> BatchResult {
-        guard let entity = capabilities.keyedValues else { throw CollectionError.unavailable(collection: name) }
-        return try await instruments.span("strata.batch.insert", attributes: ["strata.entity": "\(name)"]) {
+        guard let entity = capabilities.keyedValues else { throw CollectionError.unavailable(collection: collection.name) }
+        let encoder = KeyedEntryEncoder(collection)
+        return try await instruments.span("strata.batch.insert", attributes: ["strata.entity": "\(collection.name)"]) {
             // Makes the closure run on the caller's executor. Without it, the entries would be read on another one.
             _ = isolation
-            return try await saveRows(
-                KeyedInsertion(entity, of: name, types: types), options: options, report: &report, nextRow: nextEntry)
+            let empty = KeyedInsertion(entity, of: collection.name, types: collection.types)
+            return try await saveRows(empty, options: options, report: &report) {
+                try nextEntry().map { try encoder.encode($0.key, $0.value) }
+            }
         }
     }
 }

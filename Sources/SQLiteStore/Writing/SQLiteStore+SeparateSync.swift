@@ -4,7 +4,7 @@ import StoreInterface
 import StoreModel
 
 extension SQLiteStore {
-    /// Returns a sync of the write-ahead log through a descriptor of its own; nil if there is no log.
+    /// Returns an object that syncs the write-ahead log without the writer's connection; nil if there is no log.
     public func separateSync() -> (any CommitSync)? {
         guard let log = try? OpenFile(path + "-wal", access: .read, options: .noFollow) else { return nil }
         return LogSync(log, of: self)

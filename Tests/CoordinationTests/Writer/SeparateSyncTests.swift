@@ -182,6 +182,23 @@ import Testing
         #expect(try bed.store.verify() == [])
     }
 
+    /// Catches: an import that reports rows as not saved which are visible, so that the program imports them again.
+    @Test func `S066, S137: an import whose save cannot be synced counts its rows as saved`() async throws {
+        let bed = try await Bed()
+        func insert(_ titles: [String]) async throws {
+            try await bed.coordinator.insert(into: "Track", ["title"], rows: titles.map { [.string($0)] })
+        }
+        try await insert(["earlier"])
+        bed.failDisk(afterCommits: 1)
+        let error = await #expect(throws: BatchError.self) { try await insert(["a", "b"]) }
+        guard case .importStopped(savedRows: 2, let cause as StoreError)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(cause.code == .notOnDisk)
+        #expect(try await bed.titles() == ["a", "b", "earlier", "first"])
+    }
+
     /// Catches: saves that are never synced because no one repeats them.
     @Test func `S066: saves whose sync has failed are tried again each second`() async throws {
         let bed = try await Bed()

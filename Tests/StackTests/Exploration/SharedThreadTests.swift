@@ -109,19 +109,6 @@ import Testing
         return peak.threads.withLock { $0 }
     }
 
-    private final class Running: Sendable {
-        private let state = Mutex((now: 0, peak: 0))
-
-        func add(_ number: Int) {
-            state.withLock { state in
-                state.now += number
-                state.peak = max(state.peak, state.now)
-            }
-        }
-
-        var peak: Int { state.withLock { $0.peak } }
-    }
-
     /// Computes until the calling thread has used some processor time, which passes only while the thread runs.
     private static func compute(milliseconds: UInt64) {
         func used() -> UInt64 {
@@ -139,7 +126,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let container = try await PersistentContainer(model: Music.model, store: .memory(name: UUID().uuidString))
             let places = max(2, ProcessInfo.processInfo.activeProcessorCount)
-            let running = Running()
+            let running = PeakCounter()
             await withTaskGroup(of: Void.self) { group in
                 for number in 0..<3 * places {
                     let context = await container.makeBackgroundContext(name: "\(number)")
