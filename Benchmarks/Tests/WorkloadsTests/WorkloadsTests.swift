@@ -78,7 +78,7 @@ import Testing
         func progress() -> ProgressBar { ProgressBar(steps: 2, style: .silent) }
         let undone = try await Undoing(objects: 100, seed: 1).rows([store], repeats: 2, progress: progress())
         let observed = try await Observing(objects: 100, seed: 1).rows([store], repeats: 2, progress: progress())
-        #expect(undone.count == 3 * 4 && observed.count == 2 * 5 + 3)
+        #expect(undone.count == 3 * 4 && observed.count == 2 * 5 + 4)
         #expect((undone + observed).allSatisfy { $0.verified && $0.objects == 100 && $0.nanosecondsPerObject != nil })
         #expect(Set(observed.compactMap(\.operation)).count == observed.count)
     }

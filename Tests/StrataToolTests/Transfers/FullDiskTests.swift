@@ -38,6 +38,8 @@ import Testing
     }
 
     /// Catches: a folder with tables of two exports. The disk is full when the buffered end of one table is written.
+    ///
+    /// The limit of 600 KiB leaves the thread sanitizer room for its own file of 512 KiB, which it maps.
     @Test func `an export to a full disk leaves the former one`() async throws {
         let folder = try ToolFolder()
         try await folder.fill("old", .lmdb, Shop.model, Shop.fill)
@@ -45,7 +47,7 @@ import Testing
             for number in 0..<1000 {
                 let song = context.insert("Song")
                 song["title"] = .string("\(number)")
-                song["text"] = .string(String(repeating: "x", count: 215))
+                song["text"] = .string(String(repeating: "x", count: 628))
             }
         }
         #expect(await ToolRun("export", folder.path("old"), folder.path("out")).status == 0)
@@ -54,7 +56,7 @@ import Testing
         let run = try ChildProgram.run(
             "/bin/bash",
             [
-                "-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" export \"$1\" \"$2\" --replace", ChildProgram.built("strata"),
+                "-c", "trap '' XFSZ; ulimit -f 600; exec \"$0\" export \"$1\" \"$2\" --replace", ChildProgram.built("strata"),
                 folder.path("new"), folder.path("out"),
             ])
         #expect(run.status == 1, "\(run)")

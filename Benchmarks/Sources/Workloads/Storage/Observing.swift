@@ -5,6 +5,7 @@ import StoreInterface
 import Synchronization
 
 /// Scans, reads, changes and inserts objects in a context that is not observable, in one that is, and with an observer of each object.
+/// Beside them, reads objects of a class with `@Observable`.
 public struct Observing: Sendable {
     private let benchmark: ContextBenchmark
 
@@ -33,6 +34,13 @@ public struct Observing: Sendable {
             name: RecordData.entity, properties: [.attribute(AttributeDescription("amount", of: \TypedRecord.amount))])
         // Immutable: it is created once, and key paths do not change.
         nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [\TypedRecord.amount: "amount"]
+    }
+
+    /// The floor: what the Observation module itself takes for each read of a property.
+    @Observable fileprivate final class ObservableNumber {
+        var amount: Double
+
+        init(_ amount: Double) { self.amount = amount }
     }
 
     private struct Run {
@@ -67,6 +75,10 @@ public struct Observing: Sendable {
             }
             let objects = try fetched()
             try check(sum(objects) == expected, "the first read")
+            let numbers = objects.map { ObservableNumber(number($0)) }
+            try add("read, class with @Observable") {
+                try check(numbers.reduce(0) { $0 + $1.amount } == expected, "reading a class with @Observable")
+            }
             let notices = Notices()
             try add("first observed read") { try check(observed(objects, notices) == expected, "the first observed read") }
             try add("observed read") { try check(observed(objects, notices) == expected, "another observed read") }
