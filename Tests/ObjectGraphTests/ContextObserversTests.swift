@@ -30,6 +30,8 @@ import Testing
     @Test func observersReceiveNoticesInOrderAlsoIfOneMakesAnother() {
         final class Box { var observers = ContextObservers() }
         let box = Box()
+        // The first observer has captured the box.
+        defer { box.observers = ContextObservers() }
         func post(_ name: String) {
             box.observers.post(ContextNotice(kind: .didSave, contextName: name, changes: ChangeSet(), refreshed: []))
             while let call = box.observers.nextCall() { call() }

@@ -383,9 +383,8 @@ import Testing
         let container = try await bed.container()
         let context = container.coordinator.newBackgroundContext()
         try await context.perform { context throws in
-            let values = try context.collection("values", of: Refused.self)
-            _ = context.addObserver { notice in
-                if notice.kind == .willSave { values["a"] = Refused() }
+            _ = context.addObserver { [weak context] notice in
+                if notice.kind == .willSave { try? context?.collection("values", of: Refused.self)["a"] = Refused() }
             }
             context.makeTrack("a")
         }
@@ -402,9 +401,8 @@ import Testing
         try await Self.setFirstValue(in: context)
         try await context.perform { context throws in
             _ = try context.undoHistory?.undo()
-            let numbers = try context.collection("numbers", of: Int.self)
-            _ = context.addObserver { notice in
-                if notice.kind == .willSave { numbers["b"] = 2 }
+            _ = context.addObserver { [weak context] notice in
+                if notice.kind == .willSave { try? context?.collection("numbers", of: Int.self)["b"] = 2 }
             }
             context.makeTrack("a")
         }
